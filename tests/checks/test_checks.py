@@ -182,7 +182,7 @@ def test_layers_reject_include(project, name, text, words):
 def test_layers_reject_unlisted_edge(project):
     write(project, "src/codec/parse.h", "#include <stddef.h>\n")
     assert_rejected(project, "layers", "src/route/tree.c", '#include "codec/parse.h"\n',
-                   "route may not include codec")
+                    "route may not include codec")
 
 
 def test_layers_row_of_subdirectory_rejects_unlisted_edge(project):
@@ -193,14 +193,14 @@ def test_layers_row_of_subdirectory_rejects_unlisted_edge(project):
     write(project, "src/codec/text/chars.h", "#include <stddef.h>\n")
     write(project, "src/codec/parse.h", "#include <stddef.h>\n")
     assert_rejected(project, "layers", "src/codec/text/chars.c", '#include "codec/parse.h"\n',
-                   "codec/text may not include codec")
+                    "codec/text may not include codec")
 
 
 def test_layers_reject_header_cycle(project):
     write(project, "src/base/one.h", "#include <stddef.h>\n")
     write(project, "src/base/two.h", '#include "base/one.h"\n')
     assert_rejected(project, "layers", "src/base/one.h", '#include "base/two.h"\n', "circle",
-                   "src/base/two.h")
+                    "src/base/two.h")
 
 
 def test_layers_reject_directory_cycle(project):
@@ -248,10 +248,10 @@ def test_sizes_reject_exception_without_reason_or_use(project, line, words):
     "gets(a)", "strtok(a, b)", "alloca(1)", "atoi(a)", "usleep (1)", "sleep(1)", "uv_sleep(1)",
     "nanosleep(a, b)"
 ])
-@pytest.mark.parametrize("folder", ["src/base", "app", "tests/unit", "examples", "bench"])
-def test_banned_function_is_rejected(project, folder, call):
-    assert_rejected(project, "banned", f"{folder}/bad.c", f"\nvoid f(void)\n{{\n    {call};\n}}\n",
-                   "bad.c:4", "is banned")
+@pytest.mark.parametrize("directory", ["src/base", "app", "tests/unit", "examples", "bench"])
+def test_banned_function_is_rejected(project, directory, call):
+    assert_rejected(project, "banned", f"{directory}/bad.c",
+                    f"\nvoid f(void)\n{{\n    {call};\n}}\n", "bad.c:4", "is banned")
 
 
 @pytest.mark.parametrize(
@@ -276,11 +276,11 @@ def test_banned_lookalike_passes(project, line):
     "#ifdef __linux__", "#if defined(_WIN32)", "# ifndef __APPLE__",
     "#if FOO && \\\n    defined(__FreeBSD__)", "#elif defined(__unix__)"
 ])
-@pytest.mark.parametrize("folder", ["src/net", "include/uvhttp", "app", "examples"])
-def test_platform_condition_is_rejected_outside_platform(project, folder, line):
+@pytest.mark.parametrize("directory", ["src/net", "include/uvhttp", "app", "examples"])
+def test_platform_condition_is_rejected_outside_platform(project, directory, line):
     write(project, "src/platform/system.c", f"{line}\n#endif\n")
-    assert_rejected(project, "platform", f"{folder}/bad.h", f"{line}\n#endif\n",
-                   "belongs in src/platform")
+    assert_rejected(project, "platform", f"{directory}/bad.h", f"{line}\n#endif\n",
+                    "belongs in src/platform")
 
 
 def test_platform_ignores_other_conditions(project):
@@ -405,7 +405,7 @@ def test_null_rejects_exception_without_reason_or_use(project, line, words):
 def test_null_rejects_row_for_missing_function(project):
     rows = "NULL_ROW(uvhttp_parse, text, true);\nNULL_CALL(uvhttp_gone, text, uvhttp_gone(NULL));\n"
     assert_rejected(null_project(project), "null", "tests/unit/test_null_parser.c", rows,
-                   "uvhttp_gone has no pointer `text`")
+                    "uvhttp_gone has no pointer `text`")
 
 
 def build_libraries(project, extra=""):
@@ -491,21 +491,20 @@ def test_hpp_options_have_every_field(project):
         "typedef struct uvhttp_thing {\n    const char *name; /* a; b */\n    int low, high;\n    "
         "int (*call)(int, void *);\n"
         "    const char *const *list;\n    const uvhttp_allocator_t *allocator;\n} "
-        "uvhttp_thing_t;\n"
-    )
+        "uvhttp_thing_t;\n")
     all_set = ("    uvhttp_thing_t raw = {};\n    raw.name = n;\n    raw.low = raw.high = 1;\n    "
                "raw.call = c;\n    raw.list = l;\n")
     write(project, "include/uvhttp/thing.hpp", f"inline void f()\n{{\n{all_set}}}\n")
     # Fields set by another function do not count.
-    one_less = all_set.replace("    raw.call = c;\n", "")
+    incomplete = all_set.replace("    raw.call = c;\n", "")
     assert_rejected(project, "hpp", "include/uvhttp/thing.hpp",
-                   f"inline void f()\n{{\n{one_less}}}\ninline void g()\n{{\n{all_set}}}\n",
-                   "thing.hpp:3: uvhttp_thing_t.call is not set")
+                    f"inline void f()\n{{\n{incomplete}}}\ninline void g()\n{{\n{all_set}}}\n",
+                    "thing.hpp:3: uvhttp_thing_t.call is not set")
 
 
 def test_hpp_options_are_of_public_struct(project):
     assert_rejected(project, "hpp", "include/uvhttp/thing.hpp", "    uvhttp_gone_t raw = {};\n",
-                   "uvhttp_gone_t")
+                    "uvhttp_gone_t")
 
 
 @pytest.mark.parametrize(
@@ -528,7 +527,8 @@ def test_words_reject_old_words_and_long_lines(project, name, text, words):
 
 
 def test_words_ignore_code_and_quotes(project):
-    write(project, "src/base/good.c", """/* Calls `gone` for "nobody" with options.folder:
+    write(
+        project, "src/base/good.c", """/* Calls `gone` for "nobody" with options.folder:
  *
  *     x.folder = "a"; // nobody
  */
@@ -538,10 +538,11 @@ static int piece_of(int answers)
 }
 """)
     write(project, "app/good.c", '#include "folder.h"\nconst char *good = "upload_folder, '
-                                 '`gone`";\n')
+          '`gone`";\n')
     write(project, "docs/good.md", "`folder` [is](folder.md)\n\n```c\nint folder;\n```\n\n    "
-                                   "folder\n")
-    write(project, "src/base/texts.c", """#include "base/folder.h"
+          "folder\n")
+    write(
+        project, "src/base/texts.c", """#include "base/folder.h"
 static const char *const texts[] = {"Gone", "upload_folder is set", "is gone_by", 'a'};
 """)
     assert run_check(project, "words") == (0, "")

@@ -20,8 +20,8 @@ def configure(tmp_path, *options, **environment):
     return " ".join(result.stderr.split())
 
 
-def module(folder, name, version):
-    (folder / f"{name}.pc"
+def module(directory, name, version):
+    (directory / f"{name}.pc"
      ).write_text(f"Name: {name}\nDescription: a stand-in\nVersion: {version}\nLibs:\nCflags:\n")
 
 
@@ -60,8 +60,9 @@ def test_missing_openssl_error_names_package_if_required(tmp_path):
 
 
 def test_https_needs_libcrypto(tmp_path):
-    assert "BUILD_WITH_HTTPS needs BUILD_WITH_LIBCRYPTO" in configure(
-        tmp_path, "-DBUILD_WITH_HTTPS=ON", "-DBUILD_WITH_LIBCRYPTO=OFF")
+    assert "BUILD_WITH_HTTPS needs BUILD_WITH_LIBCRYPTO" in configure(tmp_path,
+                                                                      "-DBUILD_WITH_HTTPS=ON",
+                                                                      "-DBUILD_WITH_LIBCRYPTO=OFF")
 
 
 def test_missing_libxcrypt_error_names_package_if_required(tmp_path):
@@ -74,8 +75,7 @@ def test_missing_libxcrypt_error_names_package_if_required(tmp_path):
 @pytest.mark.parametrize("present, package", [([], "libbrotli-dev"),
                                               (["libbrotlienc"], "libzstd-dev"),
                                               (["libbrotlienc", "libzstd"], "zlib1g-dev"), ])
-def test_missing_compressor_error_names_package_if_required(
-        tmp_path, present, package):
+def test_missing_compressor_error_names_package_if_required(tmp_path, present, package):
     for name in ["libuv", "libxxhash", *present]:
         module(tmp_path, name, "1.44.0")
     assert f"Debian package: {package}" in configure(tmp_path, "-DBUILD_WITH_COMPRESSION=ON",
@@ -140,10 +140,8 @@ def test_build_without_websocket_compiles(tmp_path):
     assert "uvhttp_objects.dir/src/websocket/websocket.c.o" in configured_targets(
         tmp_path / "with", *options)
     targets = configured_targets(tmp_path, *options, "-DBUILD_WITH_WEBSOCKET=OFF")
-    own = re.compile(
-        r"(src/((codec/)?websocket/|redis/)|examples/"
-        r"websocket|unit_test_(codec_ws|websocket|topic)|fuzz_ws_)"
-    )
+    own = re.compile(r"(src/((codec/)?websocket/|redis/)|examples/"
+                     r"websocket|unit_test_(codec_ws|websocket|topic)|fuzz_ws_)")
     assert "examples/" in targets and not own.findall(targets)
     subprocess.run(["ninja", "-C", tmp_path / "build", "uvhttp"], capture_output=True, check=True)
     library = tmp_path / "build/dist/lib/libuvhttp.so"

@@ -15,15 +15,13 @@ from conformance import sslyze, suite  # noqa: E402
 BOTH, NEW = conformance.PROFILES["intermediate"], conformance.PROFILES["modern"]
 
 
-def sslscan(*more, on=("1.2", "1.3"), strength="strong", bits="128"):
+def sslscan(*extra, on=("1.2", "1.3"), strength="strong", bits="128"):
     protocols = "".join(f'<protocol type="tls" version="{version}" enabled="{int(version in on)}"/>'
                         for version in ("1.0", "1.1", "1.2", "1.3"))
-    return (
-        f'<document><ssltest host="h" port="1"><protocol type="ssl" version="3" '
-        f'enabled="0"/>{protocols}{"".join(more)}'
-        f'<cipher sslversion="TLSv1.2" bits="{bits}" cipher="C" '
-        f'strength="{strength}"/></ssltest></document>'
-    )
+    return (f'<document><ssltest host="h" port="1"><protocol type="ssl" version="3" '
+            f'enabled="0"/>{protocols}{"".join(extra)}'
+            f'<cipher sslversion="TLSv1.2" bits="{bits}" cipher="C" '
+            f'strength="{strength}"/></ssltest></document>')
 
 
 def test_sslscan_results():
@@ -67,11 +65,11 @@ def test_nmap_results():
     assert conformance.judge_nmap("", NEW)[0] == ["TLSv1.3 is off", "no cipher was found"]
 
 
-def report(*more):
+def report(*extra):
     usual = [("TLS1_1", "OK", "not offered"), ("TLS1_2", "OK", "offered"),
              ("TLS1_3", "OK", "offered with final")]
     return json.dumps([{"id": name, "severity": severity, "finding": finding}
-                       for name, severity, finding in [*usual, *more]])
+                       for name, severity, finding in [*usual, *extra]])
 
 
 def test_testssl_results():

@@ -133,9 +133,9 @@ class Links(html.parser.HTMLParser):
             self.loads.append(attributes["src"])
 
 
-def broken_links(folder):
+def broken_links(directory):
     """One line for each broken link, and for each file that a page loads from another host."""
-    pages = {path: Links(path) for path in folder.rglob("*.html")}
+    pages = {path: Links(path) for path in directory.rglob("*.html")}
     for page, found in pages.items():
         for link in found.links + found.loads:
             parts = urllib.parse.urlsplit(link)
@@ -172,9 +172,9 @@ def test_small_project_site(project):
         0,
         f"The site is in {project}/build/docs/html/index.html\n",
     ), (done.stdout + done.stderr)
-    folder = project / "build/docs/html"
-    assert list(broken_links(folder)) == []
-    index, task = (folder / "index.html").read_text(), (folder / "docs/task.html").read_text()
+    directory = project / "build/docs/html"
+    assert list(broken_links(directory)) == []
+    index, task = (directory / "index.html").read_text(), (directory / "docs/task.html").read_text()
     assert (
         "uvhttp 1.2.3" in index
         and "docs/task.html#a-part" in index
@@ -184,19 +184,20 @@ def test_small_project_site(project):
     assert (
         'href="../examples/use.c.html"' in task and '<span class="xref myst">tools</span>' in task
     )
-    assert captions(folder / "index.html") == ["Start", "Tasks", "Reference", "Examples", "Design"]
+    assert captions(directory /
+                    "index.html") == ["Start", "Tasks", "Reference", "Examples", "Design"]
     for name in ("docs/design/one", "docs/man/uvhttp.1", "docs/errors", "include/c"):
         assert f"{name}.html" in index, name
-    assert 'href="cpp/use.cpp.html"' in (folder / "examples/index.html").read_text()
-    assert "Uses a thing" in (folder / "examples/index.html").read_text()
-    assert (folder / "_images/one.svg").is_file()
-    assert "--help" in (folder / "docs/man/uvhttp.1.html").read_text()
-    header = (folder / "include/uvhttp/thing.h.html").read_text()
+    assert 'href="cpp/use.cpp.html"' in (directory / "examples/index.html").read_text()
+    assert "Uses a thing" in (directory / "examples/index.html").read_text()
+    assert (directory / "_images/one.svg").is_file()
+    assert "--help" in (directory / "docs/man/uvhttp.1.html").read_text()
+    header = (directory / "include/uvhttp/thing.h.html").read_text()
     assert "Frees a thing." in header and 'id="c.uvhttp_thing_free"' in header
     # A new page is in the navigation of the other pages.
     write(project, "docs/other.md", "# Another task\n\nText.\n")
     assert docs.build(project, project / "build/docs") == []
-    assert "other.html" in (folder / "docs/task.html").read_text()
+    assert "other.html" in (directory / "docs/task.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -231,9 +232,8 @@ def test_links_work_and_no_external_files_are_loaded(site):
 def test_site_has_all_pages(site):
     assert captions(site / "index.html") == ["Start", "Tasks", "Reference", "Examples", "Design"]
     sources = [
-        path
-        for folder in ("docs", "include", "examples")
-        for path in (ROOT / folder).rglob("*.*")
+        path for directory in ("docs", "include", "examples")
+        for path in (ROOT / directory).rglob("*.*")
         if path.suffix in (".md", ".h", ".hpp", ".c", ".cpp")
     ]
     names = [str(path.relative_to(ROOT)).removesuffix(".md") for path in sources]

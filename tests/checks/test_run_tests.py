@@ -43,13 +43,8 @@ def count(tmp_path, tests, code="1", setup="NULL", teardown="NULL", result=""):
     """The counted results of a real cmocka program with these tests."""
     rows = ", ".join(f"cmocka_unit_test({test})" for test in tests)
     (tmp_path / "main.c").write_text(
-        PROGRAM % {
-            "tests": rows,
-            "code": code,
-            "setup": setup,
-            "teardown": teardown,
-            "result": result
-        })
+        PROGRAM %
+        {"tests": rows, "code": code, "setup": setup, "teardown": teardown, "result": result})
     subprocess.run(["gcc", "-w", "main.c", "-o", "main", "-lcmocka"], cwd=tmp_path, check=True)
     done = subprocess.run(["./main"], cwd=tmp_path, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
@@ -147,8 +142,7 @@ def test_test_file_without_kind_is_reported(tmp_path):
 
 def test_xdist_group_is_not_part_of_name(tmp_path):
     path = results(
-        tmp_path,
-        """<testsuites><testsuite>
+        tmp_path, """<testsuites><testsuite>
         <testcase classname="a" name="one[x@y]@test_a"><failure/></testcase>
         </testsuite></testsuites>""")
     assert run_tests.count_pytest("wire", path, 1).failures == ["a.one[x@y]"]
@@ -212,7 +206,7 @@ def test_once(): pass
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def project(tmp_path, monkeypatch):
     """A directory whose tests are run instead of those of the project."""
     (tmp_path / "tests/wire").mkdir(parents=True)
     (tmp_path / "tests/wire/test_marked.py").write_text(MARKED)
@@ -224,41 +218,41 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("preset, passed", [("release", 3), ("asan", 2)])
-def test_markers_select_passes(place, preset, passed):
+def test_markers_select_passes(project, preset, passed):
     counts, logs = run_tests.run_pytest("wire", preset)
     assert (counts.passed, counts.failures,
-            logs) == (passed + 1, [], []), [path.read_text() for path in place.glob("*.log")]
+            logs) == (passed + 1, [], []), [path.read_text() for path in project.glob("*.log")]
 
 
 @pytest.mark.parametrize("spelling", ["pytest.mark.alone", "mark.alone"])
-def test_marker_spellings_are_found(place, spelling):
-    (place / "tests/wire/test_marked.py").write_text(
+def test_marker_spellings_are_found(project, spelling):
+    (project / "tests/wire/test_marked.py").write_text(
         f"import pytest\nfrom pytest import mark\n@{spelling}\ndef test_alone(): assert False\n")
     counts, _ = run_tests.run_pytest("wire", "release")
     assert counts.failures == ["tests.wire.test_marked.test_alone"]
 
 
-def test_failure_of_any_pass_is_counted(place):
-    (place / "tests/wire/test_marked.py").write_text(MARKED.replace("assert", "assert not"))
+def test_failure_of_any_pass_is_counted(project):
+    (project / "tests/wire/test_marked.py").write_text(MARKED.replace("assert", "assert not"))
     counts, logs = run_tests.run_pytest("wire", "release")
     assert counts.line() == "2 passed, 2 failed"
     assert [log.name for log in logs] == ["wire-release.log", "wire-release-alone.log"]
 
 
-def test_worker_crash_is_a_failure_and_ends_run(place):
+def test_worker_crash_is_a_failure_and_ends_run(project):
     """Its replacement could wait without limit for tests that are not assigned to it."""
-    (place / "tests/wire/test_marked.py").write_text("import os\nimport pytest\n"
-                                                     "@pytest.mark.parametrize('n', range(20))\n"
-                                                     "def test_n(n):\n"
-                                                     "    if n == 7: os.kill(os.getpid(), 9)\n")
+    (project / "tests/wire/test_marked.py").write_text("import os\nimport pytest\n"
+                                                       "@pytest.mark.parametrize('n', range(20))\n"
+                                                       "def test_n(n):\n"
+                                                       "    if n == 7: os.kill(os.getpid(), 9)\n")
     counts, _ = run_tests.run_pytest("wire", "release")
     assert counts.failures == ["tests.wire.test_marked.test_n[7]"]
 
 
 @pytest.mark.parametrize("words", [["wire-tls", "--preset=release"], ["fuzz", "--preset=tsan"]])
-@pytest.mark.parametrize("more", [[], ["--builds"]])
-def test_kind_without_build_is_rejected(words, more):
-    done = subprocess.run([sys.executable, ROOT / "tools/run_tests.py", *words, *more],
+@pytest.mark.parametrize("extra", [[], ["--builds"]])
+def test_kind_without_build_is_rejected(words, extra):
+    done = subprocess.run([sys.executable, ROOT / "tools/run_tests.py", *words, *extra],
                           capture_output=True, text=True)
     assert done.returncode == 2 and "nothing to run" in done.stderr and done.stdout == ""
 
@@ -277,15 +271,15 @@ int main(int argc, char **argv)
 """
 
 
-def test_sanitizer_finding_has_its_own_exit_code(place):
+def test_sanitizer_finding_has_its_own_exit_code(project):
     """A failed program exits with 1, which many tests expect."""
-    (place / "main.c").write_text(FINDINGS)
+    (project / "main.c").write_text(FINDINGS)
     subprocess.run(["gcc", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "main.c"],
-                   cwd=place, check=True)
-    (place / "tests/wire/test_marked.py").write_text(
+                   cwd=project, check=True)
+    (project / "tests/wire/test_marked.py").write_text(
         "import subprocess\nimport pytest\n@pytest.mark.parametrize('what', ['memory', "
         "'undefined', 'leak'])\ndef test_program(what):\n"
-        f"    assert subprocess.run(['{place}/a.out', what]).returncode == 86\n")
+        f"    assert subprocess.run(['{project}/a.out', what]).returncode == 86\n")
     counts, _ = run_tests.run_pytest("wire", "asan")
     assert (counts.passed, counts.failed) == (4, 0)
 

@@ -17,14 +17,14 @@ libcrypt-dev libmimalloc-dev libbrotli-dev libzstd-dev zlib1g-dev libyaml-dev"""
 class System:
     """A machine with the given packages installed. The arguments of apt-get are written to the file
     `asked`."""
-    def __init__(self, folder, installed, user="1000", sudo=False, apt="exit 0"):
-        self.folder = folder
-        self.asked = folder / "asked"
-        self.asked.write_text("")
+    def __init__(self, directory, installed, user="1000", sudo=False, apt="exit 0"):
+        self.folder = directory
+        self.requests = directory / "asked"
+        self.requests.write_text("")
         words = " ".join(f"'ii ={name} '" for name in installed)
         self.add("dpkg-query", f"printf '%s' {words}; exit 1")
         self.add("id", f"echo {user}")
-        self.add("apt-get", f'echo "$@" >>"{self.asked}"; {apt}')
+        self.add("apt-get", f'echo "$@" >>"{self.requests}"; {apt}')
         if sudo:
             self.add("sudo", 'shift; exec "$@"')
         else:
@@ -47,7 +47,7 @@ def test_complete_system_prints_nothing(tmp_path):
     system = System(tmp_path, SERVE)
     result = system.setup("serve")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-    assert system.asked.read_text() == ""
+    assert system.requests.read_text() == ""
 
 
 def test_without_root_the_command_is_printed(tmp_path):
@@ -55,7 +55,7 @@ def test_without_root_the_command_is_printed(tmp_path):
     result = system.setup("serve")
     assert result.returncode == 1
     assert "    apt-get install --no-install-recommends cmake libuv1-dev\n" in result.stderr
-    assert system.asked.read_text() == ""
+    assert system.requests.read_text() == ""
 
 
 @pytest.mark.parametrize("user, sudo", [("0", False), ("1000", True)])
@@ -64,7 +64,7 @@ def test_only_missing_packages_are_installed(tmp_path, user, sudo):
     result = system.setup("serve")
     assert result.returncode == 0, result.stderr
     assert result.stdout == "Installing: libyaml-dev\n"
-    assert system.asked.read_text(
+    assert system.requests.read_text(
     ) == "install -y -q --no-remove --no-install-recommends libyaml-dev\n"
 
 
@@ -93,8 +93,10 @@ def test_npm_of_other_origin_is_accepted(tmp_path):
 
 
 def test_conformance_suite_requires_venv(tmp_path):
-    result = System(tmp_path, [*SERVE, "libcmocka-dev", "python3", "python3-websockets",
-                               "debian-archive-keyring"]).setup("conformance")
+    result = System(
+        tmp_path,
+        [*SERVE, "libcmocka-dev", "python3", "python3-websockets", "debian-archive-keyring"
+         ]).setup("conformance")
     assert result.returncode == 1
     assert "    apt-get install --no-install-recommends python3-venv\n" in result.stderr
 
@@ -112,8 +114,8 @@ def test_outdated_package_lists_are_updated(tmp_path):
     system = System(tmp_path, SERVE[:-1], "0", apt=apt)
     result = system.setup("serve")
     assert result.returncode == 0, result.stderr
-    assert [line.split()[0]
-            for line in system.asked.read_text().splitlines()] == ["install", "update", "install"]
+    assert [line.split()[0] for line in system.requests.read_text().splitlines()
+            ] == ["install", "update", "install"]
 
 
 def test_failed_installation_is_reported(tmp_path):

@@ -19,7 +19,7 @@ import sys
 import pytest
 
 from test_install import (  # noqa: F401  (fixtures)
-    ROOT, compile_as_told, library_folder, parser_environment, prefix, run)
+    ROOT, run_compiler_line, library_directory, parser_environment, prefix, run)
 
 sys.path.insert(0, str(ROOT / "tests/wire"))
 
@@ -46,8 +46,8 @@ PRELUDE = """#include <inttypes.h>
 #include <uv.h>
 #include <uvhttp.h>
 """
-PRELUDE_CPP = ("#include <memory>\n#include <string>\n#include <vector>\n" + PRELUDE
-               + "#include <uvhttp.hpp>\n")
+PRELUDE_CPP = ("#include <memory>\n#include <string>\n#include <vector>\n" + PRELUDE +
+               "#include <uvhttp.hpp>\n")
 FUNCTION = """static int block_{number}(uvhttp_server_t *server, uvhttp_router_t *router,
                     uvhttp_request_t *req, uvhttp_response_t *res, uv_loop_t *loop, void *arg,
                     int err)
@@ -159,12 +159,13 @@ def test_named_source_files_exist(page):
 
 
 @pytest.mark.parametrize("page, found", PROGRAMS, ids=ids)
-def test_page_programs_compile_and_run(prefix, library_folder, tmp_path, page, found):  # noqa: F811
+def test_page_programs_compile_and_run(prefix, library_directory, tmp_path, page,
+                                       found):  # noqa: F811
     name, language = found.groups()
     (tmp_path / f"{name}.{language}").write_text("\n".join(pages.code(page, language)))
-    environment = parser_environment(library_folder)
+    environment = parser_environment(library_directory)
     # Code on a page may have unused parameters, unlike a program.
-    compile_as_told(found[0].replace(" $(", " -Wno-unused-parameter $("), tmp_path, environment)
+    run_compiler_line(found[0].replace(" $(", " -Wno-unused-parameter $("), tmp_path, environment)
     start = start_line(page, found)
     if start is None:
         return  # a test of its own runs its commands
@@ -184,14 +185,15 @@ def test_page_programs_compile_and_run(prefix, library_folder, tmp_path, page, f
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/tutorial").glob("[1-9]-*.md")), ids=ids)
-def test_tutorial_compiles_with_shown_commands(prefix, library_folder, tmp_path, page):  # noqa: F811
+def test_tutorial_compiles_with_shown_commands(prefix, library_directory, tmp_path,
+                                               page):  # noqa: F811
     """tests/wire/test_tutorial.py tests the programs of the build. This test is for users of an
     installed uvhttp."""
     line = pages.indented(page)[0]
     source = re.match(r"cc (\w+\.c) ", line)[1]
     shutil.copy(page.parent / source, tmp_path)
-    compile_as_told(line.replace(" $(", " -Wno-unused-parameter $("), tmp_path,
-                    parser_environment(library_folder))
+    run_compiler_line(line.replace(" $(", " -Wno-unused-parameter $("), tmp_path,
+                      parser_environment(library_directory))
 
 
 # Fragments
@@ -275,8 +277,7 @@ def test_fragments_compile(prefix, page, language):  # noqa: F811
                           ("uvhttp_server_use(server, check, NULL)", False),
                           ("static int f(int a)\n{\n    return a;\n}\n\nreturn f(1);", True),
                           ("static int f(int a)\n{\n    return b->c;\n}", False), ])
-def test_invalid_fragments_do_not_compile(prefix, tmp_path, text, good,
-                                                 language):  # noqa: F811
+def test_invalid_fragments_do_not_compile(prefix, tmp_path, text, good, language):  # noqa: F811
     page = tmp_path / "page.md"
     page.write_text(f"# A page\n\n```{language}\n{text}\n```\n")
     assert (compile_fragments(prefix, page, language) == "") == good
@@ -286,7 +287,7 @@ def test_invalid_fragments_do_not_compile(prefix, tmp_path, text, good,
 
 
 @pytest.fixture
-def hello(prefix, library_folder, tmp_path):  # noqa: F811
+def hello(prefix, library_directory, tmp_path):  # noqa: F811
     for language in ("c", "cpp"):
         text, = pages.code(ROOT / "README.md", language)
         (tmp_path / f"hello.{language}").write_text(text)
@@ -299,18 +300,17 @@ def test_readme_commands_run_or_are_marked():
 
 
 @pytest.mark.parametrize("line", sorted(README_RUNS))
-def test_readme_hello(hello, library_folder, line):  # noqa: F811
-    compile_as_told(line.replace(" $(", " -Wno-unused-parameter -Wno-misleading-indentation $("),
-                    hello, parser_environment(library_folder))
+def test_readme_hello(hello, library_directory, line):  # noqa: F811
+    run_compiler_line(line.replace(" $(", " -Wno-unused-parameter -Wno-misleading-indentation $("),
+                      hello, parser_environment(library_directory))
     assert (hello / "hello").exists()
 
 
 def test_readme_cmake(hello, prefix):  # noqa: F811
     text, = pages.code(ROOT / "README.md", "cmake")
-    (hello / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.20)\nproject(mine LANGUAGES "
-        "C)\nadd_executable(my_program hello.c)\n"
-        + text)
+    (hello /
+     "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.20)\nproject(mine LANGUAGES "
+                                  "C)\nadd_executable(my_program hello.c)\n" + text)
     run("cmake", "-G", "Ninja", "-S", hello, "-B", hello / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", hello / "build")
     assert (hello / "build/my_program").exists()
@@ -319,6 +319,6 @@ def test_readme_cmake(hello, prefix):  # noqa: F811
 def test_readme_lists_required_packages():
     """The packages of the README are those that tools/setup.sh installs for building."""
     serve = re.search(r'^serve="([^"]*)"', (ROOT / "tools/setup.sh").read_text(), re.M)[1].split()
-    told = re.search(r"needed Debian 12 packages: `([^`]*)`",
-                     (ROOT / "README.md").read_text().replace("\n", " "))[1].split()
-    assert set(told) == set(serve) - {"libc6-dev"}
+    listed = re.search(r"needed Debian 12 packages: `([^`]*)`",
+                       (ROOT / "README.md").read_text().replace("\n", " "))[1].split()
+    assert set(listed) == set(serve) - {"libc6-dev"}

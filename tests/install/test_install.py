@@ -122,22 +122,23 @@ target_link_libraries(cxx_parser PRIVATE uvhttp::parser)
 PARSER_OUTPUT = "0 2 0 0 /wrap ok\n400 HOST_MISSING\n"
 
 
-def run(*command, **more):
-    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, **more)
+def run(*command, **extra):
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                            **extra)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("install")
-    run("cmake", "--install", BUILD, "--prefix", folder / "first")
-    shutil.move(folder / "first", folder / "moved here")
-    return folder / "moved here"
+    directory = tmp_path_factory.mktemp("install")
+    run("cmake", "--install", BUILD, "--prefix", directory / "first")
+    shutil.move(directory / "first", directory / "moved here")
+    return directory / "moved here"
 
 
 @pytest.fixture(scope="module")
-def library_folder(prefix):
+def library_directory(prefix):
     return next(prefix.glob("lib/**/libuvhttp.so")).parent
 
 
@@ -189,29 +190,28 @@ def test_find_package_links_expected_libraries(consumer, program, wanted, unwant
 @pytest.mark.parametrize("module, source, output", [("uvhttp", SERVER_C, VERSION + "\n"),
                                                     ("uvhttp_parser", PARSER_C, PARSER_OUTPUT),
                                                     ("uvhttp_redis", REDIS_C, VERSION + "\n"), ])
-def test_pkg_config(prefix, library_folder, tmp_path, module, source, output):
+def test_pkg_config(prefix, library_directory, tmp_path, module, source, output):
     (tmp_path / "main.c").write_text(source)
     # The directory's name has a space, which pkg-config escapes with a backslash. So a shell runs
     # the command.
     environment = {
-        **os.environ, "PKG_CONFIG_PATH": str(library_folder / "pkgconfig"),
-        "LD_LIBRARY_PATH": str(library_folder)
+        **os.environ, "PKG_CONFIG_PATH": str(library_directory / "pkgconfig"),
+        "LD_LIBRARY_PATH": str(library_directory)
     }
     run(
         "sh", "-c",
         f'eval "gcc -std=c11 -Wall -Wextra -Werror main.c -o main $(pkg-config --cflags --libs '
-        f'{module})"',
-        cwd=tmp_path, env=environment)
+        f'{module})"', cwd=tmp_path, env=environment)
     assert run(tmp_path / "main", env=environment) == output
     libraries = run("ldd", tmp_path / "main", env=environment)
-    assert f"lib{module}.so.{VERSION.rsplit('.', 1)[0]} => {library_folder}" in libraries
+    assert f"lib{module}.so.{VERSION.rsplit('.', 1)[0]} => {library_directory}" in libraries
     assert ("libuv.so" in libraries) == (module != "uvhttp_parser")
     assert run("pkg-config", "--modversion", module, env=environment) == VERSION + "\n"
 
 
-def test_pkg_config_static(prefix, library_folder, tmp_path):
+def test_pkg_config_static(prefix, library_directory, tmp_path):
     (tmp_path / "main.c").write_text(SERVER_C)
-    environment = {**os.environ, "PKG_CONFIG_PATH": str(library_folder / "pkgconfig")}
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(library_directory / "pkgconfig")}
     # Only uvhttp from its archive. The other libraries are the shared ones of the system.
     run(
         "sh", "-c",
@@ -262,8 +262,8 @@ def test_installed_texts_have_no_build_path(prefix):
     for path in prefix.rglob("*"):
         if path.is_file() and path.suffix in (".pc", ".cmake", ".h"):
             text = path.read_text()
-            for folder in ("build", "include", "src"):
-                assert f"{ROOT}/{folder}" not in text, path
+            for directory in ("build", "include", "src"):
+                assert f"{ROOT}/{directory}" not in text, path
 
 
 # uvhttp.hpp, the examples of the parser and its tour
@@ -363,18 +363,18 @@ int main()
 """
 
 
-def parser_environment(library_folder):
+def parser_environment(library_directory):
     return {
-        **os.environ, "PKG_CONFIG_PATH": str(library_folder / "pkgconfig"),
-        "LD_LIBRARY_PATH": str(library_folder)
+        **os.environ, "PKG_CONFIG_PATH": str(library_directory / "pkgconfig"),
+        "LD_LIBRARY_PATH": str(library_directory)
     }
 
 
-def compile_as_told(line, folder, environment):
+def run_compiler_line(line, directory, environment):
     """Runs a compiler command of the documentation, with strict warnings. The prefix has a space in
     its name, so eval is used."""
     command = line.replace(" $(", " -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror $(")
-    run("sh", "-c", f'eval "{command}"', cwd=folder, env=environment)
+    run("sh", "-c", f'eval "{command}"', cwd=directory, env=environment)
 
 
 @pytest.mark.parametrize("options", [[], ["-fno-exceptions", "-fno-rtti"]],
@@ -404,11 +404,11 @@ def test_cpp_with_find_package(prefix, tmp_path):
 
 @pytest.mark.parametrize("source", sorted((ROOT / "examples").glob("parse_*")),
                          ids=lambda source: source.name)
-def test_parser_examples_compile_with_their_commands(prefix, library_folder, tmp_path, source):
+def test_parser_examples_compile_with_their_commands(prefix, library_directory, tmp_path, source):
     shutil.copy(source, tmp_path)
     line, = re.findall(r"^ \*     ((?:cc|c\+\+) .*)$", source.read_text(), re.M)
-    environment = parser_environment(library_folder)
-    compile_as_told(line, tmp_path, environment)
+    environment = parser_environment(library_directory)
+    run_compiler_line(line, tmp_path, environment)
     (tmp_path / "message").write_bytes(b"GET /seen HTTP/1.1\r\nHost: h\r\n\r\n")
     assert "/seen" in run(tmp_path / source.stem, tmp_path / "message", env=environment)
 
@@ -417,17 +417,17 @@ def test_parser_examples_compile_with_their_commands(prefix, library_folder, tmp
                          [("parser.md", ["c", "cpp"], "c", "tour.c", "tour"),
                           ("parser.md", ["c", "cpp"], "cpp", "tour.cpp", "tour-cpp"),
                           ("forms.md", ["c"], "c", "forms.c", "forms"), ])
-def test_parser_page_program_prints_its_output(prefix, library_folder, tmp_path, page, languages, language, name,
-                                program):
+def test_parser_page_program_prints_its_output(prefix, library_directory, tmp_path, page, languages,
+                                               language, name, program):
     """The blocks of the page in one language are a program that prints the output of the page."""
     page = (ROOT / "docs" / page).read_text()
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
     output = [text for kind, text in blocks if kind == "text"]
     assert {kind for kind, _ in blocks} == {*languages, "text"} and len(output) == len(languages)
     (tmp_path / name).write_text("\n".join(text for kind, text in blocks if kind == language))
-    environment = parser_environment(library_folder)
+    environment = parser_environment(library_directory)
     line, = re.findall(rf"^    (c\S+ -std=\S+ {re.escape(name)} .*)$", page, re.M)
-    compile_as_told(line, tmp_path, environment)
+    run_compiler_line(line, tmp_path, environment)
     assert run(tmp_path / program, env=environment).replace("\r",
                                                             "") == output[languages.index(language)]
 
@@ -437,7 +437,7 @@ def test_parser_page_program_prints_its_output(prefix, library_folder, tmp_path,
 
 
 @pytest.fixture
-def program_of_page(prefix, library_folder, tmp_path):
+def program_of_page(prefix, library_directory, tmp_path):
     """Builds and starts the program of a page. Returns a function that sends a request to it and
     returns (status, fields, body)."""
     running = []
@@ -448,27 +448,27 @@ def program_of_page(prefix, library_folder, tmp_path):
         source, name, language = re.search(r"((\S+)\.(c|cpp)) ", line).groups()
         (tmp_path / source).write_text("\n".join(
             re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)))
-        environment = parser_environment(library_folder)
+        environment = parser_environment(library_directory)
         # Not every handler uses all of its parameters, and some lines exist only for the page.
-        compile_as_told(line.replace(" $(", " -Wno-unused-parameter $("), tmp_path, environment)
+        run_compiler_line(line.replace(" $(", " -Wno-unused-parameter $("), tmp_path, environment)
         running.append(
             subprocess.Popen([tmp_path / name], stdout=subprocess.PIPE, text=True, env=environment))
         url = running[-1].stdout.readline().strip()
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect)
 
-        def ask(path, body=None, method=None, **fields):
-            asked = urllib.request.Request(
+        def fetch(path, body=None, method=None, **fields):
+            url_request = urllib.request.Request(
                 url.rstrip("/") + path, body,
                 {name.replace("_", "-"): value
                  for name, value in fields.items()}, method=method)
             try:
-                answer = opener.open(asked, timeout=60)
+                response = opener.open(url_request, timeout=60)
             except urllib.error.HTTPError as error:
-                answer = error
-            with answer:
-                return answer.status, answer.headers, answer.read()
+                response = error
+            with response:
+                return response.status, response.headers, response.read()
 
-        return ask
+        return fetch
 
     yield start
     for program in running:
@@ -483,14 +483,14 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def test_page_limits_for_clients(program_of_page):
-    ask = program_of_page("limits-for-clients.md")
-    status, fields, _ = ask("/api/echo", b"x" * 17, X_Api_Key="a")
+    fetch = program_of_page("limits-for-clients.md")
+    status, fields, _ = fetch("/api/echo", b"x" * 17, X_Api_Key="a")
     # at one point in time
     assert status == 413 and sorted(
         fields.get_all("RateLimit")) == ['"api";r=1;t=1', '"default";r=2;t=20']
-    assert ask("/api/echo", b"12345")[0] == 413
-    assert ask("/api/echo", b"1234", X_Api_Key="of the monitoring")[2] == b"1234"
-    status, fields, _ = ask("/")
+    assert fetch("/api/echo", b"12345")[0] == 413
+    assert fetch("/api/echo", b"1234", X_Api_Key="of the monitoring")[2] == b"1234"
+    status, fields, _ = fetch("/")
     page = (ROOT / "docs/limits-for-clients.md").read_text()
     shown, = re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S)
     wait = fields["Retry-After"]  # less than on the page after some time has passed
@@ -502,27 +502,27 @@ def test_page_limits_for_clients(program_of_page):
 
 
 def test_page_sessions_and_caching(program_of_page):
-    ask = program_of_page("sessions-and-caching.md")
-    assert ask("/")[0] == 401
-    status, fields, _ = ask("/login", b"")
+    fetch = program_of_page("sessions-and-caching.md")
+    assert fetch("/")[0] == 401
+    status, fields, _ = fetch("/login", b"")
     cookie = fields["Set-Cookie"].split(";")[0]
-    assert status == 303 and ask("/", Cookie=cookie)[2] == b"17"
-    assert ask("/", Cookie=cookie[:-1])[0] == 401
-    status, fields, body = ask("/list")
+    assert status == 303 and fetch("/", Cookie=cookie)[2] == b"17"
+    assert fetch("/", Cookie=cookie[:-1])[0] == 401
+    status, fields, body = fetch("/list")
     assert (status, body) == (200, b"[1,2,3]\n")
-    assert ask("/list", If_None_Match=fields["ETag"])[::2] == (304, b"")
+    assert fetch("/list", If_None_Match=fields["ETag"])[::2] == (304, b"")
 
 
-def test_page_middleware(prefix, library_folder, tmp_path):
+def test_page_middleware(prefix, library_directory, tmp_path):
     """The C blocks are a server whose responses to the commands of the page are those on the
     page."""
     page = (ROOT / "docs/middleware.md").read_text()
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
     assert {kind for kind, _ in blocks} == {"c", "console"}
     (tmp_path / "middleware.c").write_text("\n".join(text for kind, text in blocks if kind == "c"))
-    environment = parser_environment(library_folder)
+    environment = parser_environment(library_directory)
     line, = re.findall(r"^    (cc -std=\S+ middleware.c .*)$", page, re.M)
-    compile_as_told(line, tmp_path, environment)
+    run_compiler_line(line, tmp_path, environment)
     server = subprocess.Popen([tmp_path / "middleware", "0"], stdout=subprocess.PIPE, text=True,
                               env=environment)
     try:
@@ -531,9 +531,9 @@ def test_page_middleware(prefix, library_folder, tmp_path):
         commands = 0
         for text in (text for kind, text in blocks if kind == "console"):
             for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):
-                told = re.sub("^curl ", "curl --noproxy '*' --max-time 60 ",
-                              command.replace(":8080/", f":{port}/"))
-                assert run("sh", "-c", told) == output, command
+                command_line = re.sub("^curl ", "curl --noproxy '*' --max-time 60 ",
+                                      command.replace(":8080/", f":{port}/"))
+                assert run("sh", "-c", command_line) == output, command
                 commands += 1
         assert commands >= 10
     finally:
@@ -542,19 +542,19 @@ def test_page_middleware(prefix, library_folder, tmp_path):
         server.stdout.close()
 
 
-def test_page_uploads(prefix, library_folder, tmp_path):
+def test_page_uploads(prefix, library_directory, tmp_path):
     """The blocks of the page are a server that does what the page describes, with curl."""
     page = (ROOT / "docs/uploads.md").read_text()
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)
     assert {kind for kind, _ in blocks} == {"c"}
     (tmp_path / "uploads.c").write_text("\n".join(text for _, text in blocks))
-    environment = parser_environment(library_folder)
+    environment = parser_environment(library_directory)
     line, = re.findall(r"^    (cc -std=\S+ uploads\.c .*)$", page, re.M)
-    compile_as_told(line, tmp_path, environment)
-    folder = tmp_path / "stored"
-    folder.mkdir()
+    run_compiler_line(line, tmp_path, environment)
+    directory = tmp_path / "stored"
+    directory.mkdir()
     (tmp_path / "body").write_bytes(b"x" * 100_000)
-    server = subprocess.Popen([tmp_path / "uploads", "0", folder], stdout=subprocess.PIPE,
+    server = subprocess.Popen([tmp_path / "uploads", "0", directory], stdout=subprocess.PIPE,
                               text=True, env=environment)
     try:
         url = re.search(r"http://\S+", server.stdout.readline())[0]
@@ -569,7 +569,7 @@ def test_page_uploads(prefix, library_folder, tmp_path):
             "-T", "body", f"{url}once/a")[-1] == "409"
         assert curl("-F", "title=x", "-F", "file=@body;filename=f",
                     f"{url}form") == ["title: x", "file: f, 100000 bytes, kept", "200"]
-        assert sorted(path.name for path in folder.iterdir()) == ["a", "body", "f"]
+        assert sorted(path.name for path in directory.iterdir()) == ["a", "body", "f"]
         with subprocess.Popen(
             ["curl", "-sSN", "--noproxy", "*", "-H", "Last-Event-ID: 7", f"{url}events"],
                 stdout=subprocess.PIPE, text=True) as listener:
@@ -583,32 +583,32 @@ def test_page_uploads(prefix, library_folder, tmp_path):
 
 
 def test_page_cpp(program_of_page):
-    ask = program_of_page("cpp.md")
-    assert ask("/notes/a")[0] == 404
-    assert ask("/notes/a", b"a note", "PUT")[0] == 204
-    assert ask("/notes/a")[2] == b"a note"
-    assert ask("/look?a=1&b=c+d")[2].splitlines()[:2] == [b"a is 1", b"b is c d"]
+    fetch = program_of_page("cpp.md")
+    assert fetch("/notes/a")[0] == 404
+    assert fetch("/notes/a", b"a note", "PUT")[0] == 204
+    assert fetch("/notes/a")[2] == b"a note"
+    assert fetch("/look?a=1&b=c+d")[2].splitlines()[:2] == [b"a is 1", b"b is c d"]
     form = b"--b\r\nContent-Disposition: form-data; name=f\r\n\r\n12345\r\n--b--\r\n"
-    assert ask("/upload", form,
-               Content_Type="multipart/form-data; boundary=b")[2] == b"f: 5 bytes\n"
-    assert ask("/upload", b"x")[0] == 415
-    status, fields, _ = ask("/stoi?n=21")
+    assert fetch("/upload", form,
+                 Content_Type="multipart/form-data; boundary=b")[2] == b"f: 5 bytes\n"
+    assert fetch("/upload", b"x")[0] == 415
+    status, fields, _ = fetch("/stoi?n=21")
     assert (status, fields["X-Twice"]) == (200, "42")
-    assert ask("/stoi?n=-1")[0] == ask("/stoi?n=x")[0] == 500
-    assert ask("/inside/who")[0] == 401
-    status, fields, body = ask("/inside/who", Authorization="me")
+    assert fetch("/stoi?n=-1")[0] == fetch("/stoi?n=x")[0] == 500
+    assert fetch("/inside/who")[0] == 401
+    status, fields, body = fetch("/inside/who", Authorization="me")
     assert (fields["X-Status"], body) == ("200", b"me")
-    assert ask("/count", b"x" * 70000)[2] == b"70000"
-    assert ask("/ones")[2] == b"1" * 100000
-    assert ask("/sum?of=1,2,39")[2] == b"15"
-    assert ask("/office/who")[0] == 401
-    assert ask("/office/who", Authorization="Bearer secret")[2] == b"ada"
-    assert ask("/framed", Origin="https://app.example.com")[2] == b"---\nbetween two lines\n---\n"
-    assert ask("/framed", Origin="https://app.example.com"
-               )[1]["Access-Control-Allow-Origin"] == "https://app.example.com"
-    assert ask("/posted")[2] == b"42"
-    assert ask("/visits")[2] == b"1"
-    assert ask("/news", b"x")[0] == 204
-    assert ask("/photos", b"x")[0] == 415
-    status, fields, _ = ask("/reverse")
+    assert fetch("/count", b"x" * 70000)[2] == b"70000"
+    assert fetch("/ones")[2] == b"1" * 100000
+    assert fetch("/sum?of=1,2,39")[2] == b"15"
+    assert fetch("/office/who")[0] == 401
+    assert fetch("/office/who", Authorization="Bearer secret")[2] == b"ada"
+    assert fetch("/framed", Origin="https://app.example.com")[2] == b"---\nbetween two lines\n---\n"
+    assert fetch("/framed", Origin="https://app.example.com"
+                 )[1]["Access-Control-Allow-Origin"] == "https://app.example.com"
+    assert fetch("/posted")[2] == b"42"
+    assert fetch("/visits")[2] == b"1"
+    assert fetch("/news", b"x")[0] == 204
+    assert fetch("/photos", b"x")[0] == 415
+    status, fields, _ = fetch("/reverse")
     assert (status, fields["Upgrade"]) == (426, "reverse")

@@ -86,10 +86,10 @@ class Browser:
         while b"\0" not in self.received:
             if not select.select([self.from_child], [], [], max(0, deadline - time.monotonic()))[0]:
                 raise RuntimeError("the browser does not answer")
-            piece = os.read(self.from_child, 1 << 20)
-            if not piece:
+            chunk = os.read(self.from_child, 1 << 20)
+            if not chunk:
                 raise RuntimeError("the browser has ended")
-            self.received += piece
+            self.received += chunk
         message, _, self.received = self.received.partition(b"\0")
         return json.loads(message)
 
@@ -102,12 +102,12 @@ class Browser:
         while data:
             data = data[os.write(self.to_child, data):]
         while True:
-            answer = self.receive()
-            if answer.get("id") == self.number:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']['message']}")
-                return answer["result"]
-            self.events.append(answer)
+            response = self.receive()
+            if response.get("id") == self.number:
+                if "error" in response:
+                    raise RuntimeError(f"{method}: {response['error']['message']}")
+                return response["result"]
+            self.events.append(response)
 
     def open(self, path, width, dark, height=900):
         """Opens a file or a URL. After that `troubles` returns the console messages and the
@@ -160,7 +160,7 @@ class Browser:
             pathlib.Path(f"{stem}-{number}.png").write_bytes(base64.b64decode(data))
 
 
-def main(page, folder):
+def main(page, directory):
     """For manual use: `browser.py PAGE DIRECTORY` writes screenshots of the page, desktop and
     phone, light and dark."""
     one = Browser()
@@ -168,7 +168,7 @@ def main(page, folder):
         for name, width in (("desktop", 1280), ("phone", 375)):
             for scheme in ("light", "dark"):
                 one.open(pathlib.Path(page), width, scheme == "dark")
-                one.screenshots(f"{folder}/{name}-{scheme}")
+                one.screenshots(f"{directory}/{name}-{scheme}")
     finally:
         one.close()
 

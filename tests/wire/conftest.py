@@ -35,8 +35,8 @@ def start():
     stopped and checked."""
     running = []
 
-    def starter(**how):
-        running.append(WireServer(**how))
+    def starter(**options):
+        running.append(WireServer(**options))
         return running[-1]
 
     yield starter

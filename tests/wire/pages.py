@@ -47,14 +47,16 @@ def matches(output, promised):
     return re.fullmatch(pattern, output) is not None
 
 
-def run_commands(page, port, folder):
+def run_commands(page, port, directory):
     """Runs each command of a page with the server at `port`, and compares the output. Returns the
     number of commands."""
     shown = commands(page)
     for command, promised in shown:
-        command_line = re.sub(r"\bcurl ", "curl -sS --max-time 60 ", command).replace(":8080/", f":{port}/")
-        done = subprocess.run(["sh", "-c", command_line], cwd=folder, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, env={**os.environ, "no_proxy": "*"})
+        command_line = re.sub(r"\bcurl ", "curl -sS --max-time 60 ",
+                              command).replace(":8080/", f":{port}/")
+        done = subprocess.run(["sh", "-c", command_line], cwd=directory, capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "no_proxy": "*"})
         output = done.stdout.replace("\r", "").replace(f":{port}/", ":8080/")
         if output and not output.endswith("\n"):
             output += "\n"

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 import raw
-from wire_server import SAFETY_TIMEOUT, built, written_to
+from wire_server import SAFETY_TIMEOUT, built, read_output
 
 URL = re.compile(r"(?:https?|wss?)://(\[[0-9a-fA-F:]+\]|[0-9.]+)(?::(\d+))?/")
 
@@ -21,11 +21,11 @@ def clean_environment(extra=None):
     return {**kept, **(extra or {})}
 
 
-def run(name, *arguments, environment=None, **more):
+def run(name, *arguments, environment=None, **extra):
     """Runs a program to its end: subprocess.CompletedProcess with text."""
     return subprocess.run([built(name), *map(str, arguments)], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, env=clean_environment(environment),
-                          timeout=3 * SAFETY_TIMEOUT, **more)
+                          timeout=3 * SAFETY_TIMEOUT, **extra)
 
 
 class Program:
@@ -34,23 +34,23 @@ class Program:
     `line`: that line. `urls`, `port`: its contents. With `wait=False` the output is not read, and
     the caller knows the port.
     """
-    def __init__(self, name, *arguments, environment=None, wait=True, wrapper=(), **more):
+    def __init__(self, name, *arguments, environment=None, wait=True, wrapper=(), **extra):
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen([*wrapper, built(name), *map(str, arguments)],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=self.errors, env=clean_environment(environment),
-                                        **more)
+                                        **extra)
         self.output = ""
         self.line, self.urls, self.port = "", [], None
         if wait:
             self.read_line()
 
-    def read_more(self):
+    def read_available(self):
         """Appends the output that is available now to `output`."""
         while select.select([self.process.stdout], [], [], 0)[0]:
-            piece = os.read(self.process.stdout.fileno(), 65536)
-            self.output += piece.decode()
-            if not piece:
+            chunk = os.read(self.process.stdout.fileno(), 65536)
+            self.output += chunk.decode()
+            if not chunk:
                 break
         return True
 
@@ -59,12 +59,12 @@ class Program:
         while "\n" not in self.output:
             ready, _, _ = select.select([self.process.stdout], [], [],
                                         max(0, end - time.monotonic()))
-            piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
-            if not piece:
+            chunk = os.read(self.process.stdout.fileno(), 65536) if ready else b""
+            if not chunk:
                 self.process.kill()
                 self.process.wait()
                 raise AssertionError(f"the program did not start: {self.output!r} {self.log()!r}")
-            self.output += piece.decode()
+            self.output += chunk.decode()
         self.line = self.output.split("\n")[0]
         self.urls = [found.group(0) for found in URL.finditer(self.line)]
         self.port = int(URL.search(self.line).group(2) or 80)
@@ -75,15 +75,15 @@ class Program:
 
     def log(self):
         """What the program has written to standard error."""
-        return written_to(self.errors)
+        return read_output(self.errors)
 
-    def connect(self, **how):
-        return raw.Connection(self.port, **how)
+    def connect(self, **options):
+        return raw.Connection(self.port, **options)
 
-    def ask(self, target="/", *fields, method="GET", **more):
+    def request(self, target="/", *fields, method="GET", **extra):
         """One request on a new connection."""
         with self.connect() as connection:
-            return connection.ask(method, target, *fields, **more)
+            return connection.request(method, target, *fields, **extra)
 
     def send_signal(self, number):
         self.process.send_signal(number)

@@ -40,10 +40,10 @@ def request(method="GET", target="/hello", *fields, body=b"", version="HTTP/1.1"
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
-def chunked(*pieces, trailers=(), extension=""):
+def chunked(*chunks, trailers=(), extension=""):
     """The chunks in chunked coding, with trailer lines."""
-    coded = b"".join(b"%x%s\r\n%s\r\n" % (len(piece), extension.encode(), piece)
-                     for piece in pieces)
+    coded = b"".join(b"%x%s\r\n%s\r\n" % (len(chunk), extension.encode(), chunk)
+                     for chunk in chunks)
     return coded + b"0\r\n" + b"".join(line.encode() + b"\r\n" for line in trailers) + b"\r\n"
 
 
@@ -66,7 +66,7 @@ class Response:
         assert len(values) <= 1, f"{name} occurs {len(values)} times: {values}"
         return values[0] if values else None
 
-    def says_close(self):
+    def has_close(self):
         return "close" in [
             option.strip().lower()
             for value in self.all("Connection")
@@ -95,14 +95,14 @@ class Response:
 
 # The ports of TLS servers, with the ssl.SSLContext of their clients.
 SECURE_PORTS = {}
-USUAL = object()
+DEFAULT = object()
 
 
 class Connection:
     """One connection to a server on the loopback interface. `tls`: an ssl.SSLContext, or None for
     plain text."""
     def __init__(self, port, receive_buffer=None, send_buffer=None, timeout=SAFETY_TIMEOUT,
-                 tls=USUAL, name="localhost", session=None):
+                 tls=DEFAULT, name="localhost", session=None):
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -111,7 +111,7 @@ class Connection:
         self.socket.settimeout(timeout)
         self.socket.connect(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        tls = SECURE_PORTS.get(port) if tls is USUAL else tls
+        tls = SECURE_PORTS.get(port) if tls is DEFAULT else tls
         if tls is not None:
             self.socket = tls_tools.Socket(self.socket, tls, name, session)
         self.buffer = b""
@@ -133,13 +133,13 @@ class Connection:
         return self.socket.recv(size)
 
     def receive_exactly(self, size):
-        pieces, missing = [], size
+        chunks, missing = [], size
         while missing > 0:
             data = self.receive(min(missing, 1 << 20))
             assert data, f"the connection ended {missing} bytes early"
-            pieces.append(data)
+            chunks.append(data)
             missing -= len(data)
-        return b"".join(pieces)
+        return b"".join(chunks)
 
     def line(self):
         while b"\n" not in self.buffer:
@@ -187,7 +187,7 @@ class Connection:
                                  and coding is None), "RFC 9110 8.6: no Content-Length in 204"
         if method == "HEAD" or status in (204, 304):
             return response
-        assert length is not None or coding is not None or response.says_close(
+        assert length is not None or coding is not None or response.has_close(
         ), f"no end of body: {response}"
         if coding is not None:
             assert coding.lower() == "chunked"
@@ -214,17 +214,17 @@ class Connection:
     def responses(self, count):
         return [self.response() for _ in range(count)]
 
-    def ask(self, method="GET", target="/hello", *fields, **more):
+    def request(self, method="GET", target="/hello", *fields, **extra):
         """One request and its response."""
-        self.send(request(method, target, *fields, **more))
+        self.send(request(method, target, *fields, **extra))
         return self.response(method)
 
     def rest(self):
         """All bytes up to the end of the stream. A reset is an error."""
-        pieces = []
+        chunks = []
         while data := self.receive():
-            pieces.append(data)
-        return b"".join(pieces)
+            chunks.append(data)
+        return b"".join(chunks)
 
     def assert_closed(self):
         """The server has closed the connection: no more data, no reset."""

@@ -35,7 +35,7 @@ class StaticServer(Program):
 
 
 @pytest.fixture
-def place():
+def root():
     """A document root, next to a file that must never be served."""
     parent = tempfile.mkdtemp(prefix="uvhttp-static-")
     with open(os.path.join(parent, "secret.txt"), "wb") as file:
@@ -47,14 +47,14 @@ def place():
 
 
 @pytest.fixture
-def serve(place):
+def serve(root):
     """serve(flags...) starts a server of the root, by default without listings. It is stopped and
     checked at the end of the test."""
     running = []
 
-    def starter(*flags, **how):
+    def starter(*flags, **options):
         listing = () if "--listing" in flags else ("--no-listing", )
-        running.append(StaticServer(place, *listing, *flags, **how))
+        running.append(StaticServer(root, *listing, *flags, **options))
         return running[-1]
 
     yield starter

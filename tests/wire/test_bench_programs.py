@@ -39,9 +39,9 @@ def start():
         running.append(one)
         text = b""
         while b"listening on" not in text or not text.endswith(b"\n"):
-            piece = os.read(one.process.stdout.fileno(), 4096)
-            assert piece, one.log()
-            text += piece
+            chunk = os.read(one.process.stdout.fileno(), 4096)
+            assert chunk, one.log()
+            text += chunk
         one.output = text.decode()
         one.port = int(re.search(r"listening on http://127\.0\.0\.1:(\d+)/\n", one.output)[1])
         return one
@@ -122,7 +122,7 @@ def test_port_in_use_is_named(start, name):
 def test_server_sends_json_and_echo(start):
     server = start("benchmark_rps", "0")
     with server.connect() as connection:
-        response = connection.ask(target="/json")
+        response = connection.request(target="/json")
         assert response.body == b'{"message":"Hello, world"}'
         assert response.get("content-type").startswith("application/json")
         for size in (0, 1, 100 * 1024):
@@ -140,11 +140,11 @@ def test_unified_serves_each_kind(start):
                 "/large": content(100 * 1024), "/json": b'{"message":"Hello, world"}',
                 "/users/4711": b"4711", "/stream": content(1024 * 1024)
         }.items():
-            answer = connection.ask(target=path)
-            assert (answer.status, answer.body) == (200, body), path
-        assert connection.ask(target="/json").get("content-type").startswith("application/json")
-        assert connection.ask(target="/users/").status == 404
-        assert connection.ask(target="/post").status == 405
+            response = connection.request(target=path)
+            assert (response.status, response.body) == (200, body), path
+        assert connection.request(target="/json").get("content-type").startswith("application/json")
+        assert connection.request(target="/users/").status == 404
+        assert connection.request(target="/post").status == 405
 
 
 @pytest.mark.parametrize("size", [0, 1, 1024, 100 * 1024])
@@ -154,8 +154,8 @@ def test_unified_echoes_body(start, size):
     with server.connect() as connection:
         for _ in range(2):
             connection.send(raw.request("POST", "/post", f"Content-Length: {size}") + body)
-            answer = connection.response()
-            assert (answer.status, answer.body) == (200, body)
+            response = connection.response()
+            assert (response.status, response.body) == (200, body)
 
 
 def test_unified_has_thousand_more_routes(start):
@@ -166,17 +166,17 @@ def test_unified_has_thousand_more_routes(start):
     ]
     assert len(set(paths)) == 1000
     with server.connect() as connection:
-        assert [path for path in paths if connection.ask(target=path).body != TEXT] == []
+        assert [path for path in paths if connection.request(target=path).body != TEXT] == []
         for path in ("/api/v10/r0", "/api/v0/r25", "/api/v0/r0/17/other"):
-            assert connection.ask(target=path).status == 404
+            assert connection.request(target=path).status == 404
 
 
 def test_static_server_serves_directory(start):
     server = start("performance_static_server", "-d", SITE, "-p", "0")
     for name in ("index.html", "waves.png", "large.txt"):
-        assert server.ask(f"/{name}").body == (SITE / name).read_bytes()
-    assert server.ask("/").body == (SITE / "index.html").read_bytes()
-    assert server.ask("/missing").status == 404
+        assert server.request(f"/{name}").body == (SITE / name).read_bytes()
+    assert server.request("/").body == (SITE / "index.html").read_bytes()
+    assert server.request("/missing").status == 404
 
 
 # The baseline server: only what the benchmarks request
@@ -203,6 +203,6 @@ def test_baseline_reads_whole_request_body(start, hello):
 def test_baseline_applies_connection_close(start, hello):
     server = start("floor", "--file", hello, "--close", "0")
     with server.connect() as connection:
-        answer = connection.ask()
-        assert answer.body == TEXT and answer.get("connection") == "close"
+        response = connection.request()
+        assert response.body == TEXT and response.get("connection") == "close"
         assert connection.rest() == b""

@@ -30,7 +30,7 @@ class Measured(WireServer):
         super().__init__(**limits)
         self.peak = 0
         for _ in range(3):
-            self.ask()
+            self.request()
         self.idle = self.stats()["heap_live"] if SANITIZED else self.status("VmRSS")
 
     def status(self, name):
@@ -49,7 +49,7 @@ class Measured(WireServer):
         grown = (self.peak if SANITIZED else self.status("VmHWM")) - self.idle
         assert grown < ALLOWED, f"{grown} bytes more than when idle"
 
-    def wait_until_stuck(self, name):
+    def wait_until_blocked(self, name):
         """Waits until a counter of bytes stops changing: then the client blocks the transfer."""
         seen = []
 
@@ -89,24 +89,24 @@ def test_slow_reader_of_big_body(server, path):
         connection.send(raw.request("GET", f"{path}?size={SIZE}&piece=16384&known"))
         _, _, fields, _ = connection.head()
         assert ("Content-Length", str(SIZE)) in fields
-        server.wait_until_stuck("bytes_sent")
+        server.wait_until_blocked("bytes_sent")
         for _ in range(BURSTS):
             connection.buffer += connection.receive_exactly(
                 100_000) if not connection.buffer else b""
             connection.buffer += connection.socket.recv(100_000)
-            server.wait_until_stuck("bytes_sent")
+            server.wait_until_blocked("bytes_sent")
         server.check_memory()
         receive_pattern(connection, SIZE)
         server.check_memory()
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request().body == b"Hello, world\n"
 
 
 def count_bytes(command):
     """The number of bytes that a command writes."""
     size = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        while piece := os.read(process.stdout.fileno(), 1 << 20):
-            size += len(piece)
+        while chunk := os.read(process.stdout.fileno(), 1 << 20):
+            size += len(chunk)
     assert process.returncode == 0
     return size
 
@@ -130,7 +130,7 @@ def test_slow_writer_of_big_body(server, tmp_path, path):
         for burst in range(BURSTS):
             connection.send(raw.pattern(10_000 * burst, offset))
             offset += 10_000 * burst
-            server.wait_until_stuck("bytes_received")
+            server.wait_until_blocked("bytes_received")
         while offset < SIZE:
             start = offset % STEP
             offset += connection.socket.send(
@@ -187,10 +187,10 @@ def test_httpx_streams_both_ways(server):
     size = SIZE // 10
     with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False,
                       timeout=60) as client:
-        answer = client.post("/pieces-digest", content=(BLOCK for _ in range(size // STEP)))
-        assert answer.text.split()[0] == str(size // STEP * STEP)
-        with client.stream("GET", f"/pulled?size={size}&piece=10000") as answer:
-            assert sum(len(piece) for piece in answer.iter_raw()) == size
+        response = client.post("/pieces-digest", content=(BLOCK for _ in range(size // STEP)))
+        assert response.text.split()[0] == str(size // STEP * STEP)
+        with client.stream("GET", f"/pulled?size={size}&piece=10000") as response:
+            assert sum(len(chunk) for chunk in response.iter_raw()) == size
     server.check_memory()
 
 
@@ -200,16 +200,16 @@ def test_aiohttp_streams_both_ways(server, tmp_path):
     size = SIZE // 10
     sent = size // STEP * STEP
 
-    async def pieces():
+    async def chunks():
         for _ in range(size // STEP):
             yield BLOCK
 
     async def both():
         async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as session:
-            async with session.put(f"/upload/big?folder={tmp_path}", data=pieces()) as answer:
-                assert answer.status == 201
-            async with session.get(f"/pieces-out?size={size}&piece=10000") as answer:
-                return sum([len(piece) async for piece in answer.content.iter_any()])
+            async with session.put(f"/upload/big?folder={tmp_path}", data=chunks()) as response:
+                assert response.status == 201
+            async with session.get(f"/pieces-out?size={size}&piece=10000") as response:
+                return sum([len(chunk) async for chunk in response.content.iter_any()])
 
     assert asyncio.run(both()) == size
     assert (tmp_path / "big").stat().st_size == sent

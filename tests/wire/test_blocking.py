@@ -11,8 +11,9 @@ from wire_server import eventually
 def state(server):
     """The number of handlers at the gate, its maximum, the number with a disconnected client, and
     the last result of a handler."""
-    running, most, gone, error = server.ask("GET", "/blocking-state").body.decode().split()
-    return int(running), int(most), int(gone), error
+    running, most, disconnected, error = server.request("GET",
+                                                        "/blocking-state").body.decode().split()
+    return int(running), int(most), int(disconnected), error
 
 
 def at_gate(server, count):
@@ -21,20 +22,21 @@ def at_gate(server, count):
 
 def test_blocking_handler_reads_request_and_responds(server):
     with server.connect() as connection:
-        answer = connection.ask("POST", "/block/tell/a%2Fb%20c?q=1%262", "X-Field: value",
-                                "Content-Type: application/x-www-form-urlencoded", body=b"f=a+b")
-        assert answer.status == 202 and answer.get("X-Blocking") == "yes" and answer.get(
+        response = connection.request("POST", "/block/tell/a%2Fb%20c?q=1%262", "X-Field: value",
+                                      "Content-Type: application/x-www-form-urlencoded",
+                                      body=b"f=a+b")
+        assert response.status == 202 and response.get("X-Blocking") == "yes" and response.get(
             "Set-Cookie") == "seen=yes; Path=/"
-        assert answer.body == (b"POST /block/tell/a%2Fb c a/b c q=1&2 field=value f=a b body=5 "
-                               b"from=127.0.0.1")
-        assert connection.ask("HEAD", "/block/tell/x").body == b""
-        assert connection.ask().body == b"Hello, world\n"
+        assert response.body == (b"POST /block/tell/a%2Fb c a/b c q=1&2 field=value f=a b body=5 "
+                                 b"from=127.0.0.1")
+        assert connection.request("HEAD", "/block/tell/x").body == b""
+        assert connection.request().body == b"Hello, world\n"
 
 
 def test_blocking_middleware_and_hooks_run(server):
     with server.connect() as connection:
-        answer = connection.ask("GET", "/block/tell/x", "X-Watch: add")
-        assert answer.status == 202
+        response = connection.request("GET", "/block/tell/x", "X-Watch: add")
+        assert response.status == 202
     assert server.stats()["seen_by_middleware"] > 0
 
 
@@ -49,50 +51,50 @@ def test_blocking_pipelined_responses_keep_order(server):
 
 def test_blocking_handlers_do_not_block_loop(start):
     server = start(blocking_threads=4)
-    waiting = [server.connect() for _ in range(4)]
-    for connection in waiting:
+    clients = [server.connect() for _ in range(4)]
+    for connection in clients:
         connection.send(raw.request("GET", "/block/gate"))
     at_gate(server, 4)
-    assert server.ask().status == 200
-    server.ask("GET", "/open-gate")
-    for connection in waiting:
+    assert server.request().status == 200
+    server.request("GET", "/open-gate")
+    for connection in clients:
         assert connection.response().body == b"through\n"
         connection.close()
 
 
 def test_blocking_threads_and_queue_are_limited(start):
     server = start(blocking_threads=2, blocking_queue=3)
-    waiting = [server.connect() for _ in range(5)]
-    for connection in waiting[:2]:
+    clients = [server.connect() for _ in range(5)]
+    for connection in clients[:2]:
         connection.send(raw.request("GET", "/block/gate"))
     at_gate(server, 2)
-    for connection in waiting[2:]:
+    for connection in clients[2:]:
         connection.send(raw.request("GET", "/block/gate"))
     server.settle()
     for _ in range(3):
         with server.connect() as refused:
-            answer = refused.ask("GET", "/block/gate")
-            assert (answer.status, answer.get("Retry-After")) == (503, "1")
-            assert refused.ask().status == 200, "the connection is served"
+            response = refused.request("GET", "/block/gate")
+            assert (response.status, response.get("Retry-After")) == (503, "1")
+            assert refused.request().status == 200, "the connection is served"
     assert server.log().count("blocking_queue") == 1
-    server.ask("GET", "/open-gate")
-    for connection in waiting:
+    server.request("GET", "/open-gate")
+    for connection in clients:
         assert connection.response().body == b"through\n"
         connection.close()
     assert state(server)[1] == 2
-    assert server.ask("GET", "/block/tell/x").status == 202
+    assert server.request("GET", "/block/tell/x").status == 202
 
 
-@pytest.mark.parametrize("size, piece", [(0, 1), (1, 1), (1000, 7), (100_000, 4097),
+@pytest.mark.parametrize("size, chunk", [(0, 1), (1, 1), (1000, 7), (100_000, 4097),
                                          (3_000_000, 70_000)])
 @pytest.mark.parametrize("known", [True, False], ids=["length", "chunks"])
-def test_blocking_handler_streams_response(server, size, piece, known):
+def test_blocking_handler_streams_response(server, size, chunk, known):
     with server.connect() as connection:
-        answer = connection.ask(
-            "GET", f"/block/pieces?size={size}&piece={piece}{'&known' if known else ''}")
-        assert (answer.status, answer.interim, answer.body) == (200, [103], raw.pattern(size))
-        assert connection.ask("HEAD", f"/block/pieces?size={size}&piece={piece}").body == b""
-        assert connection.ask().status == 200
+        response = connection.request(
+            "GET", f"/block/pieces?size={size}&piece={chunk}{'&known' if known else ''}")
+        assert (response.status, response.interim, response.body) == (200, [103], raw.pattern(size))
+        assert connection.request("HEAD", f"/block/pieces?size={size}&piece={chunk}").body == b""
+        assert connection.request().status == 200
 
 
 def test_slow_client_blocks_its_handler_only(start):
@@ -114,16 +116,16 @@ def test_unfinished_stream_closes_connection(server):
         connection.send(raw.request("GET", "/block/pieces?size=1000&piece=10&half"))
         with pytest.raises((AssertionError, ConnectionResetError, ValueError)):
             connection.response()
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 @pytest.mark.parametrize("size", [0, 1000, 3_000_000])
 def test_blocking_source_is_read_to_its_end(server, size):
     with server.connect() as connection:
-        answer = connection.ask("GET", f"/block/pulled?size={size}&piece=16384")
-        assert (answer.status, answer.body) == (200, raw.pattern(size))
-        assert connection.ask("HEAD", f"/block/pulled?size={size}").body == b""
-        assert connection.ask().status == 200
+        response = connection.request("GET", f"/block/pulled?size={size}&piece=16384")
+        assert (response.status, response.body) == (200, raw.pattern(size))
+        assert connection.request("HEAD", f"/block/pulled?size={size}").body == b""
+        assert connection.request().status == 200
 
 
 def test_blocking_source_failure_closes_connection(server):
@@ -131,7 +133,7 @@ def test_blocking_source_failure_closes_connection(server):
         connection.send(raw.request("GET", "/block/pulled?size=1000&fail"))
         with pytest.raises((AssertionError, ConnectionResetError, ValueError)):
             connection.response()
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 def test_disconnect_during_blocking_source_frees_thread(start):
@@ -141,7 +143,7 @@ def test_disconnect_during_blocking_source_frees_thread(start):
         connection.head()
         connection.receive_exactly(100_000)
         connection.reset()
-    assert server.ask("GET", "/block/tell/x").status == 202, "the thread is free again"
+    assert server.request("GET", "/block/tell/x").status == 202, "the thread is free again"
     assert "failed" not in server.log()
 
 
@@ -151,7 +153,7 @@ def test_too_large_blocking_response_closes_connection(server):
         with pytest.raises((AssertionError, ConnectionResetError, ValueError)):
             connection.response()
     eventually(lambda: state(server)[3] == "UVHTTP_ETOOLARGE", "the handler gets the error")
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 def test_blocking_events_get_heartbeat(start):
@@ -160,7 +162,7 @@ def test_blocking_events_get_heartbeat(start):
         connection.send(raw.request("GET", "/block/events"))
         connection.head()
         assert connection.receive_exactly(16) == b"3\r\n:\n\n\r\n" * 2
-        server.ask("GET", "/open-gate")
+        server.request("GET", "/open-gate")
 
 
 @pytest.mark.parametrize("how, status, body", [("silent", 500, None), ("declined", 404, None),
@@ -170,30 +172,30 @@ def test_blocking_events_get_heartbeat(start):
                                                ("ask", 200, b"blocks")])
 def test_blocking_handler_return_values(server, how, status, body):
     with server.connect() as connection:
-        answer = connection.ask("GET", f"/block/back?how={how}")
-        assert answer.status == status and (body is None or answer.body == body)
-        assert connection.ask().status == 200
+        response = connection.request("GET", f"/block/back?how={how}")
+        assert response.status == status and (body is None or response.body == body)
+        assert connection.request().status == 200
 
 
 def test_blocking_handler_sends_file(server, tmp_path):
     (tmp_path / "file.txt").write_bytes(raw.pattern(200_000))
-    answer = server.ask("GET", f"/block/back?how=file&path={tmp_path}/file.txt")
-    assert answer.body == raw.pattern(200_000) and answer.get("Content-Type").startswith(
+    response = server.request("GET", f"/block/back?how=file&path={tmp_path}/file.txt")
+    assert response.body == raw.pattern(200_000) and response.get("Content-Type").startswith(
         "text/plain")
 
 
 def test_disconnect_during_blocking_handler(start):
     server = start(blocking_threads=1)
-    gone = server.connect()
-    gone.send(raw.request("GET", "/block/gate"))
+    disconnected = server.connect()
+    disconnected.send(raw.request("GET", "/block/gate"))
     at_gate(server, 1)
     queued = server.connect()
     queued.send(raw.request("GET", "/block/gate"))
     server.settle()
-    gone.reset()
+    disconnected.reset()
     queued.reset()
     eventually(lambda: server.stats()["aborted_exchanges"] == 2, "both disconnects are detected")
-    server.ask("GET", "/open-gate")
+    server.request("GET", "/open-gate")
     at_gate(server, 0)
     eventually(lambda: state(server)[3] == "UVHTTP_EDISCONNECTED", "the handler gets the error")
     assert state(server)[1] == 1, "the second one never ran"
@@ -207,7 +209,7 @@ def test_disconnect_during_blocking_stream_frees_thread(start):
         connection.receive_exactly(100_000)
         connection.reset()
     eventually(lambda: state(server)[2] == 1, "the handler gets the error")
-    assert server.ask("GET", "/block/tell/x").status == 202
+    assert server.request("GET", "/block/tell/x").status == 202
 
 
 def test_blocking_handler_timeout_gets_503(start):
@@ -216,11 +218,11 @@ def test_blocking_handler_timeout_gets_503(start):
         connection.send(raw.request("GET", "/block/gate-briefly"))
         at_gate(server, 1)
         assert connection.response().status == 503
-        server.ask("GET", "/open-gate")
+        server.request("GET", "/open-gate")
         connection.assert_closed()
     eventually(lambda: state(server)[3] in ("UVHTTP_EDISCONNECTED", "UVHTTP_ERESPONDED"),
                "the handler gets the error")
-    assert server.ask("GET", "/block/tell/x").status == 202
+    assert server.request("GET", "/block/tell/x").status == 202
 
 
 def test_stop_waits_for_blocking_handlers(start):
@@ -229,7 +231,7 @@ def test_stop_waits_for_blocking_handlers(start):
         connection.send(raw.request("GET", "/block/gate"))
         at_gate(server, 1)
         other.send(raw.request("GET", "/hold/x"))
-        server.wait_for_held("x")
+        server.wait_for_pending("x")
         opener = server.connect()
         opener.send(raw.request("POST", "/echo", "Content-Length: 5"))
         server.settle()
@@ -248,9 +250,9 @@ def test_concurrent_blocking_handlers(start):
     def client(number):
         with server.connect() as connection:
             for i in range(50):
-                answer = connection.ask("GET", f"/block/tell/{number}-{i}")
-                assert f" {number}-{i} q=".encode() in answer.body
-                assert connection.ask(
+                response = connection.request("GET", f"/block/tell/{number}-{i}")
+                assert f" {number}-{i} q=".encode() in response.body
+                assert connection.request(
                     "GET", f"/block/pieces?size={i * 1000}&piece=999").body == raw.pattern(i * 1000)
 
     with concurrent.futures.ThreadPoolExecutor(16) as clients:

@@ -55,10 +55,10 @@ def calls_between_marks(record):
 def count_calls(server, work, target="/hello"):
     with server.connect() as connection:
         for _ in range(20):
-            assert connection.ask("GET", target).status == 200
-        assert connection.ask("GET", "/none/begin").status == 404
+            assert connection.request("GET", target).status == 200
+        assert connection.request("GET", "/none/begin").status == 404
         work(connection)
-        assert connection.ask("GET", "/none/end").status == 404
+        assert connection.request("GET", "/none/end").status == 404
     names = collections.Counter(calls_between_marks(server.record))
     # The response to the first mark follows it in the trace.
     first = next(name for name in names if name in WRITES)
@@ -77,7 +77,7 @@ def count_calls(server, work, target="/hello"):
 def test_keep_alive_get_takes_one_read_and_one_write(traced):
     def one_at_a_time(connection):
         for _ in range(ROUNDS):
-            assert connection.ask().body == b"Hello, world\n"
+            assert connection.request().body == b"Hello, world\n"
 
     assert count_calls(traced, one_at_a_time) == (ROUNDS, ROUNDS, {})
 
@@ -85,7 +85,7 @@ def test_keep_alive_get_takes_one_read_and_one_write(traced):
 def test_five_middlewares_take_no_system_call(traced):
     def one_at_a_time(connection):
         for _ in range(ROUNDS):
-            assert connection.ask("GET", "/five/hello").body == b"Hello, world\n"
+            assert connection.request("GET", "/five/hello").body == b"Hello, world\n"
 
     assert count_calls(traced, one_at_a_time, "/five/hello") == (ROUNDS, ROUNDS, {})
 
@@ -103,38 +103,38 @@ def test_pipelined_batch_takes_one_write(traced):
 def test_small_upload_takes_one_read_and_one_write(traced):
     def uploads(connection):
         for _ in range(ROUNDS):
-            assert connection.ask("POST", "/digest", body=b"abc").status == 200
+            assert connection.request("POST", "/digest", body=b"abc").status == 200
 
     assert count_calls(traced, uploads) == (ROUNDS, ROUNDS, {})
 
 
 def test_large_response_takes_one_write(traced):
-    def answers(connection):
+    def responses(connection):
         for _ in range(ROUNDS):
-            assert len(connection.ask("GET", "/large?size=100000").body) == 100000
+            assert len(connection.request("GET", "/large?size=100000").body) == 100000
 
-    reads, writes, others = count_calls(traced, answers, "/large?size=100000")
+    reads, writes, others = count_calls(traced, responses, "/large?size=100000")
     # A slow system may accept fewer bytes per write. Then the server also waits for a writable
     # socket.
     assert reads == ROUNDS and writes < ROUNDS * 1.2 and set(others) <= {"epoll_ctl"}
 
 
-@pytest.mark.parametrize("piece, writes", [(3000, 1), (5000, 5)])
-def test_chunk_takes_at_most_one_write(traced, piece, writes):
+@pytest.mark.parametrize("chunk, writes", [(3000, 1), (5000, 5)])
+def test_chunk_takes_at_most_one_write(traced, chunk, writes):
     """Small chunks are sent together, large ones with the chunks queued before them. The end of the
     body is sent with the last chunk."""
-    target = f"/pieces-out?size={4 * piece}&piece={piece}"
+    target = f"/pieces-out?size={4 * chunk}&piece={chunk}"
 
-    def answers(connection):
+    def responses(connection):
         for _ in range(ROUNDS):
-            assert len(connection.ask("GET", target).body) == 4 * piece
+            assert len(connection.request("GET", target).body) == 4 * chunk
 
-    reads, sent, _ = count_calls(traced, answers, target)  # the handler may allocate
+    reads, sent, _ = count_calls(traced, responses, target)  # the handler may allocate
     assert reads == ROUNDS and sent <= writes * ROUNDS
 
 
 def heap_calls(connection):
-    stats = json.loads(connection.ask("GET", "/stats").body)
+    stats = json.loads(connection.request("GET", "/stats").body)
     return stats["heap_calls"] + stats["libuv_calls"]
 
 
@@ -163,12 +163,12 @@ def heap_calls(connection):
     ])
 def test_requests_allocate_nothing_after_warm_up(server, work):
     method = "HEAD" if work.startswith(b"HEAD") else "GET"
-    answers = work.count(b" HTTP/1.1\r\n")
+    responses = work.count(b" HTTP/1.1\r\n")
 
     def rounds(connection, count):
         for _ in range(count):
             connection.send(work)
-            for _ in range(answers):
+            for _ in range(responses):
                 connection.response(method)
 
     with server.connect() as connection:
@@ -185,7 +185,7 @@ def test_new_connections_reuse_memory_of_closed_ones(server):
     def visit(count):
         for _ in range(count):
             with server.connect() as connection:
-                assert connection.ask("GET", "/hello", "Connection: close").status == 200
+                assert connection.request("GET", "/hello", "Connection: close").status == 200
                 connection.assert_closed()
 
     with server.connect() as connection:

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.release_only  # independent clients; one build suffices
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 
 
-def run(*command, **how):
-    result = subprocess.run(command, capture_output=True, timeout=120, check=False, **how)
+def run(*command, **options):
+    result = subprocess.run(command, capture_output=True, timeout=120, check=False, **options)
     assert result.returncode == 0, (f"{command}: exit code "
                                     f"{result.returncode}\n{result.stderr.decode()}")
     return result.stdout
@@ -69,9 +69,9 @@ def test_curl_data_with_chunked_coding(server):
 def test_curl_too_large_upload_gets_413(server, tmp_path):
     path = tmp_path / "upload"
     path.write_bytes(raw.pattern(5000000))
-    for more in ([], ["--header", "Expect:"], ["--header", "Transfer-Encoding: chunked"]):
+    for extra in ([], ["--header", "Expect:"], ["--header", "Transfer-Encoding: chunked"]):
         status = curl(server, "--request", "POST", "--upload-file", str(path), "--output",
-                      "/dev/null", "--write-out", "%{http_code}", *more, path="/small-body")
+                      "/dev/null", "--write-out", "%{http_code}", *extra, path="/small-body")
         assert status == b"413"
 
 
@@ -151,9 +151,10 @@ def test_httpx_asynchronous_pool(server):
         limits = httpx.Limits(max_connections=10)
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", limits=limits,
                                      trust_env=False) as client:
-            answers = await asyncio.gather(*(client.get(f"/users/{i}", timeout=60)
-                                             for i in range(200)))
-            assert [answer.text for answer in answers] == [f"user id=[{i}]" for i in range(200)]
+            responses = await asyncio.gather(*(client.get(f"/users/{i}", timeout=60)
+                                               for i in range(200)))
+            assert [response.text
+                    for response in responses] == [f"user id=[{i}]" for i in range(200)]
 
     asyncio.run(crowd())
 
@@ -161,7 +162,7 @@ def test_httpx_asynchronous_pool(server):
 def test_aiohttp_requests(server):
     import aiohttp
 
-    async def pieces():
+    async def chunks():
         for _ in range(40):
             yield raw.pattern(5000)
 
@@ -175,7 +176,7 @@ def test_aiohttp_requests(server):
 
             assert await asyncio.gather(*(text(i) for i in range(200))
                                         ) == [f"user id=[{i}]" for i in range(200)]
-            async with session.post(base + "/echo", data=pieces()) as response:
+            async with session.post(base + "/echo", data=chunks()) as response:
                 assert await response.read() == raw.pattern(5000) * 40
             async with session.post(base + "/echo", data=raw.pattern(100000),
                                     expect100=True) as response:

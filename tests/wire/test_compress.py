@@ -64,29 +64,30 @@ def test_curl_decodes_responses(site):
 
 def test_httpx_decodes_responses(site):
     with httpx.Client(trust_env=False) as client:
-        answers = [
+        responses = [
             client.get(f"{site}{path}", headers={"Accept-Encoding": "gzip"})
             for path in ("/items", "/table", "/numbers")
         ]
-        assert [answer.headers["Content-Encoding"] for answer in answers] == ["gzip"] * 3
-        assert answers[0].json() == ITEMS and answers[1].text == TABLE and answers[2].text == EVENTS
+        assert [response.headers["Content-Encoding"] for response in responses] == ["gzip"] * 3
+        assert responses[0].json(
+        ) == ITEMS and responses[1].text == TABLE and responses[2].text == EVENTS
         plain = client.get(f"{site}/items", headers={"Accept-Encoding": "identity"})
         assert "Content-Encoding" not in plain.headers and plain.headers["ETag"] == '"items-1"'
         head = client.head(f"{site}/items", headers={"Accept-Encoding": "gzip"})
-        assert head.headers["Content-Length"] == answers[0].headers["Content-Length"]
+        assert head.headers["Content-Length"] == responses[0].headers["Content-Length"]
 
 
 def test_aiohttp_decodes_responses(site):
-    async def ask():
+    async def fetch():
         async with aiohttp.ClientSession(headers={"Accept-Encoding": "gzip"}) as session:
-            async with session.get(f"{site}/table") as answer:
-                assert answer.headers["Content-Encoding"] == "gzip" and answer.headers[
+            async with session.get(f"{site}/table") as response:
+                assert response.headers["Content-Encoding"] == "gzip" and response.headers[
                     "Transfer-Encoding"] == "chunked"
-                assert await answer.text() == TABLE
-            async with session.get(f"{site}/items") as answer:
-                assert await answer.json() == ITEMS
+                assert await response.text() == TABLE
+            async with session.get(f"{site}/items") as response:
+                assert await response.json() == ITEMS
 
-    asyncio.run(ask())
+    asyncio.run(fetch())
 
 
 def test_node_decodes_responses(site):

@@ -20,7 +20,7 @@ from wire_server import built, eventually
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLES = sorted((ROOT / "examples" / "config").glob("*.yaml"))
 LOCAL = "listen: 127.0.0.1:0\n"
-ANSWER = "sites: [{routes: [{path: /, respond: {body: hello}}]}]\n"
+RESPOND = "sites: [{routes: [{path: /, respond: {body: hello}}]}]\n"
 
 
 @pytest.fixture
@@ -44,10 +44,10 @@ def start(write):
     """start("sites: ...", "--flag"): `uvhttp run` of that text on a free port of 127.0.0.1."""
     running = []
 
-    def starter(text, *arguments, **how):
+    def starter(text, *arguments, **options):
         path = text if isinstance(
             text, pathlib.Path) else write(text if "listen:" in text else LOCAL + text)
-        running.append(Program("uvhttp", "run", *arguments, path, **how))
+        running.append(Program("uvhttp", "run", *arguments, path, **options))
         return running[-1]
 
     yield starter
@@ -130,8 +130,8 @@ sites:
 """)
 
     def put(target, body=b"abc", host="localhost"):
-        return program.ask(target, f"Content-Length: {len(body)}", method="PUT", body=body,
-                           host=host)
+        return program.request(target, f"Content-Length: {len(body)}", method="PUT", body=body,
+                               host=host)
 
     assert [
         put("/in/x").status,
@@ -147,7 +147,7 @@ sites:
 
 def test_upload_path_of_another_route_is_rejected(write, tmp_path):
     (tmp_path / "in").mkdir()
-    answer = run(
+    response = run(
         "uvhttp", "check",
         write("""
 sites:
@@ -155,7 +155,7 @@ sites:
       - {path: "/in/*", methods: [POST], redirect: /}
       - {path: /in/, static: in, uploads: true}
 """))
-    assert answer.returncode != 0 and "already exists, in line 4" in answer.stderr
+    assert response.returncode != 0 and "already exists, in line 4" in response.stderr
 
 
 def test_static_route_options(start, tmp_path):
@@ -185,9 +185,9 @@ def test_upgrade_field_is_listed_in_connection(start):
       - {path: /files/*, static: site, rules: [{match: '**', headers: {Upgrade: h2, X-A: 1}}]}
 """)
     for target in ("/", "/files/assets/style.css", "/files/assets/style.css"):
-        answer = get(program, target)
-        assert (answer.status_code, answer.headers["Upgrade"],
-                answer.headers["Connection"]) == (200, "h2", "Upgrade"), target
+        response = get(program, target)
+        assert (response.status_code, response.headers["Upgrade"],
+                response.headers["Connection"]) == (200, "h2", "Upgrade"), target
 
 
 @pytest.mark.parametrize("status", [None, 301, 302, 303, 307, 308])
@@ -200,8 +200,8 @@ sites:
       - {{path: /*, redirect: "https://example.com/a{{target}}"{said}}}
 """)
     for method in ("GET", "POST"):
-        answer = get(program, "/old?x=1", method=method)
-        assert (answer.status_code, answer.headers["location"]) == (status or 302, "/new")
+        response = get(program, "/old?x=1", method=method)
+        assert (response.status_code, response.headers["location"]) == (status or 302, "/new")
     assert get(program, "/b%20c?d=e%26").headers["location"] == "https://example.com/a/b%20c?d=e%26"
     assert get(program,
                "//evil.example").headers["location"] == "https://example.com/a//evil.example"
@@ -222,9 +222,9 @@ sites:
     assert get(program, method="POST").status_code == 405
     assert get(program, "/empty").status_code == 204
     for method in ("GET", "PUT", "PURGE"):
-        answer = get(program, "/gone", method=method)
-        assert (answer.status_code, answer.text, answer.headers["content-type"]) == (410, "<p>",
-                                                                                     "text/html")
+        response = get(program, "/gone", method=method)
+        assert (response.status_code, response.text,
+                response.headers["content-type"]) == (410, "<p>", "text/html")
     assert {"GET", "HEAD", "PUT",
             "PURGE"} <= set(get(program, "/gone", method="POST").headers["allow"].split(", "))
 
@@ -268,8 +268,8 @@ def test_headers_of_sites_and_routes(start):
     program = start(SITES)
 
     def fields(target, host=None, method="GET"):
-        answer = get(program, target, host, method)
-        return [answer.headers.get_list(name) for name in ("x-site", "x-own")]
+        response = get(program, target, host, method)
+        return [response.headers.get_list(name) for name in ("x-site", "x-own")]
 
     assert fields("/", "example.com") == [["named"], ["site"]]
     assert fields("/x", "example.com") == [["named"], ["route"]]
@@ -282,27 +282,27 @@ def test_headers_of_sites_and_routes(start):
 
 
 def test_limits_are_applied(start):
-    program = start("server: {max_target_size: 20, max_header_count: 3}\n" + ANSWER)
+    program = start("server: {max_target_size: 20, max_header_count: 3}\n" + RESPOND)
     assert get(program, "/" + "x" * 30).status_code == 414
-    assert program.ask("/", "A: 1", "B: 2", "C: 3").status == 431
+    assert program.request("/", "A: 1", "B: 2", "C: 3").status == 431
 
 
 def test_log_level(start):
-    program = start("log: {level: debug}\n" + ANSWER)
+    program = start("log: {level: debug}\n" + RESPOND)
     get(program, "/asked?x")
     assert program.stop() == 0
     assert "debug 127.0.0.1 GET /asked?x\n" in program.log()
-    program = start("log: {level: debug}\n" + ANSWER, environment={"UVHTTP_VERBOSE": "off"})
+    program = start("log: {level: debug}\n" + RESPOND, environment={"UVHTTP_VERBOSE": "off"})
     assert program.stop() == 0
 
 
 def test_several_listen_addresses(start):
-    program = start('listen: [127.0.0.1:0, "127.0.0.2:0"]\n' + ANSWER)
+    program = start('listen: [127.0.0.1:0, "127.0.0.2:0"]\n' + RESPOND)
     assert program.urls == [f"http://127.0.0.{n}:{program.port}/" for n in (1, 2)]
 
 
 def test_first_line_names_configuration_file(start, write):
-    path = write(LOCAL + ANSWER)
+    path = write(LOCAL + RESPOND)
     assert start(path).line.startswith(f"uvhttp: running {path} at http://127.0.0.1:")
 
 
@@ -313,17 +313,17 @@ def test_root_is_relative_to_configuration_file(start, write, tmp_path):
 
 
 def test_unix_socket_is_relative_to_configuration_file(start, write, tmp_path):
-    program = start("listen: [127.0.0.1:0, unix:site.sock]\n" + ANSWER)
+    program = start("listen: [127.0.0.1:0, unix:site.sock]\n" + RESPOND)
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(tmp_path / "site.sock"))
     assert program.line.split()[-1] == f"unix:{tmp_path}/site.sock"
-    path = write("listen: ['unix:@uvhttp-test', unix:/run/a.sock]\n" + ANSWER)
+    path = write("listen: ['unix:@uvhttp-test', unix:/run/a.sock]\n" + RESPOND)
     printed = run("uvhttp", "run", "--print-config", path).stdout
     assert yaml.safe_load(printed)["listen"] == ["unix:@uvhttp-test", "unix:/run/a.sock"]
 
 
 def test_configuration_from_standard_input(tmp_path):
-    done = subprocess.run([built("uvhttp"), "check", "-"], input=ANSWER, capture_output=True,
+    done = subprocess.run([built("uvhttp"), "check", "-"], input=RESPOND, capture_output=True,
                           text=True, env=clean_environment())
     assert (done.returncode, done.stdout, done.stderr) == (0, "-: configuration OK\n",
                                                            "")
@@ -346,7 +346,7 @@ def lines_of(path, count):
 def test_access_log_formats(start, tmp_path, format, pattern):
     program = start(
         f"access_log: {{path: access.log, format: {format}, flush_ms: 1, buffer_size: 64K}}\n" +
-        ANSWER)
+        RESPOND)
     get(program, "/a")
     line, = lines_of(tmp_path / "access.log", 1)
     assert re.fullmatch(pattern, line)
@@ -357,13 +357,13 @@ def test_access_log_formats(start, tmp_path, format, pattern):
 def test_access_log_pattern(start, tmp_path):
     program = start(
         'access_log: {path: access.log, pattern: "{method} {target} {{x {status}", flush_ms: 1}\n' +
-        ANSWER)
+        RESPOND)
     get(program, "/a")
     assert lines_of(tmp_path / "access.log", 1) == ["GET /a {x 404"]
 
 
 def test_sighup_reopens_access_log(start, tmp_path):
-    program = start("access_log: access.log\n" + ANSWER)
+    program = start("access_log: access.log\n" + RESPOND)
     get(program, "/before")
     (tmp_path / "access.log").rename(tmp_path / "access.log.1")
     program.send_signal(signal.SIGHUP)
@@ -376,19 +376,18 @@ def test_sighup_reopens_access_log(start, tmp_path):
 
 def test_failed_reopen_of_access_log_is_logged(start, tmp_path):
     (tmp_path / "logs").mkdir()
-    program = start("access_log: logs/access.log\n" + ANSWER)
+    program = start("access_log: logs/access.log\n" + RESPOND)
     (tmp_path / "logs").rename(tmp_path / "gone")
     program.send_signal(signal.SIGHUP)
-    eventually(
-        lambda: re.search(r"Z error log .*access\.log cannot be reopened", program.log()),
-        "the error is logged")
+    eventually(lambda: re.search(r"Z error log .*access\.log cannot be reopened", program.log()),
+               "the error is logged")
     get(program, "/after")
     assert program.stop() == 0
     assert "GET /after" in (tmp_path / "gone" / "access.log").read_text()
 
 
 def test_sighup_without_access_log_is_ignored(start):
-    program = start(ANSWER)
+    program = start(RESPOND)
     for _ in range(3):
         program.send_signal(signal.SIGHUP)
         assert get(program).text == "hello"
@@ -398,7 +397,7 @@ def test_sighup_without_access_log_is_ignored(start):
 
 
 def test_precedence_of_options_variables_file_defaults(write):
-    path = write("server: {max_connections: 11, header_timeout: 12s, body_timeout: 13}\n" + ANSWER)
+    path = write("server: {max_connections: 11, header_timeout: 12s, body_timeout: 13}\n" + RESPOND)
     found = in_force("run", "--print-config", "--body-timeout", "2min", path,
                      environment={"UVHTTP_HEADER_TIMEOUT": "21", "UVHTTP_BODY_TIMEOUT": "22"})
     assert (found["max_connections"], found["header_timeout"], found["body_timeout"]) == (11, 21,
@@ -408,15 +407,15 @@ def test_precedence_of_options_variables_file_defaults(write):
 
 @pytest.mark.parametrize("name", limits())
 def test_limit_has_key_and_variable(write, name):
-    plain, path = write(ANSWER, "plain.yaml"), write("")
+    plain, path = write(RESPOND, "plain.yaml"), write("")
     _, low, high = re.search(rf"^  {name}: (\d+)  # \w+, (\d+) to (\d+):",
                              run("uvhttp", "run", "--print-config", plain).stdout, re.M).groups()
     value = min(int(high), max(int(low), 200)) if name != "buffer_size" else 65536
-    path.write_text(f"server: {{{name}: {value}}}\n" + ANSWER)
+    path.write_text(f"server: {{{name}: {value}}}\n" + RESPOND)
     assert in_force("run", "--print-config", path)[name] == value
     assert in_force("run", "--print-config", plain,
                     environment={"UVHTTP_" + name.upper(): str(value)})[name] == value
-    path.write_text(f"server:\n  {name}: {int(high) + 1}\n" + ANSWER)
+    path.write_text(f"server:\n  {name}: {int(high) + 1}\n" + RESPOND)
     assert problems(path) == [
         f"2:{len(name) + 5}: {name} is {int(high) + 1}; allowed are {low} to {high} " +
         unit_of(plain, name)
@@ -426,8 +425,8 @@ def test_limit_has_key_and_variable(write, name):
 
 
 def test_exit_codes_of_usage_and_file_errors(write):
-    plain = write(ANSWER, "plain.yaml")
-    together = write("server: {buffer_size: 4K, max_header_size: 16K}\n" + ANSWER)
+    plain = write(RESPOND, "plain.yaml")
+    together = write("server: {buffer_size: 4K, max_header_size: 16K}\n" + RESPOND)
     for command in ("run", "check"):
         assert run("uvhttp", command, plain, "--workers", "1025").returncode == 2
         assert run("uvhttp", command, plain, "--port", "99999").returncode == 2
@@ -440,7 +439,7 @@ def unit_of(path, name):
 
 
 def test_addresses_of_flags_and_variables_replace_file(write):
-    path = write("listen: [127.0.0.1:1, 127.0.0.1]\n" + ANSWER)
+    path = write("listen: [127.0.0.1:1, 127.0.0.1]\n" + RESPOND)
 
     def addresses(*arguments, environment=None):
         out = run("uvhttp", "run", "--print-config", *arguments, path,
@@ -454,7 +453,7 @@ def test_addresses_of_flags_and_variables_replace_file(write):
     assert addresses("-l", "127.0.0.7:4", "-l", ":5",
                      environment=environment) == ["127.0.0.7:4", "0.0.0.0:5"]
     assert re.search(r'"0\.0\.0\.0:8080"',
-                     run("uvhttp", "run", "--print-config", write(ANSWER)).stdout)
+                     run("uvhttp", "run", "--print-config", write(RESPOND)).stdout)
 
 
 # Printing
@@ -550,9 +549,9 @@ def test_serve_print_config_equals_run(write, start, tmp_path):
     ("#" * (1 << 20), "the file is empty"),
 ], ids=lambda value: repr(value[:40]))
 def test_invalid_file_structure(write, text, expected):
-    first, *more = problems(write(text))
+    first, *extra = problems(write(text))
     assert expected in first and first.startswith(expected[:4] if expected[0].isdigit() else "")
-    assert len(more) == 0
+    assert len(extra) == 0
 
 
 @pytest.mark.parametrize("line, expected", [
@@ -617,8 +616,8 @@ def test_invalid_file_structure(write, text, expected):
     ("metrics: {}", "1:10: metrics is an empty map; it requires 'path' or 'listen'"),
 ])
 def test_invalid_top_level_values(write, line, expected):
-    first, *more = problems(write(line + "\n" + ANSWER))
-    assert first.startswith(expected) and not more, [first, *more]
+    first, *extra = problems(write(line + "\n" + RESPOND))
+    assert first.startswith(expected) and not extra, [first, *extra]
 
 
 @pytest.mark.parametrize(
@@ -641,9 +640,9 @@ def test_invalid_top_level_values(write, line, expected):
      ("headers: {X-A: 1, x-a: 2}", "2:23: duplicate field 'x-a'"),
      ("headers: {X: }", "2:18: X: expected a single value, found nothing"), ])
 def test_invalid_site_values(write, site, expected):
-    first, *more = problems(
+    first, *extra = problems(
         write(f"sites:\n  - {site}\n    routes: [{{path: /, respond: {{body: x}}}}]\n"))
-    assert first.startswith(expected) and not more, [first, *more]
+    assert first.startswith(expected) and not extra, [first, *extra]
 
 
 @pytest.mark.parametrize("route, expected", [
@@ -722,8 +721,8 @@ def test_invalid_site_values(write, site, expected):
      "3:16: this path is longer than any request target"),
 ])
 def test_invalid_route_values(write, tmp_path, route, expected):
-    first, *more = problems(write(f"sites:\n  - routes:\n      - {{{route}}}\n"))
-    assert first.startswith(expected.replace("{}", str(tmp_path))) and not more, [first, *more]
+    first, *extra = problems(write(f"sites:\n  - routes:\n      - {{{route}}}\n"))
+    assert first.startswith(expected.replace("{}", str(tmp_path))) and not extra, [first, *extra]
 
 
 def test_all_errors_of_route_have_positions(write):
@@ -818,7 +817,7 @@ def test_unreadable_files(tmp_path):
 
 
 def test_file_without_permission(tmp_path, write):
-    path = write(ANSWER)
+    path = write(RESPOND)
     path.chmod(0)
     if os.geteuid() != 0:
         assert problems(path) == ["no permission to read the file"]
@@ -827,10 +826,10 @@ def test_file_without_permission(tmp_path, write):
     # directory.
     program = pathlib.Path(shutil.copy(built("uvhttp"), tmp_path / "uvhttp"))
     program.chmod(0o755)
-    for folder in [tmp_path, *tmp_path.parents][:-1]:
-        if folder.stat().st_uid == 0 and folder.is_relative_to("/tmp") and folder != pathlib.Path(
-                "/tmp"):
-            folder.chmod(0o755)
+    for directory in [tmp_path, *tmp_path.parents][:-1]:
+        if directory.stat().st_uid == 0 and directory.is_relative_to(
+                "/tmp") and directory != pathlib.Path("/tmp"):
+            directory.chmod(0o755)
     done = subprocess.run([program, "check", path], capture_output=True, text=True,
                           env=clean_environment(), user=65534, group=65534, extra_groups=[])
     assert (done.returncode, done.stderr) == (1,
@@ -865,7 +864,7 @@ def test_help_of_command(command):
 def test_run_errors(write):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        path = write(f"listen: 127.0.0.1:{port}\n" + ANSWER)
+        path = write(f"listen: 127.0.0.1:{port}\n" + RESPOND)
         assert run("uvhttp", "check", path).returncode == 0
         done = run("uvhttp", "run", path)
     assert (done.returncode, done.stdout) == (1, "")
@@ -873,13 +872,13 @@ def test_run_errors(write):
 
 
 def test_check_creates_no_file(write, tmp_path):
-    path = write("access_log: access.log\n" + ANSWER)
+    path = write("access_log: access.log\n" + RESPOND)
     assert run("uvhttp", "check", path).returncode == 0
     assert not (tmp_path / "access.log").exists()
 
 
 def test_inconsistent_limits_are_rejected(write):
-    assert problems(write("server: {buffer_size: 8K}\n" + ANSWER)) == [
+    assert problems(write("server: {buffer_size: 8K}\n" + RESPOND)) == [
         "buffer_size is 8192; it must be at least twice max_header_size (16384) and "
         "max_trailer_size (8192)"
     ]
@@ -913,13 +912,13 @@ def test_environment_variables_in_file(start, text, expected):
      ("${BAD}", "the variable 'BAD' is not "
       "valid UTF-8"), ("${LONG}" * 20, "the values with variables are larger than 1 MiB"), ])
 def test_invalid_variables_in_file(write, text, expected):
-    found = problems(write(f"listen: '{text}'\n{ANSWER}"),
+    found = problems(write(f"listen: '{text}'\n{RESPOND}"),
                      environment={"A": "a", "BAD": os.fsdecode(b"\xc3\x28"), "LONG": "x" * 100000})
     assert len(found) == 1 and found[0].startswith("1:9: " + expected)
 
 
 def test_variable_with_invalid_value_has_position(write):
-    assert problems(write("server: {max_connections: '${MANY}'}\n" + ANSWER), environment={
+    assert problems(write("server: {max_connections: '${MANY}'}\n" + RESPOND), environment={
         "MANY": "lots"
     }) == ["1:27: max_connections: 'lots' is not a number; allowed are 1 to 10000000 connections"]
 
@@ -987,7 +986,7 @@ def test_configuration_page_has_every_key():
 
 
 def test_metrics_on_unix_socket(start, tmp_path):
-    start(LOCAL + "metrics: {listen: 'unix:numbers.sock'}\n" + ANSWER)
+    start(LOCAL + "metrics: {listen: 'unix:numbers.sock'}\n" + RESPOND)
     with httpx.Client(transport=httpx.HTTPTransport(uds=str(tmp_path / "numbers.sock"))) as client:
         assert "uvhttp_requests_total 0" in client.get("http://localhost/metrics").text
 
@@ -997,7 +996,7 @@ def test_metrics_address_in_use_is_reported(write):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        path = write(LOCAL + f"metrics: {{listen: '127.0.0.1:{port}'}}\n" + ANSWER)
+        path = write(LOCAL + f"metrics: {{listen: '127.0.0.1:{port}'}}\n" + RESPOND)
         done = run("uvhttp", "run", path)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (f"uvhttp: metrics: cannot listen on 127.0.0.1 port {port}: address "
@@ -1007,9 +1006,9 @@ def test_metrics_address_in_use_is_reported(write):
 
 def test_metrics_short_and_long_form(write, start):
     for text in ("metrics: {path: /m}\n", "metrics: /m\n"):
-        assert "uvhttp_requests_total" in get(start(text + ANSWER), "/m").text
+        assert "uvhttp_requests_total" in get(start(text + RESPOND), "/m").text
     once = run("uvhttp", "run", "--print-config",
-               write("metrics: {listen: ':0'}\n" + ANSWER)).stdout
+               write("metrics: {listen: ':0'}\n" + RESPOND)).stdout
     assert yaml.safe_load(once)["metrics"] == {"path": "/metrics", "listen": "0.0.0.0:0"}
 
 

@@ -27,10 +27,10 @@ def real_files(tree):
     """Paths below the tree, relative, as bytes: its first regular files in sorted order."""
     root = os.fsencode(tree)
     found = []
-    for folder, folders, names in os.walk(root):
-        folders.sort()
+    for directory, directories, names in os.walk(root):
+        directories.sort()
         for name in sorted(names):
-            path = os.path.join(folder, name)
+            path = os.path.join(directory, name)
             if os.path.islink(path) or not os.path.isfile(path) or not os.access(path, os.R_OK):
                 continue
             if os.path.getsize(path) <= LARGEST:
@@ -51,11 +51,11 @@ def special_files(root):
     sizes = [0, 1, 13, 1000, 10240, 16383, 16384, 16385, 100000]
     paths = []
     for number, part in enumerate(parts):
-        for place in (b"x%by" % part, b"%bstart" % part, b"end%b" % part,
-                      b"folder %b in/inner%b" % (part, part)):
+        for name in (b"x%by" % part, b"%bstart" % part, b"end%b" % part,
+                     b"folder %b in/inner%b" % (part, part)):
             size = sizes[len(paths) % len(sizes)]
-            write(root, place, raw.pattern(size, number))
-            paths.append(place)
+            write(root, name, raw.pattern(size, number))
+            paths.append(name)
     return paths
 
 
@@ -64,14 +64,14 @@ def compare(connection, root, path, chooser):
     with open(os.path.join(os.fsencode(root), path), "rb") as file:
         content = file.read()
     differences = []
-    response = connection.ask("GET", url(path))
+    response = connection.request("GET", url(path))
     if response.status != 200 or response.body != content:
         differences.append(
             f"{path!r}: {response.status}, {len(response.body)} of {len(content)} bytes")
     if content:
         first = chooser.randrange(len(content))
         last = chooser.randrange(first, len(content))
-        response = connection.ask("GET", url(path), f"Range: bytes={first}-{last}")
+        response = connection.request("GET", url(path), f"Range: bytes={first}-{last}")
         if (response.status != 206 or response.body != content[first:last + 1]
                 or response.get("Content-Range") != f"bytes {first}-{last}/{len(content)}"):
             differences.append(
@@ -122,10 +122,9 @@ def special_tree():
 
 
 def report(name, paths, seed, totals):
-    print(
-        f"{name}: {len(paths)} files, {totals[0]} requests over {CONNECTIONS} connections, "
-        f"{totals[1]} bytes of content, "
-        f"{len(totals[2])} differences (seed {seed})")
+    print(f"{name}: {len(paths)} files, {totals[0]} requests over {CONNECTIONS} connections, "
+          f"{totals[1]} bytes of content, "
+          f"{len(totals[2])} differences (seed {seed})")
     assert totals[2] == []
 
 

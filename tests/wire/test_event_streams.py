@@ -20,7 +20,7 @@ def listen(server, **options):
     return connection
 
 
-def piece(connection):
+def chunk(connection):
     """The next chunk; None at the end."""
     size = int(connection.line(), 16)
     data = connection.receive_exactly(size)
@@ -31,7 +31,7 @@ def piece(connection):
 def publish(server, data, query=""):
     """[streams, dropped so far]."""
     return [
-        int(number) for number in server.ask(
+        int(number) for number in server.request(
             "POST", f"/hub?{query}", f"Content-Length: {len(data)}", body=data).body.split()
     ]
 
@@ -46,10 +46,10 @@ def test_idle_streams_get_heartbeats(start):
     for connection in connections:
         connection.send(raw.request("GET", "/silent-events"))
         connection.head()
-        assert piece(connection) == b"data: one\n\n"
+        assert chunk(connection) == b"data: one\n\n"
     for _ in range(2):
         for connection in connections:
-            assert piece(connection) == HEARTBEAT
+            assert chunk(connection) == HEARTBEAT
     assert time.monotonic() - begin >= 2
     assert server.stats()["timeouts"] == 0
     for connection in connections:
@@ -62,7 +62,7 @@ def test_heartbeat_disabled(start):
     with server.connect() as connection, server.connect() as clock:
         connection.send(raw.request("GET", "/silent-events"))
         connection.head()
-        assert piece(connection) == b"data: one\n\n"
+        assert chunk(connection) == b"data: one\n\n"
         clock.assert_closed()  # after a second
         connection.assert_silent()
 
@@ -73,21 +73,21 @@ def test_busy_stream_gets_no_heartbeat(start):
         begin = time.monotonic()
         while time.monotonic() - begin < 3:
             publish(server, b"x")
-            assert piece(connection) == b"data: x\n\n"
+            assert chunk(connection) == b"data: x\n\n"
             time.sleep(0.05)
         # The interval starts at the last event.
-        assert piece(connection) == HEARTBEAT
+        assert chunk(connection) == HEARTBEAT
 
 
 def test_other_pending_responses_get_no_heartbeat(start):
     server = start(drain_timeout=0, event_heartbeat=1)
-    with server.connect() as waiting, listen(server) as connection:
-        waiting.send(raw.request("GET", "/hold/x"))
+    with server.connect() as pending, listen(server) as connection:
+        pending.send(raw.request("GET", "/hold/x"))
         for _ in range(2):
-            assert piece(connection) == HEARTBEAT
-        waiting.assert_silent()
+            assert chunk(connection) == HEARTBEAT
+        pending.assert_silent()
         server.release("x")
-        assert waiting.response().body == b"released\n"
+        assert pending.response().body == b"released\n"
 
 
 def test_heartbeat_detects_stalled_client(start):
@@ -106,21 +106,21 @@ def test_heartbeat_detects_stalled_client(start):
 
 def test_hub_sends_event_once_to_all_listeners(start):
     server = start(drain_timeout=0)
-    listeners = [listen(server, **how) for how in ({}, {"begun": 1}, {"twice": 1})]
+    listeners = [listen(server, **options) for options in ({}, {"begun": 1}, {"twice": 1})]
     assert server.stats()["last_error"] == "UVHTTP_EINVAL"
     for size in (1, 5000):
         assert publish(server, b"y" * size, "id=7") == [3, 0]
         for connection in listeners:
-            assert piece(connection) == b"id: 7\ndata: " + b"y" * size + b"\n\n"
+            assert chunk(connection) == b"id: 7\ndata: " + b"y" * size + b"\n\n"
     listeners[1].reset()
     eventually(lambda: publish(server, b"z") == [2, 0], "the listener has left")
     listeners[2].half_close()
     assert publish(server, b"last")[1] == 0
-    while piece(listeners[0]) != b"data: last\n\n":
+    while chunk(listeners[0]) != b"data: last\n\n":
         pass
     assert publish(server, b"", "end")[0] == 0
-    assert piece(listeners[0]) is None
-    assert listeners[0].ask().body == b"Hello, world\n"  # the connection is reusable
+    assert chunk(listeners[0]) is None
+    assert listeners[0].request().body == b"Hello, world\n"  # the connection is reusable
 
 
 def test_hub_rejects_invalid_events(start):
@@ -134,8 +134,8 @@ def test_hub_rejects_invalid_events(start):
 def test_hub_head_request(start):
     server = start(drain_timeout=0)
     with server.connect() as connection:
-        assert connection.ask("HEAD", "/hub").get("Content-Type") == "text/event-stream"
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request("HEAD", "/hub").get("Content-Type") == "text/event-stream"
+        assert connection.request().body == b"Hello, world\n"
         assert publish(server, b"x") == [0, 0]
 
 
@@ -146,17 +146,17 @@ def test_hub_drops_slow_listener_only(start):
         idle = server.stats()["heap_live"]
         sent = 0
         while publish(server, b"x" * 10_000) == [2, 0]:
-            assert len(piece(quick)) == 10_008
+            assert len(chunk(quick)) == 10_008
             sent += 1
             assert sent < 5000
-        assert len(piece(quick)) == 10_008
+        assert len(chunk(quick)) == 10_008
         assert publish(server, b"", "id=1") == [1, 1]
         assert server.stats()["heap_live"] - idle < 200_000
         # The queued events arrive, and then the regular end: a browser reconnects with its
         # Last-Event-ID.
         status, _, _, _ = slow.head()
         count = 0
-        while piece(slow) is not None:
+        while chunk(slow) is not None:
             count += 1
         assert status == 200 and count == sent
 
@@ -177,7 +177,7 @@ def test_hub_publish_within_publish(start, number):
     eventually(lambda: publish(server, b"end")[0] == 1, "one listener is left")
     seen = []
     while "data: end" not in seen:
-        seen.append(piece(stays).decode().strip())
+        seen.append(chunk(stays).decode().strip())
     assert seen.count("data: somebody has left") == number and seen.count("data: x") == 1
     assert server.stats()["aborts"] == number
     stays.close()
@@ -189,15 +189,15 @@ def test_stop_with_hub_listeners(start):
     server.stop()
     # the stream is complete, so the client does not see it as truncated
     for connection in connections:
-        assert piece(connection) is None
+        assert chunk(connection) is None
 
 
 @pytest.mark.plain
 def test_hub_events_for_real_client(start):
     server = start(drain_timeout=0)
     with httpx.Client(trust_env=False) as client, client.stream(
-            "GET", f"http://127.0.0.1:{server.port}/hub") as answer:
-        lines = answer.iter_lines()
+            "GET", f"http://127.0.0.1:{server.port}/hub") as response:
+        lines = response.iter_lines()
         publish(server, b"first\nsecond", "id=1")
         assert [next(lines).strip()
                 for _ in range(4)] == ["id: 1", "data: first", "data: second", ""]

@@ -43,8 +43,8 @@ def program_of(request):
 def start(program_of):
     running = []
 
-    def starter(name, *arguments, **how):
-        running.append(Program(program_of(name), *(arguments or ["0"]), cwd=ROOT, **how))
+    def starter(name, *arguments, **options):
+        running.append(Program(program_of(name), *(arguments or ["0"]), cwd=ROOT, **options))
         return running[-1]
 
     yield starter
@@ -64,10 +64,10 @@ def curl_lines(name):
     return comment_lines(name, "curl")
 
 
-def curl(line, port, folder):
+def curl(line, port, directory):
     words = [word.replace(":8080/", f":{port}/") for word in shlex.split(line)[1:]]
     return subprocess.run(["curl", "-sS", "--max-time", "60", *words], capture_output=True,
-                          text=True, cwd=folder, env=clean_environment({"no_proxy": "*"}))
+                          text=True, cwd=directory, env=clean_environment({"no_proxy": "*"}))
 
 
 def test_every_example_is_tested():
@@ -103,33 +103,34 @@ def test_hello_example(program_of, tmp_path):
             pytest.skip("port 8080 is in use on this machine")
     program = Program(program_of("hello"), wait=False)
     try:
-        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", 8080)) == 0, "hello accepts connections")
+        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", 8080)) == 0,
+                   "hello accepts connections")
         line, = curl_lines("hello")
-        answer = curl(line, 8080, tmp_path).stdout
-        assert answer.startswith("HTTP/1.1 200 OK\n") and answer.endswith("\n\nHello, world\n")
-        assert "Content-Type: text/plain; charset=utf-8\n" in answer
+        response = curl(line, 8080, tmp_path).stdout
+        assert response.startswith("HTTP/1.1 200 OK\n") and response.endswith("\n\nHello, world\n")
+        assert "Content-Type: text/plain; charset=utf-8\n" in response
         with raw.Connection(8080) as connection:
-            assert connection.ask("GET", "/else").status == 404
-            assert connection.ask("POST", "/").status == 405
+            assert connection.request("GET", "/else").status == 404
+            assert connection.request("POST", "/").status == 405
     finally:
         assert program.stop() == -15  # it handles no signal
 
 
-@pytest.mark.parametrize("place", ["include/uvhttp.h", "README.md"])
+@pytest.mark.parametrize("source", ["include/uvhttp.h", "README.md"])
 @pytest.mark.parametrize("example, begin, end",
                          [("hello.c", "static int hello", "return err != 0;"),
                           ("cpp/hello.cpp", "uvhttp::Server server;", "return 1;")],
                          ids=["c", "cpp"])
-def test_hello_equals_header_and_readme(example, begin, end, place):
+def test_hello_equals_header_and_readme(example, begin, end, source):
     def core(text):
         code = text[text.index(begin):]
         code = code[:code.index(end)]
         return "".join(re.sub(r"/\*.*?\*/", "", code).split())
 
-    if place.endswith(".h") and example.endswith(".cpp"):
-        place += "pp"
-    told = re.sub(r"^ \*", "", (ROOT / place).read_text(), flags=re.M)
-    assert core((ROOT / "examples" / example).read_text()) == core(told)
+    if source.endswith(".h") and example.endswith(".cpp"):
+        source += "pp"
+    shown = re.sub(r"^ \*", "", (ROOT / source).read_text(), flags=re.M)
+    assert core((ROOT / "examples" / example).read_text()) == core(shown)
 
 
 # routes
@@ -137,35 +138,35 @@ def test_hello_equals_header_and_readme(example, begin, end, place):
 
 def test_routes_example(start, tmp_path):
     program = start("routes")
-    answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("routes")]
-    assert answers[:4] == [
+    responses = [curl(line, program.port, tmp_path).stdout for line in curl_lines("routes")]
+    assert responses[:4] == [
         "User 42\n", "", "Page 'guide/first steps'\n", "Searching 'fast server', page 2\n"
     ]
-    assert re.fullmatch(r'\{"connections":1,"requests":5\}\n', answers[4])
+    assert re.fullmatch(r'\{"connections":1,"requests":5\}\n', responses[4])
 
 
 def test_routes_methods(start):
     program = start("routes")
-    assert program.ask("/users/42", method="DELETE").status == 204
-    refused = program.ask("/users/42", method="PUT")
+    assert program.request("/users/42", method="DELETE").status == 204
+    refused = program.request("/users/42", method="PUT")
     assert refused.status == 405 and {"GET", "HEAD", "DELETE"} <= refused.allow()
-    assert program.ask("/users/").status == 404
-    assert program.ask("/search").status == 400
+    assert program.request("/users/").status == 404
+    assert program.request("/search").status == 400
 
 
 @pytest.mark.parametrize("fields, status", [([], 401), (["X-Api-Key: wrong"], 401),
                                             (["x-api-key: secret"], 200)])
 def test_routes_middleware_rejects(start, fields, status):
-    answer = start("routes").ask("/admin/stats", *fields)
-    assert answer.status == status
+    response = start("routes").request("/admin/stats", *fields)
+    assert response.status == status
     # The handler does not run after a rejection.
-    assert (b"connections" in answer.body) == (status == 200)
+    assert (b"connections" in response.body) == (status == 200)
 
 
 def test_routes_middleware_runs_without_route(start):
     program = start("routes")
-    assert program.ask("/admin/else").status == 401
-    assert program.ask("/admin/else", "X-Api-Key: secret").status == 404
+    assert program.request("/admin/else").status == 401
+    assert program.request("/admin/else", "X-Api-Key: secret").status == 404
 
 
 # route_table
@@ -173,8 +174,8 @@ def test_routes_middleware_runs_without_route(start):
 
 def test_route_table_example(start, tmp_path):
     program = start("route_table")
-    answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("route_table")]
-    assert answers == ["Home\n", "User ada/lovelace\n", "User ada\n", "", "Page guide/first\n"]
+    responses = [curl(line, program.port, tmp_path).stdout for line in curl_lines("route_table")]
+    assert responses == ["Home\n", "User ada/lovelace\n", "User ada\n", "", "Page guide/first\n"]
     assert program.stop() == 0
     assert program.output.splitlines()[1:] == [
         "any other host   GET    / (middleware: 0)",
@@ -186,10 +187,10 @@ def test_route_table_example(start, tmp_path):
 
 def test_route_table_middleware_runs_for_its_route(start):
     program = start("route_table")
-    assert program.ask("/").get("X-Api-Version") is None
-    assert program.ask("/api/v1/users/ada").get("X-Api-Version") == "1"
-    assert program.ask("/api/v1/users/ada", method="DELETE").status == 401
-    assert program.ask("/api/v1/none").get("X-Api-Version") is None
+    assert program.request("/").get("X-Api-Version") is None
+    assert program.request("/api/v1/users/ada").get("X-Api-Version") == "1"
+    assert program.request("/api/v1/users/ada", method="DELETE").status == 401
+    assert program.request("/api/v1/none").get("X-Api-Version") is None
 
 
 # echo
@@ -207,25 +208,26 @@ def test_echo_example(start, tmp_path):
 def test_echo_returns_body_and_type(start):
     program = start("echo")
     body = raw.pattern(1024 * 1024)
-    answer = program.ask("/echo", "Content-Type: image/png", method="POST", body=body)
-    assert answer.status == 200 and answer.body == body and answer.get(
+    response = program.request("/echo", "Content-Type: image/png", method="POST", body=body)
+    assert response.status == 200 and response.body == body and response.get(
         "Content-Type") == "image/png"
-    chunked = program.ask("/echo", "Transfer-Encoding: chunked", method="POST",
-                          body=raw.chunked(b"ab", b"cde"))
+    chunked = program.request("/echo", "Transfer-Encoding: chunked", method="POST",
+                              body=raw.chunked(b"ab", b"cde"))
     assert chunked.body == b"abcde"
 
 
 def test_echo_limits(start):
     program = start("echo")
-    assert program.ask("/echo", f"Content-Length: {1024 * 1024 + 1}", method="POST").status == 413
+    assert program.request("/echo", f"Content-Length: {1024 * 1024 + 1}",
+                           method="POST").status == 413
     with program.connect() as idle:
-        held = [program.connect() for _ in range(99)]
-        assert idle.ask("POST", "/echo", body=b"x").body == b"x"
-        for connection in held:
-            assert connection.ask("POST", "/echo", body=b"y").body == b"y"
-        with program.connect() as one_more:
-            assert one_more.response().status == 503
-        for connection in held:
+        clients = [program.connect() for _ in range(99)]
+        assert idle.request("POST", "/echo", body=b"x").body == b"x"
+        for connection in clients:
+            assert connection.request("POST", "/echo", body=b"y").body == b"y"
+        with program.connect() as excess:
+            assert excess.response().status == 503
+        for connection in clients:
             connection.close()
 
 
@@ -252,19 +254,20 @@ JSON = "Content-Type: application/json; charset=utf-8"
      (b'{"title":"x"}', [], 415, "send application/json"),
      (b'{"title":"x"}', ["Content-Type: text/plain"], 415, "send application/json"), ])
 def test_json_api_rejects_invalid_requests(start, body, fields, status, error):
-    answer = start("json_api").ask("/notes", *fields, method="POST", body=body)
-    assert answer.status == status and json.loads(answer.body) == {"error": error}
-    assert answer.get("Content-Type").startswith("application/json")
+    response = start("json_api").request("/notes", *fields, method="POST", body=body)
+    assert response.status == status and json.loads(response.body) == {"error": error}
+    assert response.get("Content-Type").startswith("application/json")
 
 
 def test_json_api_with_python_client(start):
     program = start("json_api")
     with httpx.Client(base_url=f"http://127.0.0.1:{program.port}", trust_env=False) as client:
         for number, title in enumerate(["Grüße", 'a "quote"', "line\nend", "\x07"], 1):
-            answer = client.post("/notes",
-                                 json={"title": title, "id": 99, "more": {"deep": [1, 2]}})
-            assert answer.status_code == 201 and answer.headers["Location"] == f"/notes/{number}"
-            assert client.get(answer.headers["Location"]).json() == answer.json() == {
+            response = client.post("/notes",
+                                   json={"title": title, "id": 99, "more": {"deep": [1, 2]}})
+            assert response.status_code == 201
+            assert response.headers["Location"] == f"/notes/{number}"
+            assert client.get(response.headers["Location"]).json() == response.json() == {
                 "id": number, "title": title
             }
         assert [note["id"] for note in client.get("/notes").json()] == [1, 2, 3, 4]
@@ -286,7 +289,8 @@ def test_static_files_example(start, tmp_path):
 
 
 def test_static_files_default_is_sample_site(start):
-    assert start("static_files").ask("/files/style.css").body == (SITE / "style.css").read_bytes()
+    assert start("static_files").request("/files/style.css").body == (SITE /
+                                                                      "style.css").read_bytes()
 
 
 def test_static_files_names_missing_directory(program_of, tmp_path):
@@ -314,7 +318,7 @@ def test_answer_from_thread_after_disconnects(start):
         connection.send(raw.request(target="/sum?to=20000000"))
         connection.reset()
     with raw.Connection(program.port) as connection:
-        assert connection.ask(target="/sum?to=10").body.startswith(b"55 ")
+        assert connection.request(target="/sum?to=10").body.startswith(b"55 ")
 
 
 # later
@@ -331,16 +335,16 @@ def test_later_serves_other_requests(start):
     program = start("later")
     with program.connect() as patient, program.connect() as quick:
         patient.send(raw.request("GET", "/wait?ms=59000"))
-        assert quick.ask("GET", "/wait?ms=0").body == b"Thank you for waiting\n"
-        assert quick.ask("GET", "/wait?ms=60001").status == 400
+        assert quick.request("GET", "/wait?ms=0").body == b"Thank you for waiting\n"
+        assert quick.request("GET", "/wait?ms=60001").status == 400
         patient.assert_silent()
         patient.reset()
-    eventually(lambda: read_more(program).count("the client did not wait") == 1,
+    eventually(lambda: read_available(program).count("the client did not wait") == 1,
                "the abort callback runs")
     assert program.stop() == 0
 
 
-def read_more(program):
+def read_available(program):
     """The output so far. The example prints to standard output."""
     os.set_blocking(program.process.stdout.fileno(), False)
     try:
@@ -354,7 +358,7 @@ def test_later_second_signal_aborts(start):
     program = start("later")
     with program.connect() as patient, program.connect() as quick:
         patient.send(raw.request("GET", "/wait?ms=59000"))
-        assert quick.ask("GET", "/wait?ms=0").status == 200
+        assert quick.request("GET", "/wait?ms=0").status == 200
         program.send_signal(15)
         eventually(lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) != 0,
                    "the listener is closed")
@@ -413,7 +417,7 @@ def test_bodies_example(start, tmp_path):
     assert upload == f"3000000 bytes, sum {sum(raw.pattern(3_000_000))}\n"
     assert both == "HELLO"
     with program.connect() as connection:
-        assert connection.ask("GET", "/count?to=300000").body == "".join(
+        assert connection.request("GET", "/count?to=300000").body == "".join(
             f"{i}\n" for i in range(1, 300_001)).encode()
 
 
@@ -464,9 +468,9 @@ def test_topics_example(start, tmp_path):
             got = cook.get()
         assert got == "coming"
     with raw.Connection(program.port) as connection:
-        assert connection.ask("POST", "/rooms/hall", body=b"hello").body == b"1 are here\n"
-        assert connection.ask("POST", "/rooms/hall", body=b"\xff").status == 400
-        assert connection.ask("POST", "/rooms/%23", body=b"to all").status == 404
+        assert connection.request("POST", "/rooms/hall", body=b"hello").body == b"1 are here\n"
+        assert connection.request("POST", "/rooms/hall", body=b"\xff").status == 400
+        assert connection.request("POST", "/rooms/%23", body=b"to all").status == 404
     assert guest.get() == "hello"
     with pytest.raises(AssertionError, match=" 403 "):
         Member(program.port, target="/rooms/%2B")
@@ -478,7 +482,7 @@ def test_topics_rejects_invalid_topic_name(start):
     Member(program.port, target=f"/rooms/{250 * 'a'}").socket.close()
     with pytest.raises(AssertionError, match=" 403 "):
         Member(program.port, target=f"/rooms/{251 * 'a'}")
-    assert program.ask(f"/rooms/{251 * 'a'}", "Content-Length: 0", method="POST").status == 404
+    assert program.request(f"/rooms/{251 * 'a'}", "Content-Length: 0", method="POST").status == 404
 
 
 # upgrade
@@ -498,7 +502,7 @@ def test_upgrade_example(start, tmp_path):
         assert connection.receive_exactly(1000) == b"A" * 1000
         connection.socket.shutdown(socket.SHUT_WR)
         assert connection.rest() == b""
-    eventually(lambda: "one has left" in read_more(program), "the end is reported")
+    eventually(lambda: "one has left" in read_available(program), "the end is reported")
 
 
 # websocket_*: with the clients of examples/clients; the pages are tested in test_websocket_pages.py
@@ -625,7 +629,7 @@ def test_websocket_echo_over_tls(start, tmp_path):
         input="hello\nworld\n", capture_output=True, text=True, timeout=3 * SAFETY_TIMEOUT,
         env=clean_environment())
     assert (done.returncode, done.stdout) == (0, "hello\nworld\n"), done.stderr
-    program = start("websocket_echo", "0", both, tls.usual(), wait=False)
+    program = start("websocket_echo", "0", both, tls.default_cert(), wait=False)
     assert program.wait() == 1 and "the key does not match the certificate" in program.log()
     program = start("websocket_echo", "0", both, wait=False)
     assert program.wait() == 2 and program.log().startswith("usage: ")
@@ -703,12 +707,12 @@ def test_websocket_chat_clients_end_with_server(start, client, name):
     assert ada.wait(3 * SAFETY_TIMEOUT) == 1
 
 
-@pytest.mark.parametrize("name, folder", [("websocket_chat", "examples/site_chat"),
-                                          ("websocket_chart", "examples/site_chart")])
-def test_websocket_examples_name_missing_directory(program_of, tmp_path, name, folder):
+@pytest.mark.parametrize("name, directory", [("websocket_chat", "examples/site_chat"),
+                                             ("websocket_chart", "examples/site_chart")])
+def test_websocket_examples_name_missing_directory(program_of, tmp_path, name, directory):
     program = Program(program_of(name), "0", wait=False, cwd=tmp_path)
     assert program.wait() == 1
-    assert folder in program.log() and "no such file or directory" in program.log()
+    assert directory in program.log() and "no such file or directory" in program.log()
 
 
 @pytest.mark.parametrize("name", ["websocket_echo", "websocket_chat", "websocket_chart", "topics"])
@@ -739,60 +743,60 @@ def test_websocket_chart_example(start):
 
 
 def test_upload_file_example(start, tmp_path):
-    folder = tmp_path / "stored"
-    folder.mkdir()
+    directory = tmp_path / "stored"
+    directory.mkdir()
     (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
-    program = start("upload_file", "0", folder)
+    program = start("upload_file", "0", directory)
     upload, download = curl_lines("upload_file")
     assert curl(upload, program.port, tmp_path).stdout == "3000000 bytes stored\n"
     assert curl(upload, program.port, tmp_path).stdout == "3000000 bytes replaced\n"
     curl(download + " -o back", program.port, tmp_path)
     assert (tmp_path / "back").read_bytes() == raw.pattern(3_000_000)
-    answer = program.ask("/files/x", method="PUT", body=b"abc")
-    assert (answer.status, answer.get("Location")) == (201, "/files/x")
-    assert program.ask("/files/a%2Fb", method="PUT", body=b"abc").status == 400
-    assert sorted(os.listdir(folder)) == ["FILE", "x"]
+    response = program.request("/files/x", method="PUT", body=b"abc")
+    assert (response.status, response.get("Location")) == (201, "/files/x")
+    assert program.request("/files/a%2Fb", method="PUT", body=b"abc").status == 400
+    assert sorted(os.listdir(directory)) == ["FILE", "x"]
 
 
 # shared_folder
 
 
 def test_shared_folder_example(start, tmp_path):
-    folder = tmp_path / "shared"
-    folder.mkdir()
+    directory = tmp_path / "shared"
+    directory.mkdir()
     (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
-    program = start("shared_folder", "0", folder)
+    program = start("shared_folder", "0", directory)
     put, form, download, changed = curl_lines("shared_folder")
-    assert program.ask("/FILE", method="PUT", body=b"abc").status == 401
+    assert program.request("/FILE", method="PUT", body=b"abc").status == 401
     assert curl(put, program.port, tmp_path).stdout == "201 Created\n"
     assert curl(put, program.port, tmp_path).stdout == ""
     assert curl(form, program.port, tmp_path).stdout == "/FILE\n"
     curl(download + " -o back", program.port, tmp_path)
     assert (tmp_path / "back").read_bytes() == raw.pattern(3_000_000)
     assert "412 Precondition Failed" in curl(changed, program.port, tmp_path).stdout
-    eventually(lambda: os.listdir(folder) == ["FILE"], "no other file is left")
+    eventually(lambda: os.listdir(directory) == ["FILE"], "no other file is left")
 
 
 # form_upload
 
 
 def test_form_upload_example(start, tmp_path):
-    folder = tmp_path / "kept"
-    folder.mkdir()
+    directory = tmp_path / "kept"
+    directory.mkdir()
     (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
-    program = start("form_upload", "0", folder)
+    program = start("form_upload", "0", directory)
     page, form = curl_lines("form_upload")
     assert "enctype=multipart/form-data" in curl(page, program.port, tmp_path).stdout
     assert curl(form, program.port, tmp_path).stdout == "A trip\nFILE, 3000000 bytes: kept\n"
     assert curl(form, program.port,
                 tmp_path).stdout == "A trip\nFILE, 3000000 bytes: file already exists\n"
-    eventually(lambda: os.listdir(folder) == ["FILE"], "the second file is removed")
-    assert (folder / "FILE").read_bytes() == raw.pattern(3_000_000)
-    more = shlex.split(form)[-1].replace(":8080/", f":{program.port}/")
-    done = curl(f"curl -F photo=@FILE;filename=../../.x -F empty=@/dev/null;filename= {more}",
+    eventually(lambda: os.listdir(directory) == ["FILE"], "the second file is removed")
+    assert (directory / "FILE").read_bytes() == raw.pattern(3_000_000)
+    extra = shlex.split(form)[-1].replace(":8080/", f":{program.port}/")
+    done = curl(f"curl -F photo=@FILE;filename=../../.x -F empty=@/dev/null;filename= {extra}",
                 program.port, tmp_path)
     assert done.stdout.startswith("without a title\n_x, 3000000 bytes: kept\n")
-    assert sorted(os.listdir(folder)) == ["FILE", "_x"]
+    assert sorted(os.listdir(directory)) == ["FILE", "_x"]
 
 
 # events
@@ -818,16 +822,17 @@ def test_events_example(start, tmp_path):
 
 def test_middleware_example(start, tmp_path):
     program = start("middleware")
-    answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("middleware")]
-    assert [answer.split()[1] for answer in answers] == ["200", "401", "200", "200"]
+    responses = [curl(line, program.port, tmp_path).stdout for line in curl_lines("middleware")]
+    assert [response.split()[1] for response in responses] == ["200", "401", "200", "200"]
     assert [
-        answer.rpartition("\n\n")[2] for answer in (answer.replace("\r", "") for answer in answers)
+        response.rpartition("\n\n")[2]
+        for response in (response.replace("\r", "") for response in responses)
     ] == ["hello, everybody\n", "401 Unauthorized\n", "hello, you\n", "hello, at last\n"]
-    assert all("\nserver-timing: total;dur=" in answer.lower() for answer in answers)
-    assert "\nwww-authenticate: Bearer" in answers[1].replace("WWW-Authenticate",
-                                                              "www-authenticate")
+    assert all("\nserver-timing: total;dur=" in response.lower() for response in responses)
+    assert "\nwww-authenticate: Bearer" in responses[1].replace("WWW-Authenticate",
+                                                                "www-authenticate")
     with program.connect() as connection:
-        assert connection.ask("GET", "/nowhere").get("Server-Timing").startswith("total;dur=")
+        assert connection.request("GET", "/nowhere").get("Server-Timing").startswith("total;dur=")
     with program.connect() as connection:
         connection.send(raw.request("GET", "/slow/"))
         connection.reset()
@@ -838,64 +843,65 @@ def test_middleware_example(start, tmp_path):
 
 def test_limits_example(start, tmp_path):
     program = start("limits")
-    answers = [
+    responses = [
         curl(line, program.port, tmp_path).stdout.replace("\r", "") for line in curl_lines("limits")
     ]
-    assert [answer.split()[1] for answer in answers] == ["200", "200", "200"]
-    assert answers[2].endswith("\n\n9 bytes\n")
+    assert [response.split()[1] for response in responses] == ["200", "200", "200"]
+    assert responses[2].endswith("\n\n9 bytes\n")
     # The address twice, the key once.
-    assert [re.search(r'"each";r=(\d);t=\d+\n', answer)[1] for answer in answers] == ["4", "4", "3"]
+    assert [re.search(r'"each";r=(\d);t=\d+\n', response)[1]
+            for response in responses] == ["4", "4", "3"]
     with program.connect() as connection:
-        statuses = [connection.ask("GET", "/api/time").status for _ in range(4)]
+        statuses = [connection.request("GET", "/api/time").status for _ in range(4)]
     assert statuses == [200, 200, 200, 429]
-    assert program.ask("/api/count", "X-Api-Key: k1", "Content-Length: 1001",
-                       method="POST").status == 413
+    assert program.request("/api/count", "X-Api-Key: k1", "Content-Length: 1001",
+                           method="POST").status == 413
 
 
 def test_body_etag_example(start, tmp_path):
     program = start("body_etag")
-    answers = [
+    responses = [
         curl(line, program.port, tmp_path).stdout.replace("\r", "")
         for line in curl_lines("body_etag")
     ]
-    assert [answer.split()[1] for answer in answers] == ["200", "304", "200"]
-    assert ["\nETag: " in answer for answer in answers] == [True, True, False]
-    assert answers[1].endswith("\n\n") and "\nCache-Control: no-cache\n" in answers[1]
+    assert [response.split()[1] for response in responses] == ["200", "304", "200"]
+    assert ["\nETag: " in response for response in responses] == [True, True, False]
+    assert responses[1].endswith("\n\n") and "\nCache-Control: no-cache\n" in responses[1]
 
 
 def test_compressed_example(start, tmp_path):
     program = start("compressed")
-    answers = [
+    responses = [
         curl(line, program.port, tmp_path).stdout.replace("\r", "")
         for line in curl_lines("compressed")
     ]
-    head, body = answers[0].split("\n\n", 1)
+    head, body = responses[0].split("\n\n", 1)
     assert "\nContent-Encoding: " in head and len(json.loads(body)) == 200
-    assert answers[1].endswith("\n1000,1000000,1000000000\n")
-    assert answers[2] == "data: number 1\n\ndata: number 2\n\ndata: number 3\n\n"
+    assert responses[1].endswith("\n1000,1000000,1000000000\n")
+    assert responses[2] == "data: number 1\n\ndata: number 2\n\ndata: number 3\n\n"
 
 
 def test_signed_cookie_example(start, tmp_path):
     program = start("signed_cookie")
-    answers = [
+    responses = [
         curl(line, program.port, tmp_path).stdout.replace("\r", "")
         for line in curl_lines("signed_cookie")
     ]
-    assert [answer.split()[1] for answer in answers] == ["303", "200", "401", "303"]
-    assert answers[1].endswith("\n\nhello, ada\n") and answers[2].endswith("\n\nlog in first\n")
-    assert "Max-Age=3600" in answers[0] and "Max-Age=0" in answers[3]
+    assert [response.split()[1] for response in responses] == ["303", "200", "401", "303"]
+    assert responses[1].endswith("\n\nhello, ada\n") and responses[2].endswith("\n\nlog in first\n")
+    assert "Max-Age=3600" in responses[0] and "Max-Age=0" in responses[3]
     # The cookie of a deleted session is invalid.
-    kept = re.search(r"Set-Cookie: (user=[^;]+)", answers[3])[1]
-    assert program.ask("/",
-                       f"Cookie: {kept}").body == b"you have been away for long: log in again\n"
+    kept = re.search(r"Set-Cookie: (user=[^;]+)", responses[3])[1]
+    assert program.request("/",
+                           f"Cookie: {kept}").body == b"you have been away for long: log in again\n"
 
 
 # cors, passwords, tokens, careful_site (more of what they use in test_guards.py)
 
 
-def fields_of(answer):
+def fields_of(response):
     """The status and the fields of a response that curl -i printed, with names in lower case."""
-    status, *lines = answer.replace("\r", "").partition("\n\n")[0].split("\n")
+    status, *lines = response.replace("\r", "").partition("\n\n")[0].split("\n")
     return int(status.split()[1]), {
         line.split(": ", 1)[0].lower(): line.split(": ", 1)[1]
         for line in lines
@@ -904,17 +910,19 @@ def fields_of(answer):
 
 def test_cors_example(start, tmp_path):
     program = start("cors")
-    answers = [fields_of(curl(line, program.port, tmp_path).stdout) for line in curl_lines("cors")]
-    assert [status for status, _ in answers] == [200, 204, 200, 200, 403]
-    allowed = [fields.get("access-control-allow-origin") for _, fields in answers]
+    responses = [
+        fields_of(curl(line, program.port, tmp_path).stdout) for line in curl_lines("cors")
+    ]
+    assert [status for status, _ in responses] == [200, 204, 200, 200, 403]
+    allowed = [fields.get("access-control-allow-origin") for _, fields in responses]
     assert allowed == [
         "https://app.example.com", "https://app.example.com", "https://preview.example.org", None,
         None
     ]
-    assert answers[1][1]["access-control-allow-methods"] == "GET, PUT" and answers[1][1][
+    assert responses[1][1]["access-control-allow-methods"] == "GET, PUT" and responses[1][1][
         "access-control-max-age"] == "600"
-    assert all(fields["vary"] == "Origin" for _, fields in answers)
-    assert program.ask("/api/count").body == b"41\n"
+    assert all(fields["vary"] == "Origin" for _, fields in responses)
+    assert program.request("/api/count").body == b"41\n"
 
 
 def test_cors_reports_origin_that_never_matches(program_of):
@@ -925,15 +933,15 @@ def test_cors_reports_origin_that_never_matches(program_of):
 
 def test_passwords_example(start, tmp_path):
     program = start("passwords")
-    everybody, asked, ada, guessed = [
+    everybody, challenged, ada, guessed = [
         curl(line, program.port, tmp_path).stdout for line in curl_lines("passwords")
     ]
     assert everybody.endswith("\n\nHello, whoever you are\n") and ada.endswith("\n\nHello, ada\n")
-    for answer in (asked, guessed):
-        status, fields = fields_of(answer)
+    for response in (challenged, guessed):
+        status, fields = fields_of(response)
         assert status == 401 and fields[
             "www-authenticate"] == 'Basic realm="the engine room", charset="UTF-8"'
-        assert "Hello" not in answer
+        assert "Hello" not in response
     assert program.stop() == 0
     logged = [(line.split()[2], line.split()[-2]) for line in program.output.splitlines()[1:]]
     assert logged == [("-", "200"), ("-", "401"), ("ada", "200"), ("-", "401")]
@@ -941,15 +949,15 @@ def test_passwords_example(start, tmp_path):
 
 def test_tokens_example(start, tmp_path):
     program = start("tokens")
-    answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("tokens")]
+    responses = [curl(line, program.port, tmp_path).stdout for line in curl_lines("tokens")]
     challenge = 'Bearer realm="restricted"'
-    assert [fields_of(answer)[0] for answer in answers] == [401, 200, 403, 200, 401]
-    assert [fields_of(answer)[1].get("www-authenticate") for answer in answers] == [
+    assert [fields_of(response)[0] for response in responses] == [401, 200, 403, 200, 401]
+    assert [fields_of(response)[1].get("www-authenticate") for response in responses] == [
         f'{challenge}, scope="write"', None,
         f'{challenge}, error="insufficient_scope", scope="write"', None,
         f'{challenge}, error="invalid_token", scope="write"'
     ]
-    assert answers[1].endswith("\nread by the reader\n") and answers[3].endswith(
+    assert responses[1].endswith("\nread by the reader\n") and responses[3].endswith(
         "\ndeleted by the writer\n")
     with program.connect() as connection:
         connection.send(raw.request("GET", "/notes", "Authorization: Bearer reader-7f3a") * 3)
@@ -958,18 +966,19 @@ def test_tokens_example(start, tmp_path):
 
 def test_careful_site_example(start, tmp_path):
     program = start("careful_site", "0", SITE)
-    answers = [curl(line, program.port, tmp_path).stdout for line in curl_lines("careful_site")]
-    ids = [fields_of(answer)[1]["x-request-id"] for answer in answers]
-    assert [fields_of(answer)[0] for answer in answers] == [200, 404, 200] and len(set(ids)) == 3
-    for answer in answers:
-        _, fields = fields_of(answer)
+    responses = [curl(line, program.port, tmp_path).stdout for line in curl_lines("careful_site")]
+    ids = [fields_of(response)[1]["x-request-id"] for response in responses]
+    assert [fields_of(response)[0]
+            for response in responses] == [200, 404, 200] and len(set(ids)) == 3
+    for response in responses:
+        _, fields = fields_of(response)
         assert fields["x-content-type-options"] == "nosniff" and fields[
             "content-security-policy"].startswith("default-src 'self';")
-    assert answers[2].endswith(f"your request is {ids[2]}\n")
-    etag = program.ask("/style.css").get("ETag")
-    unchanged = program.ask("/style.css", f"If-None-Match: {etag}")
+    assert responses[2].endswith(f"your request is {ids[2]}\n")
+    etag = program.request("/style.css").get("ETag")
+    unchanged = program.request("/style.css", f"If-None-Match: {etag}")
     assert unchanged.status == 304 and unchanged.get("X-Frame-Options") == "SAMEORIGIN"
-    part = program.ask("/large.txt", "Range: bytes=1-2")
+    part = program.request("/large.txt", "Range: bytes=1-2")
     assert part.status == 206 and part.get("X-Request-Id") and part.get("Referrer-Policy")
     assert program.stop() == 0
     logged = [line.split() for line in program.output.splitlines()[1:]]
@@ -981,10 +990,10 @@ def test_careful_site_example(start, tmp_path):
 
 def test_careful_site_rejects_other_addresses(start, program_of):
     program = start("careful_site", "0", SITE, "10.0.0.0/8")
-    refused = program.ask("/status")
+    refused = program.request("/status")
     assert refused.status == 403 and refused.get("X-Frame-Options") == "SAMEORIGIN" and refused.get(
         "X-Request-Id")
-    assert b"connections" not in refused.body and program.ask("/style.css").status == 200
+    assert b"connections" not in refused.body and program.request("/style.css").status == 200
     broken = Program(program_of("careful_site"), "0", str(SITE), "10.1.2.3/8", wait=False)
     assert broken.wait() == 1 and broken.log().startswith('rules[0] is "10.1.2.3/8"; allowed are ')
 
@@ -998,10 +1007,10 @@ def test_embed_in_loop_example(start, tmp_path):
     http, telnet = curl_lines("embed_in_loop")
     assert re.fullmatch(r"running for \d+ seconds\n", curl(http, program.port, tmp_path).stdout)
     words = shlex.split(telnet.replace("8081", str(other)).replace("< /dev/null", ""))
-    told = subprocess.run(["curl", "-sS", "--max-time", "60", *words[1:]], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True,
-                          env=clean_environment({"no_proxy": "*"})).stdout
-    assert re.fullmatch(r"\d+\n", told)
+    shown = subprocess.run(["curl", "-sS", "--max-time", "60", *words[1:]],
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                           env=clean_environment({"no_proxy": "*"})).stdout
+    assert re.fullmatch(r"\d+\n", shown)
     assert program.stop() == 0
 
 
@@ -1014,9 +1023,9 @@ def test_embed_in_loop_fails_with_second_port_in_use(program_of):
     assert "address already in use" in program.log()
 
 
-def start_unix_socket(name, path, **how):
-    program = Program(name, path, wait=False, cwd=ROOT, **how)
-    eventually(lambda: read_more(program).count("\n") == 1, "it listens")
+def start_unix_socket(name, path, **options):
+    program = Program(name, path, wait=False, cwd=ROOT, **options)
+    eventually(lambda: read_available(program).count("\n") == 1, "it listens")
     return program
 
 
@@ -1029,8 +1038,8 @@ def test_unix_socket_example(program_of, tmp_path):
         assert curl(line, 0, tmp_path).stdout == "Hello, unix: connection 1, request 1\n"
         transport = httpx.HTTPTransport(uds=path)
         with httpx.Client(transport=transport, trust_env=False) as client:
-            answers = [client.get("http://localhost/").text for _ in range(2)]
-        assert answers == [f"Hello, unix: connection 2, request {n}\n" for n in (1, 2)]
+            responses = [client.get("http://localhost/").text for _ in range(2)]
+        assert responses == [f"Hello, unix: connection 2, request {n}\n" for n in (1, 2)]
         assert os.stat(path).st_mode & 0o777 == 0o660
     finally:
         assert program.stop() == 0
@@ -1130,9 +1139,9 @@ def parse(name, message, *arguments):
 
 def run_comment_commands(name):
     """The same for each command in its comment."""
-    folder = pathlib.Path(built(name)).parent
+    directory = pathlib.Path(built(name)).parent
     for line in comment_lines(name, "printf"):
-        done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=folder,
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=directory,
                               timeout=3 * SAFETY_TIMEOUT)
         yield done.returncode, done.stdout, done.stderr
 
@@ -1417,10 +1426,10 @@ def links(text):
 def test_sample_site_has_no_dead_link(site_program):
     broken = []
     for page in ("/", "/download.html"):
-        text = site_program.ask(page).body.decode()
+        text = site_program.request(page).body.decode()
         assert links(text)
         for link in links(text):
-            if site_program.ask(urllib.parse.urljoin(page, link)).status != 200:
+            if site_program.request(urllib.parse.urljoin(page, link)).status != 200:
                 broken.append(link)
     assert broken == ["nowhere.html"]  # this link demonstrates a 404
 
@@ -1430,19 +1439,19 @@ def test_sample_site_has_no_dead_link(site_program):
                           ("mark.svg", "image/svg+xml"), ("path.svg", "image/svg+xml"),
                           ("waves.png", "image/png"), ("large.txt", "text/plain")])
 def test_sample_site_files(site_program, name, media_type):
-    answer = site_program.ask(f"/{name}")
-    assert answer.get("Content-Type").startswith(media_type)
-    assert answer.body == (SITE / name).read_bytes()
+    response = site_program.request(f"/{name}")
+    assert response.get("Content-Type").startswith(media_type)
+    assert response.body == (SITE / name).read_bytes()
 
 
 def test_sample_site_large_file_matches_its_page(site_program):
-    content = site_program.ask("/large.txt").body
+    content = site_program.request("/large.txt").body
     assert len(content) == 1 << 20
     lines = content.split(b"\n")
     assert lines.pop() == b"" and len(lines) == 16384
     for i, line in enumerate(lines):
         assert len(line) == 63 and int(line[:10]) == 64 * i
-    part = site_program.ask("/large.txt", "Range: bytes=640-703")
+    part = site_program.request("/large.txt", "Range: bytes=640-703")
     assert part.status == 206 and part.body == lines[10] + b"\n"
 
 
@@ -1450,14 +1459,13 @@ def test_sample_site_needs_no_script():
     for page in SITE.glob("*.html"):
         text = page.read_text()
         assert "<script" not in text
-        assert not [link for link in links(text) if "//" in link
-                    ], "no resource is external"
+        assert not [link for link in links(text) if "//" in link], "no resource is external"
 
 
 def test_sample_site_directory_without_index_is_listed(site_program):
-    listing = site_program.ask("/files/").body.decode()
+    listing = site_program.request("/files/").body.decode()
     for name in (SITE / "files").iterdir():
         # "%" must be encoded in links, so the plain name occurs in the text only.
         assert name.name.replace("&", "&amp;") in listing, name
     for link in re.findall(r'href="([^"]+)"', listing):
-        assert site_program.ask(urllib.parse.urljoin("/files/", link)).status == 200, link
+        assert site_program.request(urllib.parse.urljoin("/files/", link)).status == 200, link

@@ -32,25 +32,25 @@ def form(*parts):
     return b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()
 
 
-def target(folder=None, **options):
+def target(directory=None, **options):
     query = {
-        **({"folder": folder} if folder else {}),
+        **({"folder": directory} if directory else {}),
         **{name.replace("_", "-"): value
            for name, value in options.items()}
     }
     return "/form-data?" + urllib.parse.urlencode(query)
 
 
-def post(server, body, folder=None, **options):
-    return server.ask("POST", target(folder, **options), TYPE, f"Content-Length: {len(body)}",
-                      body=body)
+def post(server, body, directory=None, **options):
+    return server.request("POST", target(directory, **options), TYPE,
+                          f"Content-Length: {len(body)}", body=body)
 
 
-def parts(answer):
+def parts(response):
     """The parts that the handler received: [name, file name, raw file name, type, size, sum, where,
     result of keeping ...]."""
-    assert answer.status == 200, answer
-    count, *lines = answer.body.decode().splitlines()
+    assert response.status == 200, response
+    count, *lines = response.body.decode().splitlines()
     assert int(count) == len(lines)
     return [line.split("|") for line in lines]
 
@@ -60,24 +60,24 @@ def sum_of(data):
 
 
 def test_small_parts_are_in_memory(server):
-    answer = post(
+    response = post(
         server,
         form(part("title", b"Holidays"), part("empty", b""),
              part("photo", b"\x00\r\n\x01", "a b.jpg", "image/jpeg"), part("none", b"", "")))
-    assert parts(answer) == [["title", "-", "-", "-", "8",
-                              sum_of(b"Holidays"), "memory"],
-                             ["empty", "-", "-", "-", "0",
-                              sum_of(b""), "memory"],
-                             [
-                                 "photo", "a b.jpg", "a b.jpg", "image/jpeg", "4",
-                                 sum_of(b"\x00\r\n\x01"), "memory"
-                             ], ["none", "", "", "-", "0",
-                                 sum_of(b""), "memory"]]
+    assert parts(response) == [["title", "-", "-", "-", "8",
+                                sum_of(b"Holidays"), "memory"],
+                               ["empty", "-", "-", "-", "0",
+                                sum_of(b""), "memory"],
+                               [
+                                   "photo", "a b.jpg", "a b.jpg", "image/jpeg", "4",
+                                   sum_of(b"\x00\r\n\x01"), "memory"
+                               ], ["none", "", "", "-", "0",
+                                   sum_of(b""), "memory"]]
 
 
 def test_form_without_parts(server):
-    answer = post(server, f"--{BOUNDARY}--\r\n".encode())
-    assert answer.status == 200 and answer.body == b"0\n"
+    response = post(server, f"--{BOUNDARY}--\r\n".encode())
+    assert response.status == 200 and response.body == b"0\n"
 
 
 @pytest.mark.parametrize("raw_name, plain", [("../../etc/passwd", "passwd"),
@@ -89,9 +89,9 @@ def test_form_without_parts(server):
                                              ("x" * 300, "x" * 255), ])
 def test_file_name_is_sanitized(server, raw_name, plain):
     # The raw name is available, too. Its line ends would break the report.
-    answer = post(server, form(part("f", b"1", raw_name)))
-    assert answer.status == 200
-    text = answer.body.decode()
+    response = post(server, form(part("f", b"1", raw_name)))
+    assert response.status == 200
+    text = response.body.decode()
     assert text.startswith(f"1\nf|{plain}|") and text.endswith(f"|-|1|{sum_of(b'1')}|memory\n")
     if "%" not in raw_name:
         assert f"|{raw_name.replace(chr(92) * 2, chr(92))}|" in text
@@ -105,14 +105,14 @@ def test_large_part_is_stored_in_file(server, tmp_path, size, where, coded):
     body = form(part("before", b"1"), part("f", data, "f"), part("after", b"2"))
     (tmp_path / "kept").mkdir()
     with server.connect() as connection:
-        how = target(tmp_path, part=1000, keep=tmp_path / "kept")
+        url = target(tmp_path, part=1000, keep=tmp_path / "kept")
         if coded:
-            pieces = [body[i:i + 50_000] for i in range(0, len(body), 50_000)]
-            answer = connection.ask("POST", how, TYPE, "Transfer-Encoding: chunked",
-                                    body=raw.chunked(*pieces))
+            chunks = [body[i:i + 50_000] for i in range(0, len(body), 50_000)]
+            response = connection.request("POST", url, TYPE, "Transfer-Encoding: chunked",
+                                          body=raw.chunked(*chunks))
         else:
-            answer = connection.ask("POST", how, TYPE, body=body)
-        seen = parts(answer)
+            response = connection.request("POST", url, TYPE, body=body)
+        seen = parts(response)
         assert [one[6] for one in seen] == ["memory", where, "memory"]
         assert seen[1][:5] == ["f", "f", "f", "-", str(size)]
         # A part can be kept once. A second call is an error.
@@ -120,17 +120,18 @@ def test_large_part_is_stored_in_file(server, tmp_path, size, where, coded):
                 ] == ["UVHTTP_OK"] * 3 and server.stats()["last_error"] == "UVHTTP_EINVAL"
         assert (tmp_path / "kept/kept-1").read_bytes() == data and (
             tmp_path / "kept/kept-0").read_bytes() == b"1"
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request().body == b"Hello, world\n"
     assert names(tmp_path) == ["kept"]
 
 
 def test_files_not_kept_are_removed(server, tmp_path):
     body = form(*(part(f"f{i}", raw.pattern(100_000, i), str(i)) for i in range(20)))
     with server.connect() as connection:
-        assert [one[6] for one in parts(connection.ask("POST", target(tmp_path), TYPE, body=body))
-                ] == ["file"] * 20
+        assert [
+            one[6] for one in parts(connection.request("POST", target(tmp_path), TYPE, body=body))
+        ] == ["file"] * 20
         # The response to the next request of the connection follows the removal.
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request().body == b"Hello, world\n"
         assert names(tmp_path) == []
 
 
@@ -148,8 +149,8 @@ def test_keep_on_other_file_system_fails(server, tmp_path):
     if not elsewhere.exists() or elsewhere.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("no second writable file system")
     taken = elsewhere / "kept-0"
-    answer = post(server, form(part("b", raw.pattern(100_000), "b")), tmp_path, keep=elsewhere)
-    assert parts(answer)[0][7] == "EXDEV" and not taken.exists()
+    response = post(server, form(part("b", raw.pattern(100_000), "b")), tmp_path, keep=elsewhere)
+    assert parts(response)[0][7] == "EXDEV" and not taken.exists()
     wait_until_empty(tmp_path)
 
 
@@ -178,8 +179,7 @@ def test_part_lookup_by_name(server):
 @pytest.mark.parametrize(
     "options, body, status, reason",
     [
-        ({"max": 200}, form(part("a",
-                                 b"x" * 200)), 413, "the body is too large for this resource"),
+        ({"max": 200}, form(part("a", b"x" * 200)), 413, "the body is too large for this resource"),
         ({"max_part": 100}, form(part("a", b"x" * 101)), 413, "a part is too large"),
         ({"parts": 2}, form(part("a", b""), part("b", b""), part(
             "c", b"")), 413, "the form has too many parts"),
@@ -188,8 +188,8 @@ def test_part_lookup_by_name(server):
                                     b"")), 413, "the header section of a part is too large"),
         ({}, form(part("a" * 3000, b"")), 413, "the header section of a part is too large"),
         # and there is no directory
-        ({"part": 100}, form(part("a",
-                                  b"x" * 101)), 413, "the form is too large for this resource"),
+        ({"part": 100}, form(part("a", b"x" * 101)), 413, "the form is too large for this resource"
+         ),
         ({}, form(part("a", b""))[:-6], 400, "the body ends before the closing delimiter"),
         ({}, b"", 400, "the body ends before the closing delimiter"),
         ({}, f"--{BOUNDARY}\r\nContent-Disposition: form-data\r\n\r\n\r\n--{BOUNDARY}--".encode(),
@@ -198,11 +198,11 @@ def test_part_lookup_by_name(server):
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
 def test_rejection_has_status_and_reason(server, options, body, status, reason, coded):
     if coded:
-        answer = server.ask("POST", target(**options), TYPE, "Transfer-Encoding: chunked",
-                            body=raw.chunked(body) if body else raw.chunked())
+        response = server.request("POST", target(**options), TYPE, "Transfer-Encoding: chunked",
+                                  body=raw.chunked(body) if body else raw.chunked())
     else:
-        answer = post(server, body, **options)
-    assert answer.status == status and reason in answer.body.decode()
+        response = post(server, body, **options)
+    assert response.status == status and reason in response.body.decode()
 
 
 @pytest.mark.parametrize("kind", [
@@ -210,16 +210,16 @@ def test_rejection_has_status_and_reason(server, options, body, status, reason, 
     "application/x-www-form-urlencoded"
 ])
 def test_other_content_type_gets_415(server, kind):
-    assert server.ask("POST", "/form-data", f"Content-Type: {kind}", body=b"a=b").status == 415
-    assert server.ask("POST", "/form-data", body=b"a=b").status == 415
+    assert server.request("POST", "/form-data", f"Content-Type: {kind}", body=b"a=b").status == 415
+    assert server.request("POST", "/form-data", body=b"a=b").status == 415
 
 
 def test_rejected_form_leaves_no_file(server, tmp_path):
     body = form(part("a", raw.pattern(500_000), "a"), part("b", raw.pattern(300_000), "b"))
-    answer = post(server, body, tmp_path, max_part=400_000)
-    assert answer.status == 413
-    answer = post(server, body[:-3], tmp_path)
-    assert answer.status == 400
+    response = post(server, body, tmp_path, max_part=400_000)
+    assert response.status == 413
+    response = post(server, body[:-3], tmp_path)
+    assert response.status == 400
     wait_until_empty(tmp_path)
 
 
@@ -239,8 +239,8 @@ def test_disconnect_during_form_leaves_no_file(server, tmp_path, leave):
 
 def test_missing_directory_gets_500(server, tmp_path):
     body = form(part("a", raw.pattern(100_000), "a"))
-    answer = post(server, body, tmp_path / "nowhere")
-    assert answer.status == 500 and b"cannot be stored" in answer.body
+    response = post(server, body, tmp_path / "nowhere")
+    assert response.status == 500 and b"cannot be stored" in response.body
     # a small part needs no directory
     assert parts(post(server, form(part("a", b"small")), tmp_path / "nowhere"))
 
@@ -281,10 +281,11 @@ def test_form_memory_grows_little_with_file_count(start, tmp_path):
     body = form(*(part("a", b"1", "f") for _ in range(1500)))
     with server.connect() as connection:
         server.stats()  # starts the measurement
-        answer = connection.ask("POST", target(tmp_path, memory=1, parts=2000), TYPE, body=body)
-        assert [one[6] for one in parts(answer)] == ["memory"] + ["file"] * 1499
+        response = connection.request("POST", target(tmp_path, memory=1, parts=2000), TYPE,
+                                      body=body)
+        assert [one[6] for one in parts(response)] == ["memory"] + ["file"] * 1499
         assert server.stats()["heap_peak"] < 6_000_000
-        assert connection.ask().status == 200, "the files are removed"
+        assert connection.request().status == 200, "the files are removed"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -316,9 +317,9 @@ def test_httpx_and_aiohttp_send_forms(server, tmp_path):
     url = f"http://127.0.0.1:{server.port}{target(tmp_path)}"
     data = raw.pattern(700_000)
     with httpx.Client(trust_env=False) as client:
-        answer = client.post(url, data={"a": "1"}, files={"f": ("x.bin", data, "image/gif")})
-        assert answer.text == (f"2\na|-|-|-|1|{sum_of(b'1')}|memory\n"
-                               f"f|x.bin|x.bin|image/gif|700000|-|file\n")
+        response = client.post(url, data={"a": "1"}, files={"f": ("x.bin", data, "image/gif")})
+        assert response.text == (f"2\na|-|-|-|1|{sum_of(b'1')}|memory\n"
+                                 f"f|x.bin|x.bin|image/gif|700000|-|file\n")
 
     async def send():
         async with aiohttp.ClientSession() as session:

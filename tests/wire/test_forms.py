@@ -21,8 +21,8 @@ FORM = {
 @pytest.mark.parametrize("name, value", [("name", "J\u00fcrgen & Co"), ("empty", ""),
                                          ("plus", "1+1=2"), ("a b", "spaced"), ("twice", "first")])
 def test_form_field_is_decoded(client, name, value):
-    answer = client.post("/form-field", params={"name": name}, data=FORM)
-    assert (answer.status_code, answer.text) == (200, value)
+    response = client.post("/form-field", params={"name": name}, data=FORM)
+    assert (response.status_code, response.text) == (200, value)
 
 
 def test_other_content_type_has_no_form_fields(client):
@@ -54,17 +54,17 @@ def test_form_sent_by_curl(server, tmp_path):
 def test_cookie_lookup_by_name(server):
     with server.connect() as connection:
         for name, value in (("a", b"1"), ("b", b'"quoted"'), ("c", b"")):
-            assert connection.ask("GET", f"/one-cookie?name={name}",
-                                  'Cookie: a=1; b="quoted"; c=; aa=2').body == value
-        assert connection.ask("GET", "/one-cookie?name=d", "Cookie: a=1").status == 404
-        assert connection.ask("GET", "/one-cookie?name=a").status == 404
-        assert connection.ask("GET", "/one-cookie?name=b", "Cookie: a=1",
-                              "Cookie: b=2").body == b"2"
+            assert connection.request("GET", f"/one-cookie?name={name}",
+                                      'Cookie: a=1; b="quoted"; c=; aa=2').body == value
+        assert connection.request("GET", "/one-cookie?name=d", "Cookie: a=1").status == 404
+        assert connection.request("GET", "/one-cookie?name=a").status == 404
+        assert connection.request("GET", "/one-cookie?name=b", "Cookie: a=1",
+                                  "Cookie: b=2").body == b"2"
 
 
 def test_set_cookie_is_stored_by_client(client):
-    answer = client.get("/set-cookies?name=second")
-    session, second = answer.headers.get_list("set-cookie")
+    response = client.get("/set-cookies?name=second")
+    session, second = response.headers.get_list("set-cookie")
     assert session.startswith("session=abc; ") and second == "second=1"
     assert set(session.split("; ")[1:]) == {"Max-Age=60", "Path=/", "HttpOnly", "SameSite=Lax"}
     assert (client.cookies["session"], client.cookies["second"]) == ("abc", "1")
@@ -79,15 +79,15 @@ def test_cookie_that_browsers_ignore_is_rejected(client):
 
 @pytest.mark.parametrize("size", [0, 3, 900, 1100, 100_000])
 def test_events_arrive_unchanged(server, client, size):
-    with client.stream("GET", f"/events?size={size}") as answer:
-        assert answer.headers["content-type"] == "text/event-stream" and answer.headers[
+    with client.stream("GET", f"/events?size={size}") as response:
+        assert response.headers["content-type"] == "text/event-stream" and response.headers[
             "cache-control"] == "no-store"
-        lines = [line.rstrip("\n") for line in answer.iter_lines()]
+        lines = [line.rstrip("\n") for line in response.iter_lines()]
     assert [line for line in lines if line.startswith("id")] == ["id: 1", "id: 2", "id: 3"]
     assert next(line for line in lines if line.startswith("data")) == "data: " + "x" * size
     assert server.stats()["last_error"] == "UVHTTP_EINVAL"
 
 
 def test_connection_is_reusable_after_events(server):
-    answer = server.ask("GET", "/events", "Last-Event-ID: 2")
-    assert b"id: 3\n" in answer.body and b"id: 2\n" not in answer.body
+    response = server.request("GET", "/events", "Last-Event-ID: 2")
+    assert b"id: 3\n" in response.body and b"id: 2\n" not in response.body

@@ -17,21 +17,21 @@ from program import clean_environment
 APP = "https://app.example"
 
 
-def ask(server, target, *fields, method="GET", host, **more):
+def fetch(server, target, *fields, method="GET", host, **extra):
     with server.connect() as connection:
-        return connection.ask(method, target, *fields, host=host, **more)
+        return connection.request(method, target, *fields, host=host, **extra)
 
 
 def runs(server):
-    return int(ask(server, "/", host="runs.test").body)
+    return int(fetch(server, "/", host="runs.test").body)
 
 
 def names(value):
     return [name.strip().lower() for name in (value or "").split(",") if name.strip()]
 
 
-def vary(answer):
-    return sorted(name for value in answer.all("Vary") for name in names(value))
+def vary(response):
+    return sorted(name for value in response.all("Vary") for name in names(value))
 
 
 def curl(server, target, *arguments, host):
@@ -60,21 +60,21 @@ def curl(server, target, *arguments, host):
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_middleware_rejection_skips_handler(server, host, fields, status, method):
     before = runs(server)
-    answer = ask(server, "/who", *fields, method=method, host=host,
-                 body=b"x" if method == "PUT" else b"")
-    assert answer.status == status and b"run=" not in answer.body
+    response = fetch(server, "/who", *fields, method=method, host=host,
+                     body=b"x" if method == "PUT" else b"")
+    assert response.status == status and b"run=" not in response.body
     assert runs(server) == before
     # A path without a route gets the same rejection, so that it does not reveal which routes exist.
-    assert ask(server, "/nowhere", *fields, method=method, host=host).status == status
+    assert fetch(server, "/nowhere", *fields, method=method, host=host).status == status
 
 
 def test_preflight_skips_handler(server):
     before = runs(server)
     for host in ("cors.test", "any.cors.test"):
         for target in ("/who", "/options"):
-            answer = ask(server, target, f"Origin: {APP}", "Access-Control-Request-Method: GET",
-                         method="OPTIONS", host=host)
-            assert (answer.status, answer.body) == (204, b"")
+            response = fetch(server, target, f"Origin: {APP}", "Access-Control-Request-Method: GET",
+                             method="OPTIONS", host=host)
+            assert (response.status, response.body) == (204, b"")
     assert runs(server) == before
 
 
@@ -83,30 +83,30 @@ def test_rejection_sends_no_100_continue(server):
         connection.send(
             raw.request("PUT", "/who", "Content-Length: 1000000", "Expect: 100-continue",
                         host="table.auth.test"))
-        answer = connection.response()
-        assert answer.status == 401 and answer.interim == []
+        response = connection.response()
+        assert response.status == 401 and response.interim == []
 
 
 # ---- CORS ----
 
 
 def preflight(server, target="/who", origin=APP, method="PUT", fields=(), host="cors.test"):
-    return ask(server, target, *([f"Origin: {origin}"] if origin else []),
-               f"Access-Control-Request-Method: {method}", *fields, method="OPTIONS", host=host)
+    return fetch(server, target, *([f"Origin: {origin}"] if origin else []),
+                 f"Access-Control-Request-Method: {method}", *fields, method="OPTIONS", host=host)
 
 
-def cors_fields(answer):
+def cors_fields(response):
     return {
         name.lower(): value
-        for name, value in answer.fields
+        for name, value in response.fields
         if name.lower().startswith("access-control-")
     }
 
 
 def test_preflight_gets_cors_fields(server):
-    answer = preflight(server, fields=["Access-Control-Request-Headers: x-token"])
-    assert answer.status == 204 and vary(answer) == ["origin"]
-    assert cors_fields(answer) == {
+    response = preflight(server, fields=["Access-Control-Request-Headers: x-token"])
+    assert response.status == 204 and vary(response) == ["origin"]
+    assert cors_fields(response) == {
         "access-control-allow-origin": APP, "access-control-allow-credentials": "true",
         "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
         "access-control-allow-headers": "Content-Type, X-Token", "access-control-max-age": "600"
@@ -119,9 +119,9 @@ def test_preflight_works_on_every_path(server, target):
 
 
 def test_cors_request_gets_fields(server):
-    answer = ask(server, "/who", f"Origin: {APP}", host="cors.test")
-    assert answer.status == 200 and vary(answer) == ["origin"]
-    assert cors_fields(answer) == {
+    response = fetch(server, "/who", f"Origin: {APP}", host="cors.test")
+    assert response.status == 200 and vary(response) == ["origin"]
+    assert cors_fields(response) == {
         "access-control-allow-origin": APP, "access-control-allow-credentials": "true",
         "access-control-expose-headers": "X-Total, ETag"
     }
@@ -144,19 +144,20 @@ REFUSED = [
 
 @pytest.mark.parametrize("origin", ALLOWED)
 def test_cors_allowed_origins(server, origin):
-    for answer in (ask(server, "/who", f"Origin: {origin}",
-                       host="cors.test"), preflight(server, origin=origin)):
-        assert answer.status in (200, 204) and answer.get("Access-Control-Allow-Origin") == origin
-        assert vary(answer) == ["origin"]
+    for response in (fetch(server, "/who", f"Origin: {origin}",
+                           host="cors.test"), preflight(server, origin=origin)):
+        assert response.status in (200,
+                                   204) and response.get("Access-Control-Allow-Origin") == origin
+        assert vary(response) == ["origin"]
 
 
 @pytest.mark.parametrize("origin", REFUSED)
 def test_cors_rejected_origins(server, origin):
-    actual = ask(server, "/who", f"Origin: {origin}", host="cors.test")
+    actual = fetch(server, "/who", f"Origin: {origin}", host="cors.test")
     refused = preflight(server, origin=origin) if origin else actual
     assert actual.status == 200 and refused.status == (403 if origin else 200)
-    for answer in (actual, refused):
-        assert cors_fields(answer) == {} and vary(answer) == ["origin"]
+    for response in (actual, refused):
+        assert cors_fields(response) == {} and vary(response) == ["origin"]
 
 
 @pytest.mark.parametrize("target, method, status",
@@ -166,42 +167,42 @@ def test_cors_rejected_origins(server, origin):
                           ("/who", "HEAD", 200), ("/who", "OPTIONS", 204)])
 def test_cors_fields_on_errors_and_files(server, target, method, status):
     body = b"x" * 100 if method == "POST" else b""
-    answer = ask(server, target, f"Origin: {APP}", method=method, host="cors.test", body=body)
-    assert answer.status == status or (target.startswith("/pieces") and answer.status < 500)
-    assert answer.get("Access-Control-Allow-Origin") == APP and vary(answer) == ["origin"]
-    without = ask(server, target, method=method, host="cors.test", body=body)
+    response = fetch(server, target, f"Origin: {APP}", method=method, host="cors.test", body=body)
+    assert response.status == status or (target.startswith("/pieces") and response.status < 500)
+    assert response.get("Access-Control-Allow-Origin") == APP and vary(response) == ["origin"]
+    without = fetch(server, target, method=method, host="cors.test", body=body)
     assert cors_fields(without) == {} and vary(without) == ["origin"]
 
 
 def test_cors_keeps_fields_of_handler(server):
-    answer = ask(server, "/own", f"Origin: {APP}", host="cors.test")
-    assert answer.get("Access-Control-Allow-Origin") == "https://other.example"
-    assert vary(answer) == ["accept-encoding", "origin"]
+    response = fetch(server, "/own", f"Origin: {APP}", host="cors.test")
+    assert response.get("Access-Control-Allow-Origin") == "https://other.example"
+    assert vary(response) == ["accept-encoding", "origin"]
 
 
 def test_cors_any_origin_without_credentials(server):
     for fields in ([], ["Origin: https://who.ever"], ["Origin: null"]):
-        answer = ask(server, "/who", *fields, host="any.cors.test")
-        assert cors_fields(answer) == {
+        response = fetch(server, "/who", *fields, host="any.cors.test")
+        assert cors_fields(response) == {
             "access-control-allow-origin": "*", "access-control-expose-headers": "*"
         }
-        assert vary(answer) == []
-    answer = preflight(server, origin="https://who.ever", host="any.cors.test",
-                       fields=["Access-Control-Request-Headers: a"])
-    assert cors_fields(answer) == {
+        assert vary(response) == []
+    response = preflight(server, origin="https://who.ever", host="any.cors.test",
+                         fields=["Access-Control-Request-Headers: a"])
+    assert cors_fields(response) == {
         "access-control-allow-origin": "*",
         "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE"
     }
 
 
 def test_cors_innermost_configuration_applies(server):
-    answer = ask(server, "/closed/who", f"Origin: {APP}", host="any.cors.test")
-    assert cors_fields(answer) == {
+    response = fetch(server, "/closed/who", f"Origin: {APP}", host="any.cors.test")
+    assert cors_fields(response) == {
         "access-control-allow-origin": APP, "access-control-allow-credentials": "true"
     }
     for target in ("/closed/who", "/closed/fail"):
-        answer = ask(server, target, "Origin: https://who.ever", host="any.cors.test")
-        assert cors_fields(answer) == {} and vary(answer) == ["origin"]
+        response = fetch(server, target, "Origin: https://who.ever", host="any.cors.test")
+        assert cors_fields(response) == {} and vary(response) == ["origin"]
     assert cors_fields(
         preflight(server, "/closed/who", origin="https://who.ever", host="any.cors.test")) == {
             "access-control-allow-origin": "*",
@@ -210,24 +211,24 @@ def test_cors_innermost_configuration_applies(server):
 
 
 def test_cors_origin_callback(server):
-    assert ask(server, "/who", "Origin: https://x.test",
-               host="ask.cors.test").get("Access-Control-Allow-Origin") == "https://x.test"
+    assert fetch(server, "/who", "Origin: https://x.test",
+                 host="ask.cors.test").get("Access-Control-Allow-Origin") == "https://x.test"
     for fields in (["Origin: https://x.example"], ["Origin: https://x.test", "X-Nobody: 1"]):
-        answer = ask(server, "/who", *fields, host="ask.cors.test")
-        assert cors_fields(answer) == {} and vary(answer) == ["origin"]
-    answer = ask(server, "/who", "Origin: null", host="ask.cors.test")
-    assert cors_fields(answer) == {"access-control-allow-origin": "null"}
+        response = fetch(server, "/who", *fields, host="ask.cors.test")
+        assert cors_fields(response) == {} and vary(response) == ["origin"]
+    response = fetch(server, "/who", "Origin: null", host="ask.cors.test")
+    assert cors_fields(response) == {"access-control-allow-origin": "null"}
 
 
-@pytest.mark.parametrize("asked, allowed", [("x-one, x-two", "x-one, x-two"),
-                                            ("authorization", "authorization"), ("", None),
-                                            ("x one", None), ("x\"", None)])
-def test_cors_allowed_headers(server, asked, allowed):
-    answer = preflight(server, host="ask.cors.test", origin="null",
-                       fields=[f"Access-Control-Request-Headers: {asked}"])
-    assert answer.get("Access-Control-Allow-Headers") == allowed and answer.get(
+@pytest.mark.parametrize("requested, allowed", [("x-one, x-two", "x-one, x-two"),
+                                                ("authorization", "authorization"), ("", None),
+                                                ("x one", None), ("x\"", None)])
+def test_cors_allowed_headers(server, requested, allowed):
+    response = preflight(server, host="ask.cors.test", origin="null",
+                         fields=[f"Access-Control-Request-Headers: {requested}"])
+    assert response.get("Access-Control-Allow-Headers") == allowed and response.get(
         "Access-Control-Allow-Methods") == "GET"
-    assert vary(answer) == ["access-control-request-headers", "origin"]
+    assert vary(response) == ["access-control-request-headers", "origin"]
 
 
 @pytest.mark.parametrize("target, method, status", [("/group/a/who", "PUT", 204),
@@ -235,12 +236,12 @@ def test_cors_allowed_headers(server, asked, allowed):
                                                     ("/group/a/options", "OPTIONS", 204),
                                                     ("/mixed", "PUT", 204)])
 def test_preflight_runs_middleware_of_requested_route(server, target, method, status):
-    answer = preflight(server, target, method=method, host="group.cors.test",
-                       fields=["Access-Control-Request-Headers: x-a"])
-    assert answer.status == status and vary(answer) == [
+    response = preflight(server, target, method=method, host="group.cors.test",
+                         fields=["Access-Control-Request-Headers: x-a"])
+    assert response.status == status and vary(response) == [
         "access-control-request-headers", "access-control-request-method", "origin"
     ]
-    assert cors_fields(answer) == {
+    assert cors_fields(response) == {
         "access-control-allow-origin": APP, "access-control-allow-credentials": "true",
         "access-control-allow-methods": method, "access-control-allow-headers": "x-a"
     }
@@ -252,15 +253,15 @@ def test_preflight_runs_middleware_of_requested_route(server, target, method, st
                                                     ("/group/a/none", "GET", 404),
                                                     ("/none", "GET", 404)])
 def test_preflight_without_cors_gets_no_fields(server, target, method, status):
-    answer = preflight(server, target, method=method, host="group.cors.test")
-    assert answer.status == status and cors_fields(answer) == {}
+    response = preflight(server, target, method=method, host="group.cors.test")
+    assert response.status == status and cors_fields(response) == {}
 
 
 def test_options_without_preflight_fields_passes(server):
-    answer = ask(server, "/who", f"Origin: {APP}", method="OPTIONS", host="cors.test")
-    assert answer.status == 204 and answer.allow() == {"GET", "HEAD", "OPTIONS", "POST", "PUT"}
-    assert ask(server, "/options", f"Origin: {APP}", method="OPTIONS",
-               host="cors.test").body.startswith(b"run=")
+    response = fetch(server, "/who", f"Origin: {APP}", method="OPTIONS", host="cors.test")
+    assert response.status == 204 and response.allow() == {"GET", "HEAD", "OPTIONS", "POST", "PUT"}
+    assert fetch(server, "/options", f"Origin: {APP}", method="OPTIONS",
+                 host="cors.test").body.startswith(b"run=")
     without_origin = preflight(server, "/options", origin=None)
     assert without_origin.body.startswith(b"run=") and cors_fields(without_origin) == {}
 
@@ -270,9 +271,9 @@ def test_cors_with_curl_and_httpx(server):
                 "Access-Control-Request-Method: PUT", host="cors.test")
     assert b"\r\nAccess-Control-Allow-Origin: https://app.example\r\n" in head
     with httpx.Client(trust_env=False) as client:
-        answer = client.get(f"http://127.0.0.1:{server.port}/who",
-                            headers={"Host": "cors.test", "Origin": APP})
-        assert answer.headers["access-control-allow-origin"] == APP and answer.headers[
+        response = client.get(f"http://127.0.0.1:{server.port}/who",
+                              headers={"Host": "cors.test", "Origin": APP})
+        assert response.headers["access-control-allow-origin"] == APP and response.headers[
             "vary"] == "Origin"
 
 
@@ -286,16 +287,16 @@ def basic(user, password):
 CHALLENGE = 'Basic realm="a \\"quoted\\" \\\\ realm", charset="UTF-8"'
 
 
-def user_of(answer):
-    return re.search(rb"user=(.*) id=", answer.body)[1].decode()
+def user_of(response):
+    return re.search(rb"user=(.*) id=", response.body)[1].decode()
 
 
 @pytest.mark.parametrize("user, password", [("ada", "pa:ss w\u00f6rd"), ("J\u00fcrgen", "geheim"),
                                             ("", "nameless")])
 def test_basic_accepts_user_of_table(server, user, password):
-    answer = ask(server, "/who", basic(user, password), host="table.auth.test")
-    assert answer.status == 200 and user_of(answer) == user
-    assert answer.get("WWW-Authenticate") is None
+    response = fetch(server, "/who", basic(user, password), host="table.auth.test")
+    assert response.status == 200 and user_of(response) == user
+    assert response.get("WWW-Authenticate") is None
 
 
 @pytest.mark.parametrize("field", [
@@ -318,43 +319,45 @@ def test_basic_accepts_user_of_table(server, user, password):
         "Basic ", "Basic"), "Authorization: Bearer yes", "Authorization: Digest username=ada"
 ])
 def test_basic_rejects_other_credentials(server, field):
-    answer = ask(server, "/who", *([field] if field is not None else []), host="table.auth.test")
-    assert answer.status == 401 and answer.get("WWW-Authenticate") == CHALLENGE
+    response = fetch(server, "/who", *([field] if field is not None else []),
+                     host="table.auth.test")
+    assert response.status == 401 and response.get("WWW-Authenticate") == CHALLENGE
 
 
 def test_auth_scheme_ignores_case(server):
     for scheme in ("basic", "BASIC", "Basic  "):
-        assert ask(server, "/who",
-                   basic("ada", "pa:ss w\u00f6rd").replace("Basic", scheme),
-                   host="table.auth.test").status == 200
+        assert fetch(server, "/who",
+                     basic("ada", "pa:ss w\u00f6rd").replace("Basic", scheme),
+                     host="table.auth.test").status == 200
 
 
 def test_repeated_authorization_is_rejected(server):
     good = basic("ada", "pa:ss w\u00f6rd")
-    answer = ask(server, "/who", good, basic("x", "y"), host="table.auth.test")
-    assert answer.status == 400 and answer.get("WWW-Authenticate") is None
-    assert ask(server, "/who", "Authorization: Bearer yes", "authorization: Bearer no",
-               host="bearer.auth.test").status == 400
+    response = fetch(server, "/who", good, basic("x", "y"), host="table.auth.test")
+    assert response.status == 400 and response.get("WWW-Authenticate") is None
+    assert fetch(server, "/who", "Authorization: Bearer yes", "authorization: Bearer no",
+                 host="bearer.auth.test").status == 400
 
 
 @pytest.mark.parametrize("later", ["", "later-"])
 def test_basic_check_decides_at_once_or_deferred(server, later):
     with server.connect() as connection:
         for name, status in (("yes", 200), ("no", 401), ("weak", 403), ("yes", 200)):
-            answer = connection.ask("GET", "/who", basic(later + name, "x"), host="basic.auth.test")
-            assert answer.status == status
-            assert answer.get("WWW-Authenticate") == ('Basic realm="restricted", charset="UTF-8"'
-                                                      if status == 401 else None)
+            response = connection.request("GET", "/who", basic(later + name, "x"),
+                                          host="basic.auth.test")
+            assert response.status == status
+            assert response.get("WWW-Authenticate") == ('Basic realm="restricted", charset="UTF-8"'
+                                                        if status == 401 else None)
             if status == 200:
-                assert user_of(answer) == later + name
+                assert user_of(response) == later + name
 
 
 def test_basic_deferred_decision_keeps_body(server):
     with server.connect() as connection:
         for _ in range(3):
-            answer = connection.ask("POST", "/who", basic("later-yes", "x"), host="basic.auth.test",
-                                    body=b"0123456789")
-            assert answer.status == 200
+            response = connection.request("POST", "/who", basic("later-yes", "x"),
+                                          host="basic.auth.test", body=b"0123456789")
+            assert response.status == 200
         connection.send(
             raw.request("POST", "/who", basic("later-yes", "x"), "Content-Length: 3",
                         "Expect: 100-continue", host="basic.auth.test"))
@@ -367,7 +370,7 @@ def test_bearer_accepts_and_rejects_tokens(server):
     with server.connect() as connection:
 
         def get(*fields):
-            return connection.ask("GET", "/who", *fields, host="bearer.auth.test")
+            return connection.request("GET", "/who", *fields, host="bearer.auth.test")
 
         assert user_of(get("Authorization: Bearer yes.-_~+/9==")) == "yes.-_~+/9=="
         assert user_of(get("authorization: bearer later-yes")) == "later-yes"
@@ -379,27 +382,28 @@ def test_bearer_accepts_and_rejects_tokens(server):
                                       (["Authorization: Bearer weak"], 403,
                                        ', error="insufficient_scope"'), ([basic("yes",
                                                                                 "yes")], 401, "")):
-            answer = get(*fields)
-            assert answer.status == status and answer.get(
+            response = get(*fields)
+            assert response.status == status and response.get(
                 "WWW-Authenticate") == f'Bearer realm="restricted"{error}{scope}'
         for token in ("", " ", "a b", "a=b", "=", "a,b", "t\u00f6k"):
-            answer = get(f"Authorization: Bearer {token}")
-            assert answer.status == 400 and answer.get(
+            response = get(f"Authorization: Bearer {token}")
+            assert response.status == 400 and response.get(
                 "WWW-Authenticate") == 'Bearer realm="restricted", error="invalid_request"'
 
 
 def test_basic_and_bearer_together(server):
-    refused = ask(server, "/who", host="both.auth.test")
+    refused = fetch(server, "/who", host="both.auth.test")
     assert refused.all("WWW-Authenticate") == [
         'Basic realm="restricted", charset="UTF-8"', 'Bearer realm="restricted"'
     ]
-    assert ask(server, "/who", basic("ada", "pa:ss w\u00f6rd"), host="both.auth.test").status == 200
-    assert ask(server, "/who", "Authorization: Bearer yes", host="both.auth.test").status == 200
+    assert fetch(server, "/who", basic("ada", "pa:ss w\u00f6rd"),
+                 host="both.auth.test").status == 200
+    assert fetch(server, "/who", "Authorization: Bearer yes", host="both.auth.test").status == 200
     # The table of Basic rejects an unknown user.
-    assert ask(server, "/who", basic("yes", "yes"), host="both.auth.test").status == 401
+    assert fetch(server, "/who", basic("yes", "yes"), host="both.auth.test").status == 401
     assert len(
-        ask(server, "/who", "Authorization: Bearer no",
-            host="both.auth.test").all("WWW-Authenticate")) == 2
+        fetch(server, "/who", "Authorization: Bearer no",
+              host="both.auth.test").all("WWW-Authenticate")) == 2
 
 
 def test_disconnect_during_basic_decision(server):
@@ -408,7 +412,7 @@ def test_disconnect_during_basic_decision(server):
             connection.send(
                 raw.request("GET", "/who", basic("later-yes", "x"), host="basic.auth.test") * 2)
             connection.reset()
-    assert ask(server, "/who", basic("later-yes", "x"), host="basic.auth.test").status == 200
+    assert fetch(server, "/who", basic("later-yes", "x"), host="basic.auth.test").status == 200
 
 
 def test_basic_with_real_clients(server):
@@ -429,8 +433,8 @@ def test_basic_with_real_clients(server):
         async with aiohttp.ClientSession(
                 auth=aiohttp.BasicAuth("J\u00fcrgen", "geheim", "utf-8")) as session:
             async with session.get(f"http://127.0.0.1:{server.port}/who",
-                                   headers={"Host": "table.auth.test"}) as answer:
-                return answer.status
+                                   headers={"Host": "table.auth.test"}) as response:
+                return response.status
 
     assert asyncio.run(by_aiohttp()) == 200
     script = """
@@ -448,23 +452,23 @@ http.get({host: '127.0.0.1', port: +process.argv[1], path: '/who',
 # ---- request ids ----
 
 
-def id_of(answer):
-    return re.search(rb" id=(.*)$", answer.body)[1].decode()
+def id_of(response):
+    return re.search(rb" id=(.*)$", response.body)[1].decode()
 
 
 def test_request_id_is_set(server):
     with server.connect() as connection:
-        answers = [connection.ask("GET", "/who", host="ids.test") for _ in range(200)]
-    ids = [answer.get("X-Request-Id") for answer in answers]
+        responses = [connection.request("GET", "/who", host="ids.test") for _ in range(200)]
+    ids = [response.get("X-Request-Id") for response in responses]
     assert all(re.fullmatch("[0-9a-f]{32}", one) for one in ids) and len(set(ids)) == 200
     # Both halves of the ids are unique.
     assert len({one[:16] for one in ids}) == len({one[16:] for one in ids}) == 200
-    assert [id_of(answer) for answer in answers] == ids
+    assert [id_of(response) for response in responses] == ids
 
 
 def test_request_ids_of_processes_differ(start):
     firsts = [start() for _ in range(2)]
-    assert len({ask(one, "/who", host="ids.test").get("X-Request-Id") for one in firsts}) == 2
+    assert len({fetch(one, "/who", host="ids.test").get("X-Request-Id") for one in firsts}) == 2
 
 
 @pytest.mark.parametrize("target, method, status", [("/nowhere", "GET", 404),
@@ -473,45 +477,42 @@ def test_request_ids_of_processes_differ(start):
                                                     ("/file?path=/etc/passwd", "GET", 200),
                                                     ("/who", "HEAD", 200), ("/own", "GET", 200)])
 def test_request_id_on_errors_and_files(server, target, method, status):
-    answer = ask(server, target, method=method, host="ids.test",
-                 body=b"x" * 100 if method == "POST" else b"")
-    assert answer.status == status and re.fullmatch("[0-9a-f]{32}", answer.get("X-Request-Id"))
+    response = fetch(server, target, method=method, host="ids.test",
+                     body=b"x" * 100 if method == "POST" else b"")
+    assert response.status == status and re.fullmatch("[0-9a-f]{32}", response.get("X-Request-Id"))
 
 
 def test_request_id_is_accepted_from_trusted_clients(server):
-    assert ask(server, "/who", "X-Request-Id: mine", host="ids.test").get("X-Request-Id") != "mine"
+    assert fetch(server, "/who", "X-Request-Id: mine",
+                 host="ids.test").get("X-Request-Id") != "mine"
     for fine in ("mine", "a" * 40, "0-9._~:/+=@Z"):
-        answer = ask(server, "/who", f"X-Correlation-Id: {fine}", host="trusted.ids.test")
-        assert answer.get("X-Correlation-Id") == fine and id_of(answer) == fine
-        assert answer.get("X-Request-Id") is None
+        response = fetch(server, "/who", f"X-Correlation-Id: {fine}", host="trusted.ids.test")
+        assert response.get("X-Correlation-Id") == fine and id_of(response) == fine
+        assert response.get("X-Request-Id") is None
     for bad in ("", "a" * 41, "a b", 'a"', "<a>", "a;b", "\u00e4", "a\\b", "a,b", "{a}"):
-        answer = ask(server, "/who", f"X-Correlation-Id: {bad}", host="trusted.ids.test")
-        assert re.fullmatch("[0-9a-f]{32}", answer.get("X-Correlation-Id"))
+        response = fetch(server, "/who", f"X-Correlation-Id: {bad}", host="trusted.ids.test")
+        assert re.fullmatch("[0-9a-f]{32}", response.get("X-Correlation-Id"))
 
 
 # ---- security headers ----
 
-USUAL = {
+DEFAULT = {
     "content-security-policy":
         "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'; "
-        "object-src 'none'",
-    "x-content-type-options":
-        "nosniff", "x-frame-options":
-            "SAMEORIGIN", "referrer-policy":
-                "strict-origin-when-cross-origin", "permissions-policy":
-                    "camera=(), geolocation=(), microphone=()", "cross-origin-opener-policy":
-                        "same-origin", "cross-origin-resource-policy":
-                            "same-origin",
+        "object-src 'none'", "x-content-type-options": "nosniff", "x-frame-options": "SAMEORIGIN",
+    "referrer-policy": "strict-origin-when-cross-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin",
 }
 
 
-def security_fields(answer):
+def security_fields(response):
     own = {
         "date", "content-type", "content-length", "connection", "allow", "vary",
         "access-control-allow-origin", "x-request-id"
     }
-    assert len({name.lower() for name, _ in answer.fields}) == len(answer.fields)
-    return {name.lower(): value for name, value in answer.fields if name.lower() not in own}
+    assert len({name.lower() for name, _ in response.fields}) == len(response.fields)
+    return {name.lower(): value for name, value in response.fields if name.lower() not in own}
 
 
 @pytest.mark.parametrize("target, method, status", [("/who", "GET", 200), ("/nowhere", "GET", 404),
@@ -521,26 +522,26 @@ def security_fields(answer):
                                                     ("/file?path=/etc/passwd", "GET", 200),
                                                     ("/who", "HEAD", 200)])
 def test_security_headers_on_every_response(server, target, method, status):
-    answer = ask(server, target, method=method, host="headers.test",
-                 body=b"x" * 100 if method == "POST" else b"")
-    assert answer.status == status and security_fields(answer) == USUAL
+    response = fetch(server, target, method=method, host="headers.test",
+                     body=b"x" * 100 if method == "POST" else b"")
+    assert response.status == status and security_fields(response) == DEFAULT
 
 
 def test_security_headers_keep_fields_of_handler(server):
-    assert security_fields(ask(server, "/own", host="headers.test")) == {
-        **USUAL, "x-frame-options": "DENY", "content-security-policy": "default-src 'none'"
+    assert security_fields(fetch(server, "/own", host="headers.test")) == {
+        **DEFAULT, "x-frame-options": "DENY", "content-security-policy": "default-src 'none'"
     }
-    assert security_fields(ask(server, "/prepared",
-                               host="headers.test")) == {**USUAL, "x-frame-options": "DENY"}
+    assert security_fields(fetch(server, "/prepared",
+                                 host="headers.test")) == {**DEFAULT, "x-frame-options": "DENY"}
 
 
 def test_security_headers_configured(server):
     wanted = {
-        **USUAL, "x-frame-options": "DENY", "cross-origin-embedder-policy": "require-corp",
+        **DEFAULT, "x-frame-options": "DENY", "cross-origin-embedder-policy": "require-corp",
         "strict-transport-security": "max-age=31536000"
     }
     del wanted["content-security-policy"]
-    assert security_fields(ask(server, "/who", host="https.headers.test")) == wanted
+    assert security_fields(fetch(server, "/who", host="https.headers.test")) == wanted
 
 
 # ---- rules by address ----
@@ -549,6 +550,6 @@ def test_security_headers_configured(server):
 @pytest.mark.parametrize("host, status", [("local", 200), ("refused", 403), ("nobody", 403),
                                           ("everybody", 200)])
 def test_address_rules(server, host, status):
-    assert ask(server, "/who", host=f"{host}.rules.test").status == status
+    assert fetch(server, "/who", host=f"{host}.rules.test").status == status
     assert curl(server, "/who", "-o", "/dev/null", "-w", "%{http_code}",
                 host=f"{host}.rules.test") == b"%d" % status

@@ -6,22 +6,23 @@ import raw
 
 
 def test_removed_fields_are_not_sent(server):
-    answer = server.ask("GET", "/asking/page")
-    assert answer.status == 203
-    assert answer.body.decode() == "<p>Grüße</p>"
-    assert answer.all("Content-Type") == ["text/html; charset=utf-8"]
-    assert answer.all("X-Kept") == ["1"] and answer.all("X-Gone") == []
+    response = server.request("GET", "/asking/page")
+    assert response.status == 203
+    assert response.body.decode() == "<p>Grüße</p>"
+    assert response.all("Content-Type") == ["text/html; charset=utf-8"]
+    assert response.all("X-Kept") == ["1"] and response.all("X-Gone") == []
 
 
 def test_removed_content_type_is_not_sent(server):
-    answer = server.ask("GET", "/asking/page?untyped")
-    assert answer.body == b"?" and answer.get("Content-Type") is None
+    response = server.request("GET", "/asking/page?untyped")
+    assert response.body == b"?" and response.get("Content-Type") is None
 
 
 def test_loop_time_is_constant_within_iteration(server):
     times = []
     for _ in range(3):
-        before, after, response, request = map(int, server.ask("GET", "/asking/now").body.split())
+        before, after, response, request = map(int,
+                                               server.request("GET", "/asking/now").body.split())
         assert (before, response, request) == (after, 1, 1)
         times.append(before)
     # Each of these loop iterations took at least five milliseconds.
@@ -53,13 +54,13 @@ UPGRADE = "Connection: Upgrade"
      ("websocket", [UPGRADE, "Upgrade: websocket"], "HTTP/1.0", b"no"),
      ("websocket", [UPGRADE, "Upgrade: websockets"], "HTTP/1.1", b"no"), ])
 def test_offers_upgrade_checks_request(server, protocol, fields, version, said):
-    assert server.ask("GET", f"/asking/offers?protocol={protocol}", *fields,
-                      version=version).body == said
+    assert server.request("GET", f"/asking/offers?protocol={protocol}", *fields,
+                          version=version).body == said
 
 
 def test_handler_caches_are_counted(start):
     server = start()
     for name in ("a", "b", "a", "c", "a"):
-        server.ask("GET", f"/asking/cached/{name}")
+        server.request("GET", f"/asking/cached/{name}")
     stats = server.stats()
     assert (stats["cache_hits"], stats["cache_misses"]) == (3, 2)

@@ -17,8 +17,9 @@ def fnv(data):
 def test_body_with_content_length_arrives_whole(server, size):
     body = raw.pattern(size)
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo", f"Content-Length: {size}", body=body).body == body
-        assert connection.ask().status == 200
+        assert connection.request("POST", "/echo", f"Content-Length: {size}",
+                                  body=body).body == body
+        assert connection.request().status == 200
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000, 65535, 65536, 65537, 200000, 900000])
@@ -27,17 +28,17 @@ def test_pitfall_chunk_larger_than_buffer_arrives_whole(server, size):
     body = raw.pattern(size)
     with server.connect() as connection:
         coded = raw.chunked(body, raw.pattern(3, size))
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
-                              body=coded).body == body + raw.pattern(3, size)
-        assert connection.ask().status == 200
+        assert connection.request("POST", "/echo", "Transfer-Encoding: chunked",
+                                  body=coded).body == body + raw.pattern(3, size)
+        assert connection.request().status == 200
 
 
 def test_one_byte_chunks_arrive_whole(server):
     body = raw.pattern(20000)
     coded = raw.chunked(*[body[i:i + 1] for i in range(len(body))])
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
-                              body=coded).body == body
+        assert connection.request("POST", "/echo", "Transfer-Encoding: chunked",
+                                  body=coded).body == body
 
 
 @pytest.mark.parametrize(
@@ -52,24 +53,24 @@ def test_one_byte_chunks_arrive_whole(server):
     ])
 def test_chunk_size_variants_are_accepted(server, coded):
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
-                              body=coded).body == b"abc"
-        assert connection.ask().status == 200
+        assert connection.request("POST", "/echo", "Transfer-Encoding: chunked",
+                                  body=coded).body == b"abc"
+        assert connection.request().status == 200
 
 
 @pytest.mark.parametrize("digits", [b"a", b"A"])
 def test_chunk_size_hex_digits_ignore_case(server, digits):
     with server.connect() as connection:
         coded = digits + b"\r\n0123456789\r\n0\r\n\r\n"
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
-                              body=coded).body == b"0123456789"
+        assert connection.request("POST", "/echo", "Transfer-Encoding: chunked",
+                                  body=coded).body == b"0123456789"
 
 
 @pytest.mark.parametrize("name", ["chunked", "Chunked", "CHUNKED", "chunked ", "\tchunked"])
 def test_transfer_coding_name_ignores_case_and_whitespace(server, name):
     with server.connect() as connection:
-        response = connection.ask("POST", "/echo", f"Transfer-Encoding: {name}",
-                                  body=raw.chunked(b"abc"))
+        response = connection.request("POST", "/echo", f"Transfer-Encoding: {name}",
+                                      body=raw.chunked(b"abc"))
         assert response.body == b"abc"
 
 
@@ -77,21 +78,21 @@ def test_pitfall_trailers_are_separate_from_header_fields(server):
     # Guards against rejecting trailers, and against merging them into the header fields.
     with server.connect() as connection:
         coded = raw.chunked(b"abc", trailers=["X-Check: behind", "X-Other: 1"])
-        response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked",
-                                  "Trailer: X-Check", body=coded)
+        response = connection.request("POST", "/trailer", "Transfer-Encoding: chunked",
+                                      "Trailer: X-Check", body=coded)
         assert response.body == b"header=- trailer=behind body=3\n"
         coded = raw.chunked(b"abc", trailers=["x-check: behind"])
-        response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked",
-                                  "X-Check: before", body=coded)
+        response = connection.request("POST", "/trailer", "Transfer-Encoding: chunked",
+                                      "X-Check: before", body=coded)
         assert response.body == b"header=before trailer=behind body=3\n"
-        assert connection.ask("POST", "/trailer",
-                              body=b"abc").body == b"header=- trailer=- body=3\n"
+        assert connection.request("POST", "/trailer",
+                                  body=b"abc").body == b"header=- trailer=- body=3\n"
 
 
 def test_trailers_up_to_the_field_limit_are_accepted(server):
     with server.connect() as connection:
         coded = raw.chunked(b"abc", trailers=[f"X-{i}: {i}" for i in range(60)] + ["X-Check: last"])
-        response = connection.ask("POST", "/trailer", "Transfer-Encoding: chunked", body=coded)
+        response = connection.request("POST", "/trailer", "Transfer-Encoding: chunked", body=coded)
         assert response.body == b"header=- trailer=last body=3\n"
 
 
@@ -126,38 +127,39 @@ def test_content_length_repeated_equal_is_merged_or_rejected(server, fields):
         response = connection.response()
         if response.status == 200:
             assert response.body == b"12345"
-            assert connection.ask().status == 200
+            assert connection.request().status == 200
         else:
-            assert response.status == 400 and response.says_close()
+            assert response.status == 400 and response.has_close()
             connection.assert_closed()
 
 
 @pytest.mark.parametrize("length", ["5", "05", "0000000000000000000000000000005"])
 def test_content_length_with_leading_zeros(server, length):
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo", f"Content-Length: {length}",
-                              body=b"12345").body == b"12345"
-        assert connection.ask().status == 200
+        assert connection.request("POST", "/echo", f"Content-Length: {length}",
+                                  body=b"12345").body == b"12345"
+        assert connection.request().status == 200
 
 
 def test_post_without_length_has_empty_body(server):
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo").body == b""
-        assert connection.ask().status == 200
+        assert connection.request("POST", "/echo").body == b""
+        assert connection.request().status == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS"])
 def test_body_of_get_delete_options_is_delivered(server, method):
     with server.connect() as connection:
-        response = connection.ask(method, "/inspect", body=raw.request("GET", "/guarded"))
+        response = connection.request(method, "/inspect", body=raw.request("GET", "/guarded"))
         assert response.facts()["body"] == str(len(raw.request("GET", "/guarded")))
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request().body == b"Hello, world\n"
 
 
 def test_body_of_head_request_is_not_parsed_as_request(server):
     with server.connect() as connection:
-        assert connection.ask("HEAD", "/hello", body=raw.request("GET", "/guarded")).status == 200
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request("HEAD", "/hello", body=raw.request("GET",
+                                                                     "/guarded")).status == 200
+        assert connection.request().body == b"Hello, world\n"
 
 
 @pytest.mark.parametrize("target,status", [("/none", 404), ("/hello", 405)])
@@ -167,10 +169,10 @@ def test_body_without_route_is_discarded_or_connection_closed(server, target, st
         connection.send(raw.request("POST", target, body=raw.pattern(size)))
         response = connection.response()
         assert response.status == status
-        if response.says_close():
+        if response.has_close():
             connection.assert_closed()
         else:
-            assert connection.ask().body == b"Hello, world\n"
+            assert connection.request().body == b"Hello, world\n"
 
 
 def test_body_of_rejected_request_is_not_parsed_as_request(server):
@@ -189,18 +191,18 @@ def test_body_of_rejected_request_is_not_parsed_as_request(server):
 def test_content_length_beyond_limit_gets_413(start):
     server = start(max_body_size=1000)
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo", body=b"x" * 1000).status == 200
+        assert connection.request("POST", "/echo", body=b"x" * 1000).status == 200
         connection.send(raw.request("POST", "/echo", "Content-Length: 1001"))
         response = connection.response()  # before the client sends any body byte
-        assert response.status == 413 and response.says_close()
+        assert response.status == 413 and response.has_close()
         connection.assert_closed()
 
 
 def test_chunked_body_beyond_limit_gets_413(start):
     server = start(max_body_size=1000)
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
-                              body=raw.chunked(b"x" * 1000)).status == 200
+        assert connection.request("POST", "/echo", "Transfer-Encoding: chunked",
+                                  body=raw.chunked(b"x" * 1000)).status == 200
         connection.send(raw.request("POST", "/echo", "Transfer-Encoding: chunked"))
         for _ in range(10):
             connection.send(b"64\r\n" + b"y" * 100 + b"\r\n")
@@ -208,7 +210,7 @@ def test_chunked_body_beyond_limit_gets_413(start):
         connection.assert_silent()
         connection.send(b"1\r\nz\r\n")
         response = connection.response()
-        assert response.status == 413 and response.says_close()
+        assert response.status == 413 and response.has_close()
         connection.assert_closed()
 
 
@@ -218,13 +220,13 @@ def test_chunk_size_beyond_limit_gets_413_before_data(start):
         connection.send(
             raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"7fffffffffffffff\r\nabc")
         response = connection.response()
-        assert response.status == 413 and response.says_close()
+        assert response.status == 413 and response.has_close()
         connection.assert_closed()
 
 
 def test_body_limit_of_route_overrides_server_limit(server):
     with server.connect() as connection:
-        assert connection.ask("POST", "/small-body", body=b"x" * 16).status == 200
+        assert connection.request("POST", "/small-body", body=b"x" * 16).status == 200
         connection.send(raw.request("POST", "/small-body", "Content-Length: 17"))
         assert connection.response().status == 413
         connection.assert_closed()
@@ -248,9 +250,9 @@ def test_pitfall_content_length_reserves_no_memory(start):
         for connection in connections:
             connection.send(raw.request("POST", "/digest", "Content-Length: 400000000") + b"x")
         server.settle()
-        held = server.stats()["heap_live"] - before
-        assert held < len(
-            connections) * 200000, f"{held} bytes of heap for {len(connections)} bytes of body"
+        used = server.stats()["heap_live"] - before
+        assert used < len(
+            connections) * 200000, f"{used} bytes of heap for {len(connections)} bytes of body"
     finally:
         for connection in connections:
             connection.reset()
@@ -259,9 +261,9 @@ def test_pitfall_content_length_reserves_no_memory(start):
 # ---- Expect: 100-continue ----
 
 
-def expect(size, target="/echo", *fields, **more):
+def expect(size, target="/echo", *fields, **extra):
     return raw.request("POST", target, "Expect: 100-continue", f"Content-Length: {size}", *fields,
-                       **more)
+                       **extra)
 
 
 @pytest.mark.parametrize("spelling", ["100-continue", "100-Continue", "100-CONTINUE"])
@@ -272,7 +274,7 @@ def test_expect_continue_gets_100_then_response(server, spelling):
         connection.send(b"12345")
         response = connection.response()
         assert (response.status, response.body, response.interim) == (200, b"12345", [])
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 def test_expect_continue_with_chunked_body_gets_100(server):
@@ -331,9 +333,9 @@ def test_expect_continue_of_http_1_0_is_ignored(server):
 
 def test_expect_continue_without_body_gets_no_100(server):
     with server.connect() as connection:
-        response = connection.ask("GET", "/hello", "Expect: 100-continue")
+        response = connection.request("GET", "/hello", "Expect: 100-continue")
         assert response.status == 200 and response.interim == []
-        response = connection.ask("POST", "/echo", "Expect: 100-continue", "Content-Length: 0")
+        response = connection.request("POST", "/echo", "Expect: 100-continue", "Content-Length: 0")
         assert response.status == 200 and response.interim == []
 
 
@@ -341,7 +343,7 @@ def test_expect_continue_pipelined_gets_100_in_order(server):
     # A client would assign a 100 that is sent before the preceding response to the wrong request.
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/expect") + expect(5))
-        server.wait_for_held("expect")
+        server.wait_for_pending("expect")
         server.settle()
         connection.assert_silent()
         server.release("expect")

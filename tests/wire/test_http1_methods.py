@@ -13,7 +13,7 @@ METHODS = [
 @pytest.mark.parametrize("method", METHODS + ["HEAD"])
 def test_pitfall_method_reaches_its_own_route(server, method):
     # Guards against two method tables that differ, so that POST reaches the route of PUT.
-    response = server.ask(method, "/by-method")
+    response = server.request(method, "/by-method")
     assert response.status == 200
     assert response.get("X-Route-Method") == method
     assert response.get("X-Request-Method") == method
@@ -21,18 +21,18 @@ def test_pitfall_method_reaches_its_own_route(server, method):
 
 @pytest.mark.parametrize("method", ["BREW", "get", "GETX", "GE", "M-SEARCH", "X" * 60])
 def test_unknown_method_gets_501(server, method):
-    response = server.ask(method, "/hello")
+    response = server.request(method, "/hello")
     assert response.status == 501
 
 
 @pytest.mark.parametrize("method", ["BREW", "PATCH", "DELETE", "M-SEARCH"])
 def test_any_method_route_accepts_every_token(server, method):
-    assert server.ask(method, "/any").body == method.encode()
+    assert server.request(method, "/any").body == method.encode()
 
 
 def test_connect_gets_501(server):
     with server.connect() as connection:
-        response = connection.ask("CONNECT", "localhost:443", host="localhost:443")
+        response = connection.request("CONNECT", "localhost:443", host="localhost:443")
         assert response.status == 501
 
 
@@ -43,36 +43,36 @@ def test_missing_route_gets_404_and_keep_alive(server):
     with server.connect() as connection:
         for target in ("/none", "/hello/", "/hell", "/helloo", "/HELLO", "/hello/x", "//hello",
                        "/users", "/users/"):
-            response = connection.ask("GET", target)
+            response = connection.request("GET", target)
             assert response.status == 404, target
-            assert not response.says_close()
+            assert not response.has_close()
 
 
 def test_wrong_method_gets_405_with_allow(server):
-    response = server.ask("DELETE", "/hello")
+    response = server.request("DELETE", "/hello")
     assert response.status == 405
     assert response.allow() == {"GET", "HEAD", "OPTIONS"}
-    response = server.ask("PATCH", "/get-put-delete")
+    response = server.request("PATCH", "/get-put-delete")
     assert response.status == 405
     assert response.allow() == {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}
-    response = server.ask("GET", "/post-only")
+    response = server.request("GET", "/post-only")
     assert response.status == 405
     assert response.allow() == {"POST", "OPTIONS"}
 
 
 def test_405_includes_routes_with_parameters(server):
-    response = server.ask("POST", "/users/7/posts/8")
+    response = server.request("POST", "/users/7/posts/8")
     assert response.status == 405 and "GET" in response.allow()
 
 
 def test_options_lists_allowed_methods(server):
     with server.connect() as connection:
-        response = connection.ask("OPTIONS", "/get-put-delete")
+        response = connection.request("OPTIONS", "/get-put-delete")
         assert response.status in (200, 204)
         assert response.allow() == {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}
         assert response.body == b""
-        assert connection.ask("OPTIONS", "/none").status == 404
-        assert connection.ask("OPTIONS", "/by-method").body == b"OPTIONS"
+        assert connection.request("OPTIONS", "/none").status == 404
+        assert connection.request("OPTIONS", "/by-method").body == b"OPTIONS"
 
 
 @pytest.mark.parametrize("target", [
@@ -82,7 +82,7 @@ def test_options_lists_allowed_methods(server):
 ])
 def test_head_has_fields_of_get_without_body(server, target):
     with server.connect() as connection:
-        get = connection.ask("GET", target)
+        get = connection.request("GET", target)
         connection.send(raw.request("HEAD", target) + raw.request())
         head = connection.response("HEAD")
         assert head.status == get.status
@@ -93,16 +93,16 @@ def test_head_has_fields_of_get_without_body(server, target):
 
 def test_head_reaches_any_method_route(server):
     with server.connect() as connection:
-        head = connection.ask("HEAD", "/any")
+        head = connection.request("HEAD", "/any")
         assert head.status == 200 and head.get("Content-Length") == "4"
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 # ---- target forms and paths ----
 
 
 def test_absolute_form_reaches_route(server):
-    response = server.ask("GET", "http://example.org:81/inspect/a?b=c")
+    response = server.request("GET", "http://example.org:81/inspect/a?b=c")
     facts = response.facts()
     assert (facts["target"], facts["path"],
             facts["query"]) == ("http://example.org:81/inspect/a?b=c", "/inspect/a", "b=c")
@@ -113,19 +113,19 @@ def test_absolute_form_reaches_route(server):
                                            ("http://localhost", 404), ("http://localhost?x", 404),
                                            ("http://[::1]:80/hello", 200)])
 def test_absolute_form_variants(server, target, status):
-    assert server.ask("GET", target).status == status
+    assert server.request("GET", target).status == status
 
 
 def test_absolute_form_without_host_gets_400(server):
     with server.connect() as connection:
-        assert connection.ask("GET", "http://localhost/hello", host=None).status == 400
+        assert connection.request("GET", "http://localhost/hello", host=None).status == 400
 
 
 def test_asterisk_form_is_for_options_only(server):
     with server.connect() as connection:
-        response = connection.ask("OPTIONS", "*")
+        response = connection.request("OPTIONS", "*")
         assert response.status in (200, 204) and response.body == b""
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 @pytest.mark.parametrize("target,path,query", [("/inspect/a%20b", "/inspect/a b", ""),
@@ -141,14 +141,14 @@ def test_asterisk_form_is_for_options_only(server):
                                                ("/inspect/a;b=c", "/inspect/a;b=c", ""),
                                                ("/inspect/...", "/inspect/...", ""), ])
 def test_path_is_decoded_once_and_normalized(server, target, path, query):
-    facts = server.ask("GET", target).facts()
+    facts = server.request("GET", target).facts()
     assert facts["path"].replace("%2f", "%2F") == path.replace("%2f", "%2F")
     assert facts["query"] == query
     assert facts["raw"] == target.split("?")[0]
 
 
 def test_non_ascii_path_is_decoded(server):
-    body = server.ask("GET", "/inspect/%C3%A9").body
+    body = server.request("GET", "/inspect/%C3%A9").body
     assert b"path=/inspect/\xc3\xa9\n" in body
 
 
@@ -168,18 +168,18 @@ def test_non_ascii_path_is_decoded(server):
 def test_pitfall_route_parameters_and_wildcards_match(server, target, body):
     # Guards against routers that match ":id" without storing its value, and that match "*" only
     # literally.
-    response = server.ask("GET", target)
+    response = server.request("GET", target)
     assert (response.status, response.body) == (200, body)
 
 
 def test_pitfall_query_is_not_part_of_route_match(server):
     # Guards against /foo?x=1 not matching the route /foo.
     with server.connect() as connection:
-        assert connection.ask("GET", "/hello?x=1").status == 200
-        assert connection.ask("GET", "/hello?").status == 200
-        assert connection.ask("GET", "/hello?/users/1").status == 200
-        assert connection.ask("GET", "/users/7?id=8").body == b"user id=[7]"
-        assert connection.ask("GET", "/users?/7").status == 404
+        assert connection.request("GET", "/hello?x=1").status == 200
+        assert connection.request("GET", "/hello?").status == 200
+        assert connection.request("GET", "/hello?/users/1").status == 200
+        assert connection.request("GET", "/users/7?id=8").body == b"user id=[7]"
+        assert connection.request("GET", "/users?/7").status == 404
 
 
 @pytest.mark.parametrize("target,body", [("/query?a=1&b=2", b"a=1 b=2"),
@@ -193,28 +193,28 @@ def test_pitfall_query_is_not_part_of_route_match(server):
                                          ("/query", b"a=(none) b=(none)"), ])
 def test_pitfall_query_is_split_before_decoding(server, target, body):
     # Guards against an encoded & that becomes a separator.
-    assert server.ask("GET", target).body == body
+    assert server.request("GET", target).body == body
 
 
 def test_pitfall_thousand_routes_are_found(server):
     # Guards against a table of a hundred routes that drops the others without an error.
     with server.connect() as connection:
         for i in (0, 1, 99, 100, 101, 127, 128, 255, 256, 511, 999):
-            assert connection.ask("GET", f"/many/{i}/x").body == b"many %d id=[x]" % i
-        assert connection.ask("GET", "/many/1000/x").status == 404
+            assert connection.request("GET", f"/many/{i}/x").body == b"many %d id=[x]" % i
+        assert connection.request("GET", "/many/1000/x").status == 404
 
 
 def test_pitfall_duplicate_route_is_an_error(server):
     # Guards against a duplicate route that silently replaces the first one or is ignored.
     stats = server.stats()
     assert stats["duplicate_error"] == "UVHTTP_ECONFLICT"
-    assert server.ask().body == b"Hello, world\n"
+    assert server.request().body == b"Hello, world\n"
     assert "/hello" in server.log()
 
 
 def test_route_added_after_listen_is_an_error(server):
     assert server.stats()["frozen_error"] == "UVHTTP_EFROZEN"
-    assert server.ask("GET", "/too-late").status == 404
+    assert server.request("GET", "/too-late").status == 404
 
 
 # ---- middleware and failing handlers ----
@@ -224,9 +224,9 @@ def test_pitfall_middleware_rejection_skips_handler(server):
     # Guards against running the handler after a middleware has rejected the request.
     before = server.stats()["guarded_runs"]
     with server.connect() as connection:
-        assert connection.ask("GET", "/guarded", "X-Refuse: yes").status == 403
+        assert connection.request("GET", "/guarded", "X-Refuse: yes").status == 403
         assert server.stats()["guarded_runs"] == before
-        response = connection.ask("GET", "/guarded")
+        response = connection.request("GET", "/guarded")
         assert (response.status, response.body) == (200, b"seen by the guard")
         assert server.stats()["guarded_runs"] == before + 1
 
@@ -234,34 +234,34 @@ def test_pitfall_middleware_rejection_skips_handler(server):
 def test_middleware_runs_without_matching_route(server):
     before = server.stats()["seen_by_middleware"]
     with server.connect() as connection:
-        assert connection.ask("GET", "/none").status == 404
-        assert connection.ask("DELETE", "/hello").status == 405
-        assert connection.ask("GET", "/none", "X-Refuse: yes").status == 403
+        assert connection.request("GET", "/none").status == 404
+        assert connection.request("DELETE", "/hello").status == 405
+        assert connection.request("GET", "/none", "X-Refuse: yes").status == 403
     # The request for /stats counts, too.
     assert server.stats()["seen_by_middleware"] == before + 4
 
 
 def test_middleware_failure_gets_500_and_skips_handler(server):
     before = server.stats()["guarded_runs"]
-    assert server.ask("GET", "/guarded", "X-Middleware-Fails: yes").status == 500
+    assert server.request("GET", "/guarded", "X-Middleware-Fails: yes").status == 500
     assert server.stats()["guarded_runs"] == before
 
 
 def test_handler_error_gets_its_status_and_keep_alive(server):
     with server.connect() as connection:
-        assert connection.ask("GET", "/fail").status == 500
-        assert connection.ask("GET", "/out-of-memory").status == 503
-        assert connection.ask("GET", "/declined").status in (404, 500)
-        assert connection.ask("GET", "/defer?how=fail").status == 500
-        assert connection.ask().status == 200
+        assert connection.request("GET", "/fail").status == 500
+        assert connection.request("GET", "/out-of-memory").status == 503
+        assert connection.request("GET", "/declined").status in (404, 500)
+        assert connection.request("GET", "/defer?how=fail").status == 500
+        assert connection.request().status == 200
     assert "UVHTTP_EINVAL" in server.log()
 
 
 def test_second_response_is_rejected_and_not_sent(server):
     releases = server.stats()["releases"]
     with server.connect() as connection:
-        assert connection.ask("GET", "/answer-twice").body == b"first\n"
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request("GET", "/answer-twice").body == b"first\n"
+        assert connection.request().body == b"Hello, world\n"
     stats = server.stats()
     assert stats["last_error"] == "UVHTTP_ERESPONDED"
     # The borrowed data of the second response is released all the same.
@@ -270,23 +270,23 @@ def test_second_response_is_rejected_and_not_sent(server):
 
 def test_handler_error_after_response_sends_nothing(server):
     with server.connect() as connection:
-        assert connection.ask("GET", "/answer-and-fail").body == b"answered\n"
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request("GET", "/answer-and-fail").body == b"answered\n"
+        assert connection.request().body == b"Hello, world\n"
 
 
 def test_unsupported_upgrade_is_ignored(server):
     with server.connect() as connection:
-        response = connection.ask("GET", "/hello", "Connection: Upgrade, HTTP2-Settings",
-                                  "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")
+        response = connection.request("GET", "/hello", "Connection: Upgrade, HTTP2-Settings",
+                                      "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")
         assert response.status == 200 and response.body == b"Hello, world\n"
-        response = connection.ask("GET", "/hello", "Connection: Upgrade", "Upgrade: websocket",
-                                  "Sec-WebSocket-Version: 13",
-                                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
+        response = connection.request("GET", "/hello", "Connection: Upgrade", "Upgrade: websocket",
+                                      "Sec-WebSocket-Version: 13",
+                                      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
         assert response.status == 200
-        response = connection.ask("POST", "/echo", "Connection: Upgrade", "Upgrade: h2c",
-                                  body=b"abc")
+        response = connection.request("POST", "/echo", "Connection: Upgrade", "Upgrade: h2c",
+                                      body=b"abc")
         assert response.body == b"abc"
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 # ---- the request as the handler sees it ----
@@ -294,24 +294,26 @@ def test_unsupported_upgrade_is_ignored(server):
 
 def test_pitfall_repeated_fields_keep_wire_order(server):
     # Guards against a map in which the last field of a name replaces the others.
-    response = server.ask("GET", "/inspect", "X-A: 1", "x-b:  2 ", "X-A: 3", "X-Empty:", "X-A:4")
+    response = server.request("GET", "/inspect", "X-A: 1", "x-b:  2 ", "X-A: 3", "X-Empty:",
+                              "X-A:4")
     assert response.seen_fields() == [("Host", "localhost"), ("X-A", "1"), ("x-b", "2"),
                                       ("X-A", "3"), ("X-Empty", ""), ("X-A", "4")]
 
 
 def test_request_reports_address_version_and_method(server):
-    facts = server.ask("GET", "/inspect").facts()
+    facts = server.request("GET", "/inspect").facts()
     assert (facts["address"], facts["minor"], facts["method"]) == ("127.0.0.1", "1", "GET")
-    assert server.ask("GET", "/inspect", version="HTTP/1.0").facts()["minor"] == "0"
+    assert server.request("GET", "/inspect", version="HTTP/1.0").facts()["minor"] == "0"
 
 
 def test_request_slices_are_nul_terminated(server):
     # The requests are pipelined, so that other bytes follow each slice in the buffer.
-    asked = raw.request("POST", "/inspect/a%20b?c=d", "X-A: 1", "X-Empty:", "X-B:2  ", body=b"body")
+    posted = raw.request("POST", "/inspect/a%20b?c=d", "X-A: 1", "X-Empty:", "X-B:2  ",
+                         body=b"body")
     chunks = raw.request("POST", "/inspect?x", "Transfer-Encoding: chunked",
                          body=raw.chunked(b"abc", b"def"))
     with server.connect() as connection:
-        connection.send((asked + chunks + raw.request("GET", "/inspect")) * 20)
+        connection.send((posted + chunks + raw.request("GET", "/inspect")) * 20)
         for _ in range(60):
             assert connection.response().facts()["terminated"] == "yes"
 
@@ -319,12 +321,12 @@ def test_request_slices_are_nul_terminated(server):
 def test_higher_minor_version_is_handled_as_1_1(server):
     # RFC 9110 2.5: the server handles it as the highest minor version that it supports.
     with server.connect() as connection:
-        assert connection.ask("GET", "/hello", version="HTTP/1.2").status == 200
-        assert connection.ask("GET", "/hello", version="HTTP/1.9").status == 200
+        assert connection.request("GET", "/hello", version="HTTP/1.2").status == 200
+        assert connection.request("GET", "/hello", version="HTTP/1.9").status == 200
 
 
 def test_field_value_keeps_non_ascii_bytes(server):
-    response = server.ask("GET", "/inspect", "X-Name: caf\xe9 \xff")
+    response = server.request("GET", "/inspect", "X-Name: caf\xe9 \xff")
     assert ("X-Name", "caf\xe9 \xff") in response.seen_fields()
 
 

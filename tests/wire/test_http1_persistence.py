@@ -24,13 +24,13 @@ from wire_server import eventually
 def test_pitfall_connection_options_of_http_1_1(server, options, closes):
     # Guards against ignoring Connection: close, and against searching for it as a substring.
     with server.connect() as connection:
-        response = connection.ask("GET", "/hello", *options)
+        response = connection.request("GET", "/hello", *options)
         assert response.status == 200
-        assert response.says_close() == closes
+        assert response.has_close() == closes
         if closes:
             connection.assert_closed()
         else:
-            assert connection.ask().status == 200
+            assert connection.request().status == 200
 
 
 @pytest.mark.parametrize("options,stays", [([], False), (["Connection: close"], False),
@@ -40,20 +40,20 @@ def test_pitfall_connection_options_of_http_1_1(server, options, closes):
                                            (["Connection: foo"], False), ])
 def test_connection_options_of_http_1_0(server, options, stays):
     with server.connect() as connection:
-        response = connection.ask("GET", "/hello", *options, version="HTTP/1.0", host=None)
+        response = connection.request("GET", "/hello", *options, version="HTTP/1.0", host=None)
         assert response.status == 200
         if not stays:
             connection.assert_closed()
             return
         # A client of HTTP/1.0 reuses the connection only with this option (RFC 9112 9.3).
         assert response.get("Connection").lower() == "keep-alive"
-        assert connection.ask("GET", "/hello", *options, version="HTTP/1.0",
-                              host=None).status == 200
+        assert connection.request("GET", "/hello", *options, version="HTTP/1.0",
+                                  host=None).status == 200
 
 
 def test_http_1_0_response_is_not_chunked(server):
     with server.connect() as connection:
-        response = connection.ask("GET", "/large?size=300000", version="HTTP/1.0")
+        response = connection.request("GET", "/large?size=300000", version="HTTP/1.0")
         assert response.get("Transfer-Encoding") is None
         assert response.body == raw.pattern(300000)
         connection.assert_closed()
@@ -63,7 +63,7 @@ def test_keep_alive_serves_thousand_requests(server):
     before = server.stats()
     with server.connect() as connection:
         for _ in range(1000):
-            assert connection.ask().body == b"Hello, world\n"
+            assert connection.request().body == b"Hello, world\n"
     after = server.stats()
     assert after["total_connections"] == before["total_connections"] + 2
     assert after["total_requests"] == before["total_requests"] + 1001
@@ -76,7 +76,7 @@ def test_pitfall_pipelined_requests_get_responses_in_order(server, count):
         connection.send(b"".join(raw.request("GET", f"/users/{i}") for i in range(count)))
         for i in range(count):
             assert connection.response().body == b"user id=[%d]" % i
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -122,8 +122,8 @@ def test_requests_after_connection_close_get_no_response(server):
     with server.connect() as connection:
         connection.send(raw.request() + raw.request("GET", "/hello", "Connection: close") +
                         raw.request("GET", "/guarded") * 3)
-        assert not connection.response().says_close()
-        assert connection.response().says_close()
+        assert not connection.response().has_close()
+        assert connection.response().has_close()
         connection.assert_closed()
     assert server.stats()["guarded_runs"] == requests
 
@@ -132,7 +132,7 @@ def test_requests_after_closing_handler_get_no_response(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/close-after") + raw.request())
         response = connection.response()
-        assert response.body == b"last\n" and response.says_close()
+        assert response.body == b"last\n" and response.has_close()
         connection.assert_closed()
 
 
@@ -142,7 +142,7 @@ def test_pending_request_delays_following_responses(server):
             raw.request("GET", "/users/1") + raw.request("GET", "/hold/order") +
             raw.request("GET", "/users/2") + raw.request("GET", "/users/3"))
         assert connection.response().body == b"user id=[1]"
-        server.wait_for_held("order")
+        server.wait_for_pending("order")
         connection.assert_silent()
         assert server.release("order") == 1
         assert [response.body for response in connection.responses(3)
@@ -152,7 +152,7 @@ def test_pending_request_delays_following_responses(server):
 def test_requests_during_pending_request_get_responses_after_it(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/arrive"))
-        server.wait_for_held("arrive")
+        server.wait_for_pending("arrive")
         for i in range(20):
             connection.send(raw.request("GET", f"/users/{i}")[:10])
             connection.send(raw.request("GET", f"/users/{i}")[10:])
@@ -167,10 +167,10 @@ def test_requests_during_pending_request_get_responses_after_it(server):
 def test_two_pending_requests_keep_order(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/first") + raw.request("GET", "/hold/second"))
-        server.wait_for_held("first")
+        server.wait_for_pending("first")
         server.release("first")
         assert connection.response().body == b"released\n"
-        server.wait_for_held("second")
+        server.wait_for_pending("second")
         server.release("second")
         assert connection.response().body == b"released\n"
 
@@ -181,11 +181,11 @@ def test_pending_request_stays_readable(server):
     connections = [server.connect() for _ in targets]
     for connection, target in zip(connections, targets):
         connection.send(raw.request("GET", target))
-    server.wait_for_held("read", len(targets))
+    server.wait_for_pending("read", len(targets))
     with server.connect() as busy:
         for _ in range(50):
-            busy.ask("POST", "/echo", body=b"Z" * 60000)
-            busy.ask("GET", "/inspect", "X-Filler: " + "Y" * 5000)
+            busy.request("POST", "/echo", body=b"Z" * 60000)
+            busy.request("GET", "/inspect", "X-Filler: " + "Y" * 5000)
     assert server.release("read") == len(targets)
     for connection, target in zip(connections, targets):
         assert connection.response().get("X-Target") == target
@@ -197,8 +197,8 @@ def test_deferred_request_stays_readable(start):
     with server.connect() as connection, server.connect() as busy:
         connection.send(raw.request("GET", "/defer?how=gate&filler=abcdefghij") + raw.request())
         for _ in range(50):
-            busy.ask("POST", "/echo", body=b"Z" * 60000)
-        server.ask("GET", "/open-gate")
+            busy.request("POST", "/echo", body=b"Z" * 60000)
+        server.request("GET", "/open-gate")
         assert connection.response().get("X-Target") == "/defer?how=gate&filler=abcdefghij"
         assert connection.response().status == 200
 
@@ -207,9 +207,9 @@ def test_abort_callback_may_respond_to_another_exchange(server):
     with server.connect() as other:
         vanishing = server.connect()
         vanishing.send(raw.request("GET", "/hold/chain"))
-        server.wait_for_held("chain")
+        server.wait_for_pending("chain")
         other.send(raw.request("GET", "/hold/chained") + raw.request())
-        server.wait_for_held("chained")
+        server.wait_for_pending("chained")
         vanishing.reset()
         assert other.response().body == b"released\n"
         assert other.response().body == b"Hello, world\n"
@@ -228,7 +228,7 @@ def test_pending_request_keeps_body_while_data_arrives(server):
         connection.send(
             raw.request("POST", "/hold/body", body=raw.pattern(100000)) +
             raw.request("POST", "/echo", body=b"x" * 90000))
-        server.wait_for_held("body")
+        server.wait_for_pending("body")
         server.release("body")
         assert connection.response().body == b"released\n"
         assert connection.response().body == b"x" * 90000
@@ -262,7 +262,7 @@ def test_pipeline_longer_than_any_buffer(server):
 @pytest.mark.parametrize("how", ["copy", "static"])
 def test_back_pressure_limits_client_that_does_not_read(server, size, how):
     # Without back-pressure the responses to a flood of requests fill the server's memory.
-    server.ask("GET", "/large")
+    server.request("GET", "/large")
     server.settle()
     server.stats()
     before = server.stats()["heap_live"]
@@ -282,8 +282,8 @@ def test_back_pressure_limits_client_that_does_not_read(server, size, how):
         connection.socket.settimeout(raw.SAFETY_TIMEOUT)
         for _ in range(min(1000, sent // len(one))):
             assert len(connection.response().body) == size
-        held = server.stats()["heap_peak"] - before
-        assert held < 1 << 20, f"{held} bytes of heap for one connection that hardly reads"
+        used = server.stats()["heap_peak"] - before
+        assert used < 1 << 20, f"{used} bytes of heap for one connection that hardly reads"
         connection.reset()
 
 
@@ -330,7 +330,7 @@ def test_half_close_still_gets_pending_response(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/half") + raw.request())
         connection.half_close()
-        server.wait_for_held("half")
+        server.wait_for_pending("half")
         server.settle()
         server.release("half")
         assert connection.response().body == b"released\n"
@@ -384,22 +384,22 @@ PHASES = {
 @pytest.mark.parametrize("sent", PHASES.values(), ids=PHASES.keys())
 def test_disconnect_frees_the_connection(server, sent, how):
     with server.connect() as warm:
-        warm.ask("POST", "/digest", body=b"x")
+        warm.request("POST", "/digest", body=b"x")
     connection = server.connect()
     connection.send(sent)
     server.settle()
     getattr(connection, how)()
     server.wait_for_connections(0)
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 def test_disconnect_during_pending_request_is_reported_once(server):
     before = server.stats()
     connection = server.connect()
     connection.send(raw.request("GET", "/hold/gone") + raw.request())
-    server.wait_for_held("gone")
+    server.wait_for_pending("gone")
     connection.reset()
-    server.wait_for_held("gone", 0)
+    server.wait_for_pending("gone", 0)
     server.wait_for_connections(0)
     after = server.stats()
     assert after["aborts"] == before["aborts"] + 1
@@ -414,7 +414,7 @@ def test_disconnect_during_deferred_work(start):
     connection.reset()
     own.settle()
     assert own.stats()["deferred"] == 0
-    own.ask("GET", "/open-gate")
+    own.request("GET", "/open-gate")
     eventually(lambda: own.stats()["deferred"] == 1, "the deferred work ended")
     own.wait_for_connections(0)
     after = own.stats()
@@ -453,7 +453,7 @@ def test_disconnect_with_pipelined_requests_pending(server):
     connection.receive_exactly(50000)
     connection.reset()
     server.wait_for_connections(0)
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 def test_disconnect_of_hundred_clients_at_once(server):
@@ -464,9 +464,9 @@ def test_disconnect_of_hundred_clients_at_once(server):
             raw.request()[:-2],
             raw.request("GET", "/large?size=3000000")
         ][i % 3])
-    server.wait_for_held("crowd", 34)
+    server.wait_for_pending("crowd", 34)
     for connection in connections:
         connection.reset()
-    server.wait_for_held("crowd", 0)
+    server.wait_for_pending("crowd", 0)
     server.wait_for_connections(0)
-    assert server.ask().status == 200
+    assert server.request().status == 200

@@ -15,9 +15,9 @@ def assert_rejected(server, data, status, method="GET"):
         response = connection.response(method)
         allowed = status if isinstance(status, tuple) else (status, )
         assert response.status in allowed, response
-        assert response.says_close(), response
+        assert response.has_close(), response
         connection.assert_closed()
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 def post(*fields, body=b"", version=b"HTTP/1.1"):
@@ -309,7 +309,7 @@ def test_random_bytes_are_rejected(server, garbage):
         connection.send(garbage)
         assert connection.response().status in (400, 505)
         connection.assert_closed()
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 # ---- the client of a rejected request receives the response ----
@@ -324,7 +324,7 @@ def test_rejected_upload_gets_response_without_reset(start):
             connection.send(raw.request("POST", "/digest", "Content-Length: 3000000"))
             connection.send(raw.pattern(3000000))
             response = connection.response()
-            assert response.status == 413 and response.says_close()
+            assert response.status == 413 and response.has_close()
             connection.assert_closed()
 
 
@@ -339,7 +339,7 @@ def test_bytes_after_closing_request_cause_no_reset(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hello", "Connection: close") + b"x" * 1000000)
         response = connection.response()
-        assert response.status == 200 and response.says_close()
+        assert response.status == 200 and response.has_close()
         connection.assert_closed()
 
 
@@ -349,6 +349,6 @@ def test_bytes_after_closing_request_cause_no_reset(server):
 def test_rejected_head_request_gets_no_body(server, lines):
     with server.connect() as connection:
         connection.send(lines)
-        answer = connection.rest()
-    assert answer.startswith(b"HTTP/1.1 400 ")
-    assert answer.endswith(b"\r\n\r\n"), answer
+        response = connection.rest()
+    assert response.startswith(b"HTTP/1.1 400 ")
+    assert response.endswith(b"\r\n\r\n"), response

@@ -13,17 +13,17 @@ from wire_server import eventually
 
 def test_date_is_current_time(server):
     for target in ("/hello", "/none", "/status/204"):
-        date = email.utils.parsedate_to_datetime(server.ask("GET", target).get("Date"))
+        date = email.utils.parsedate_to_datetime(server.request("GET", target).get("Date"))
         assert abs(date.timestamp() - time.time()) < 5
 
 
 def test_date_advances_on_one_connection(server):
     # Guards against formatting the Date once per connection.
     with server.connect() as connection:
-        first = connection.ask().get("Date")
+        first = connection.request().get("Date")
         for _ in range(400):
             time.sleep(0.01)
-            if connection.ask().get("Date") != first:
+            if connection.request().get("Date") != first:
                 return
     raise AssertionError(f"Date was {first} for four seconds")
 
@@ -34,24 +34,24 @@ def test_date_advances_on_one_connection(server):
 ])
 def test_status_of_handler_is_sent(server, status):
     with server.connect() as connection:
-        response = connection.ask("GET", f"/status/{status}")
+        response = connection.request("GET", f"/status/{status}")
         assert response.status == status
         if status in (204, 304):
             assert response.body == b""
         else:
             assert str(status).encode() in response.body
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 @pytest.mark.parametrize("status", [0, 99, 100, 101, 199, 600, 1000, -1])
 def test_invalid_status_is_rejected(server, status):
     # 0 is the default, 200.
-    assert server.ask("GET", f"/status/{status}").status == (200 if status == 0 else 500)
+    assert server.request("GET", f"/status/{status}").status == (200 if status == 0 else 500)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirect_sends_location(server, status):
-    response = server.ask("GET", f"/redirect?status={status}")
+    response = server.request("GET", f"/redirect?status={status}")
     assert response.status == status and response.get("Location") == "/hello"
 
 
@@ -61,15 +61,16 @@ def test_redirect_sends_location(server, status):
 def test_pitfall_line_end_in_field_value_is_rejected(server, value):
     # Guards against response splitting: sending CR and LF of a field value.
     with server.connect() as connection:
-        response = connection.ask("GET", "/field?name=X-Field&value=" + urllib.parse.quote(value))
+        response = connection.request("GET",
+                                      "/field?name=X-Field&value=" + urllib.parse.quote(value))
         assert response.body == b"UVHTTP_EHEADER"
         assert response.all("X-Injected") == [] and response.all("X-Field") == []
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 @pytest.mark.parametrize("name", ["", "X Field", "X:Field", "X-F\u00e9ld", "X\r\nInjected", "(X)"])
 def test_invalid_field_name_is_rejected(server, name):
-    response = server.ask("GET", "/field?value=1&name=" + urllib.parse.quote(name))
+    response = server.request("GET", "/field?value=1&name=" + urllib.parse.quote(name))
     assert response.body == b"UVHTTP_EHEADER"
 
 
@@ -77,21 +78,21 @@ def test_invalid_field_name_is_rejected(server, name):
     "name", ["Content-Length", "content-length", "Transfer-Encoding", "Connection", "Date"])
 def test_fields_set_by_server_are_rejected(server, name):
     with server.connect() as connection:
-        response = connection.ask("GET", f"/field?name={name}&value=5")
+        response = connection.request("GET", f"/field?name={name}&value=5")
         assert response.body == b"UVHTTP_EHEADER"
         assert response.get("Content-Length") == str(len(response.body))
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 def test_other_field_is_sent(server):
-    response = server.ask("GET", "/field?name=X-Field&value=caf%C3%A9%20%2B%09tab")
+    response = server.request("GET", "/field?name=X-Field&value=caf%C3%A9%20%2B%09tab")
     assert response.body == b"OK"
     assert response.get("X-Field") == "caf\u00c3\u00a9 +\ttab"
 
 
 def test_pitfall_every_set_cookie_is_sent(server):
     # Guards against a header map in which the second cookie replaces the first.
-    response = server.ask("GET", "/cookies")
+    response = server.request("GET", "/cookies")
     assert response.all("Set-Cookie") == ["a=1; Path=/", "b=2; Path=/"]
     assert response.all("X-Once") == ["second"]
 
@@ -100,10 +101,10 @@ def test_pitfall_every_set_cookie_is_sent(server):
 def test_pitfall_long_field_value_is_sent_whole(server, size):
     # Guards against a response head buffer of fixed size.
     with server.connect() as connection:
-        response = connection.ask("GET", f"/long-field?size={size}")
+        response = connection.request("GET", f"/long-field?size={size}")
         assert response.status == 200
         assert response.get("X-Long") == ("abcdefghijklmnopqrstuvwxyz" * (size // 26 + 1))[:size]
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 @pytest.mark.parametrize("how", ["static", "copy", "borrowed"])
@@ -112,14 +113,15 @@ def test_pitfall_long_field_value_is_sent_whole(server, size):
 def test_body_of_any_size_and_ownership_arrives_whole(server, how, size):
     before = server.stats()["releases"]
     with server.connect() as connection:
-        assert connection.ask("GET", f"/large?size={size}&how={how}").body == raw.pattern(size)
-        assert connection.ask().status == 200
+        assert connection.request("GET", f"/large?size={size}&how={how}").body == raw.pattern(size)
+        assert connection.request().status == 200
     assert server.stats()["releases"] - before == (how == "borrowed")
 
 
 def test_borrowed_body_is_released_for_head(server):
     before = server.stats()["releases"]
-    assert server.ask("HEAD", "/large?size=100000&how=borrowed").get("Content-Length") == "100000"
+    assert server.request("HEAD",
+                          "/large?size=100000&how=borrowed").get("Content-Length") == "100000"
     assert server.stats()["releases"] == before + 1
 
 
@@ -141,17 +143,17 @@ def test_slow_reader_receives_whole_body(server, how):
 
 def test_pitfall_large_body_is_not_copied(server):
     # Guards against copies of a body on its way to the socket (up to three).
-    server.ask("GET", "/large?size=30000000")
+    server.request("GET", "/large?size=30000000")
     before = server.stats()["heap_live"]
     connections = [server.connect(receive_buffer=16384) for _ in range(5)]
     for i, connection in enumerate(connections):
         connection.send(
             raw.request("GET", f"/large?size=30000000&how={['static', 'borrowed'][i % 2]}"))
     server.settle()
-    held = server.stats()["heap_live"] - before
+    used = server.stats()["heap_live"] - before
     for connection in connections:
         connection.reset()
-    assert held < 2 << 20, f"{held} bytes of heap for five borrowed bodies"
+    assert used < 2 << 20, f"{used} bytes of heap for five borrowed bodies"
     server.wait_for_connections(0)
 
 
@@ -169,26 +171,27 @@ def test_file_is_sent_whole(server, tmp_path, size):
     path = make_file(tmp_path, size)
     with server.connect() as connection:
         for _ in range(2):
-            response = connection.ask("GET", f"/send-file?path={path}")
+            response = connection.request("GET", f"/send-file?path={path}")
             assert response.status == 200 and response.body == raw.pattern(size)
-        head = connection.ask("HEAD", f"/send-file?path={path}")
+        head = connection.request("HEAD", f"/send-file?path={path}")
         assert head.get("Content-Length") == str(size)
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 def test_file_content_type_follows_extension(server, tmp_path):
-    response = server.ask("GET", f"/send-file?path={make_file(tmp_path, 10, 'style.css')}")
+    response = server.request("GET", f"/send-file?path={make_file(tmp_path, 10, 'style.css')}")
     assert response.get("Content-Type").startswith("text/css")
 
 
 def test_unreadable_file_leaves_response_to_handler(server, tmp_path):
     os.mkfifo(tmp_path / "fifo")
     with server.connect() as connection:
-        assert connection.ask("GET", f"/send-file?path={tmp_path}/none").body == b"ENOENT"
-        assert connection.ask("GET", f"/send-file?path={tmp_path}").body == b"UVHTTP_ENOTREG"
-        assert connection.ask("GET", f"/send-file?path={tmp_path}/fifo").body == b"UVHTTP_ENOTREG"
-        assert connection.ask("GET", "/send-file?path=/dev/zero").body == b"UVHTTP_ENOTREG"
-        assert connection.ask().status == 200
+        assert connection.request("GET", f"/send-file?path={tmp_path}/none").body == b"ENOENT"
+        assert connection.request("GET", f"/send-file?path={tmp_path}").body == b"UVHTTP_ENOTREG"
+        assert connection.request("GET",
+                                  f"/send-file?path={tmp_path}/fifo").body == b"UVHTTP_ENOTREG"
+        assert connection.request("GET", "/send-file?path=/dev/zero").body == b"UVHTTP_ENOTREG"
+        assert connection.request().status == 200
 
 
 @pytest.mark.parametrize("offset,size", [(0, 100), (77, 1000), (999999, 1), (100, 999900), (0, 0)])
@@ -196,10 +199,10 @@ def test_send_descriptor_sends_range(server, tmp_path, offset, size):
     path = make_file(tmp_path, 1000000)
     before = server.stats()["releases"]
     with server.connect() as connection:
-        response = connection.ask("GET",
-                                  f"/send-descriptor?path={path}&offset={offset}&size={size}")
+        response = connection.request("GET",
+                                      f"/send-descriptor?path={path}&offset={offset}&size={size}")
         assert response.body == raw.pattern(size, offset)
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
     assert server.stats()["releases"] == before + 1
 
 
@@ -256,14 +259,14 @@ def test_disconnect_while_file_is_sent(server, tmp_path):
 
 
 def test_log_escapes_line_ends(server):
-    assert server.ask("GET", "/log?text=one%0Afatal:%20two%1b%5B31m").status == 200
+    assert server.request("GET", "/log?text=one%0Afatal:%20two%1b%5B31m").status == 200
     log = server.log()
     assert "logged: one" in log
     assert "\nfatal: two" not in log and "\x1b" not in log
 
 
 def test_long_log_line_is_truncated(server):
-    assert server.ask("GET", "/log?text=" + "l" * 3000).status == 200
+    assert server.request("GET", "/log?text=" + "l" * 3000).status == 200
     longest = max(len(line) for line in server.log().splitlines())
     assert 500 < longest < 1100
 
@@ -273,7 +276,7 @@ def test_pitfall_every_stat_is_counted(start):
     server = start()
     with server.connect() as connection:
         for target in ("/hello", "/redirect", "/none", "/fail"):
-            connection.ask("GET", target)
+            connection.request("GET", target)
         stats = server.stats()
     assert stats["active_connections"] == 2
     assert stats["idle_connections"] == 1

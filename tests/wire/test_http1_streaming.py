@@ -20,50 +20,52 @@ def wait_for_stat(server, name, least):
 # Response bodies
 
 
-@pytest.mark.parametrize("size, piece", SIZES)
+@pytest.mark.parametrize("size, chunk", SIZES)
 @pytest.mark.parametrize("known", [True, False], ids=["length", "chunks"])
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
-def test_streamed_response_arrives_whole(server, path, size, piece, known):
+def test_streamed_response_arrives_whole(server, path, size, chunk, known):
     with server.connect() as connection:
-        answer = connection.ask("GET",
-                                f"{path}?size={size}&piece={piece}{'&known' if known else ''}")
-        assert answer.status == 200 and answer.body == raw.pattern(size)
-        assert answer.get("Content-Length") == (str(size) if known else None)
-        assert answer.get("Transfer-Encoding") == (None if known else "chunked")
+        response = connection.request(
+            "GET", f"{path}?size={size}&piece={chunk}{'&known' if known else ''}")
+        assert response.status == 200 and response.body == raw.pattern(size)
+        assert response.get("Content-Length") == (str(size) if known else None)
+        assert response.get("Transfer-Encoding") == (None if known else "chunked")
         # The connection is reusable.
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request().body == b"Hello, world\n"
 
 
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
 def test_streamed_response_to_http_1_0_ends_with_connection(server, path):
     with server.connect() as connection:
-        answer = connection.ask("GET", f"{path}?size=50000&piece=999", "Connection: keep-alive",
-                                version="HTTP/1.0")
-        assert answer.body == raw.pattern(50000) and answer.says_close()
-        assert answer.get("Transfer-Encoding") is None and answer.get("Content-Length") is None
+        response = connection.request("GET", f"{path}?size=50000&piece=999",
+                                      "Connection: keep-alive", version="HTTP/1.0")
+        assert response.body == raw.pattern(50000) and response.has_close()
+        assert response.get("Transfer-Encoding") is None and response.get("Content-Length") is None
         connection.assert_closed()
 
 
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
 def test_head_of_streamed_response_has_no_body(server, path):
     with server.connect() as connection:
-        answer = connection.ask("HEAD", f"{path}?size=50000&piece=999&known")
-        assert answer.get("Content-Length") == "50000"
-        assert connection.ask("HEAD", f"{path}?size=50000&piece=999").get("Content-Length") is None
-        assert connection.ask().body == b"Hello, world\n"
+        response = connection.request("HEAD", f"{path}?size=50000&piece=999&known")
+        assert response.get("Content-Length") == "50000"
+        assert connection.request("HEAD",
+                                  f"{path}?size=50000&piece=999").get("Content-Length") is None
+        assert connection.request().body == b"Hello, world\n"
 
 
 def test_head_does_not_call_the_source(server):
     with server.connect() as connection:
-        connection.ask("HEAD", "/pulled?size=1000000000000&piece=1")
-        assert connection.ask().body == b"Hello, world\n"
+        connection.request("HEAD", "/pulled?size=1000000000000&piece=1")
+        assert connection.request().body == b"Hello, world\n"
 
 
 def test_streamed_205_has_no_body(server):
     with server.connect() as connection:
         for _ in range(2):
-            answer = connection.ask("GET", "/pieces-out?size=1000&status=205")
-            assert (answer.status, answer.body, answer.get("Content-Length")) == (205, b"", "0")
+            response = connection.request("GET", "/pieces-out?size=1000&status=205")
+            assert (response.status, response.body, response.get("Content-Length")) == (205, b"",
+                                                                                        "0")
 
 
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
@@ -90,7 +92,7 @@ def test_slow_reader_limits_streamed_response(start, path, counted):
             connection.receive(65536)
             assert server.stats()["heap_live"] - idle < 300_000
         # Other clients are served in the meantime.
-        assert server.ask().body == b"Hello, world\n"
+        assert server.request().body == b"Hello, world\n"
         connection.reset()
     eventually(lambda: server.stats()["active_connections"] == 1, "the connection is closed")
     # (the request for /stats has a connection of its own)
@@ -99,8 +101,8 @@ def test_slow_reader_limits_streamed_response(start, path, counted):
 def test_streamed_response_passes_small_write_backlog(start):
     server = start(write_backlog=1024)
     with server.connect(receive_buffer=4096) as connection:
-        answer = connection.ask("GET", "/pieces-out?size=20000000&piece=7000")
-        assert answer.body == raw.pattern(20_000_000)
+        response = connection.request("GET", "/pieces-out?size=20000000&piece=7000")
+        assert response.body == raw.pattern(20_000_000)
     assert server.stats()["refused_pieces"] > 0
 
 
@@ -123,9 +125,10 @@ def test_disconnect_during_streamed_response_is_reported_once(start):
 def test_source_without_data_is_called_again(start):
     server = start()
     with server.connect() as connection:
-        assert connection.ask("GET", "/pulled?size=5000&piece=100&stalls").body == raw.pattern(5000)
-        assert connection.ask("GET", "/pulled?size=0&piece=100&stalls").body == b""
-        assert connection.ask(
+        assert connection.request("GET",
+                                  "/pulled?size=5000&piece=100&stalls").body == raw.pattern(5000)
+        assert connection.request("GET", "/pulled?size=0&piece=100&stalls").body == b""
+        assert connection.request(
             "GET", "/pulled?size=5000&piece=100&stalls&at-once").body == raw.pattern(5000)
     eventually(lambda: server.stats()["releases"] == 3, "all sources are released")
 
@@ -176,7 +179,7 @@ def test_stream_longer_than_content_length_is_rejected(start):
         connection.send(raw.request("GET", "/pieces-of-length?length=10&size=11"))
         assert connection.rest().partition(b"\r\n\r\n")[2] == b""
     assert server.stats()["last_error"] == "UVHTTP_ELENGTH"
-    assert server.ask("GET", "/pieces-of-length?length=10&size=10").body == raw.pattern(10)
+    assert server.request("GET", "/pieces-of-length?length=10&size=10").body == raw.pattern(10)
 
 
 @pytest.mark.parametrize(
@@ -184,8 +187,9 @@ def test_stream_longer_than_content_length_is_rejected(start):
 def test_close_requested_during_stream_closes_connection(server, path):
     with server.connect() as connection:
         connection.send(raw.request("GET", path) + raw.request())
-        answer = connection.response()
-        assert (answer.status, answer.body) == (200, raw.pattern(1000)) and not answer.says_close()
+        response = connection.response()
+        assert (response.status, response.body) == (200,
+                                                    raw.pattern(1000)) and not response.has_close()
         connection.assert_closed()
 
 
@@ -196,11 +200,11 @@ def test_response_trailers_follow_last_chunk(server):
         assert connection.receive_exactly(9) == b"4\r\nbody\r\n"
         assert [connection.line()
                 for _ in range(4)] == [b"0", b"X-Early: set before", b"X-Sum: 42", b""]
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request().body == b"Hello, world\n"
         # Content-Length is not allowed as a trailer.
         assert server.stats()["last_error"] == "UVHTTP_EHEADER"
-        assert connection.ask("GET", "/trailers-out?known").body == b"body"
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request("GET", "/trailers-out?known").body == b"body"
+        assert connection.request().body == b"Hello, world\n"
 
 
 def test_early_hints_precede_response(server):
@@ -209,11 +213,12 @@ def test_early_hints_precede_response(server):
         status, reason, fields, _ = connection.head()
         assert (status, reason, fields) == (103, "Early Hints", [("Link",
                                                                   "</style.css>; rel=preload")])
-        answer = connection.response()
-        assert (answer.body, answer.get("Link"),
-                answer.get("X-Final")) == (b"page", "</style.css>; rel=preload", "yes")
-        answer = connection.ask("GET", "/early-hints", "Connection: keep-alive", version="HTTP/1.0")
-        assert (answer.interim, answer.body) == ([], b"page")
+        response = connection.response()
+        assert (response.body, response.get("Link"),
+                response.get("X-Final")) == (b"page", "</style.css>; rel=preload", "yes")
+        response = connection.request("GET", "/early-hints", "Connection: keep-alive",
+                                      version="HTTP/1.0")
+        assert (response.interim, response.body) == ([], b"page")
 
 
 # Request bodies
@@ -237,15 +242,15 @@ def test_streamed_request_body_arrives_whole(server, size, coded, how):
         at_once = data[:100_000]
         connection.send(at_once)
         if how and (size or how == "?late"):
-            eventually(lambda: server.ask("GET", "/count-paused").body == b"1",
+            eventually(lambda: server.request("GET", "/count-paused").body == b"1",
                        "the body is paused")
             connection.assert_silent()
-            assert server.ask("GET", "/pieces-go-on").body == b"gone on"
+            assert server.request("GET", "/pieces-go-on").body == b"gone on"
         connection.send(data[len(at_once):])
-        answer = connection.response()
-        assert (answer.status, answer.body) == (200, fnv(body))
-        assert answer.get("X-Check") == ("7" if coded else None)
-        assert connection.ask().body == b"Hello, world\n"
+        response = connection.response()
+        assert (response.status, response.body) == (200, fnv(body))
+        assert response.get("X-Check") == ("7" if coded else None)
+        assert connection.request().body == b"Hello, world\n"
 
 
 def test_streamed_request_body_sent_byte_by_byte(server):
@@ -273,7 +278,7 @@ def test_middleware_cannot_read_the_body(server, at_once):
                        "the middleware has called on_body")
             connection.send(inner)
         assert connection.response().body == fnv(inner)
-        assert connection.ask("GET", "/status/202").status == 202
+        assert connection.request("GET", "/status/202").status == 202
     assert server.stats()["last_error"] == "UVHTTP_EINVAL"
 
 
@@ -282,7 +287,7 @@ def test_requests_after_streamed_body_get_responses(server):
     with server.connect() as connection:
         one = raw.request("POST", "/pieces-digest", body=body)
         connection.send(one + raw.request() + one + raw.request("POST", "/echo", body=b"abc"))
-        assert [answer.body for answer in connection.responses(4)
+        assert [response.body for response in connection.responses(4)
                 ] == [fnv(body), b"Hello, world\n", fnv(body), b"abc"]
 
 
@@ -310,10 +315,10 @@ def test_100_continue_is_sent_when_handler_reads_body(server, how):
             raw.request("POST", f"/pieces-digest{how}", "Expect: 100-continue",
                         "Content-Length: 3"))
         if how:
-            eventually(lambda: server.ask("GET", "/count-paused").body == b"1",
+            eventually(lambda: server.request("GET", "/count-paused").body == b"1",
                        "the body is paused")
             connection.assert_silent()
-            server.ask("GET", "/pieces-go-on")
+            server.request("GET", "/pieces-go-on")
         assert connection.line() == b"HTTP/1.1 100 Continue" and connection.line() == b""
         connection.send(b"abc")
         assert connection.response().body == fnv(b"abc")
@@ -321,9 +326,9 @@ def test_100_continue_is_sent_when_handler_reads_body(server, how):
 
 def test_100_continue_is_not_sent_for_rejected_body(server):
     with server.connect() as connection:
-        answer = connection.ask("POST", "/pieces-digest?refuse", "Expect: 100-continue",
-                                "Content-Length: 3")
-        assert (answer.status, answer.interim) == (403, []) and answer.says_close()
+        response = connection.request("POST", "/pieces-digest?refuse", "Expect: 100-continue",
+                                      "Content-Length: 3")
+        assert (response.status, response.interim) == (403, []) and response.has_close()
         connection.assert_closed()
 
 
@@ -335,8 +340,8 @@ def test_response_before_end_of_body_closes_connection(server, query, status, bo
         connection.send(
             raw.request("POST", f"/pieces-digest?{query}", "Content-Length: 300000") +
             raw.pattern(20_000))
-        answer = connection.response()
-        assert (answer.status, answer.body) == (status, body) and answer.says_close()
+        response = connection.response()
+        assert (response.status, response.body) == (status, body) and response.has_close()
         connection.send(raw.pattern(30_000))
         connection.half_close()
         connection.assert_closed()
@@ -344,9 +349,9 @@ def test_response_before_end_of_body_closes_connection(server, query, status, bo
 
 def test_body_limit_of_route_applies_to_streamed_body(server):
     with server.connect() as connection:
-        assert connection.ask("POST", "/pieces-small",
-                              body=raw.pattern(16)).body == fnv(raw.pattern(16))
-        assert connection.ask("POST", "/pieces-small", "Content-Length: 17").status == 413
+        assert connection.request("POST", "/pieces-small",
+                                  body=raw.pattern(16)).body == fnv(raw.pattern(16))
+        assert connection.request("POST", "/pieces-small", "Content-Length: 17").status == 413
     before = server.stats()["aborts"]
     with server.connect() as connection:
         connection.send(
@@ -360,8 +365,8 @@ def test_body_limit_of_route_applies_to_streamed_body(server):
 def test_streamed_body_may_exceed_limit_of_whole_body(start):
     server = start(max_body_size=1000)
     body = raw.pattern(2_000_000)
-    assert server.ask("POST", "/pieces-digest", body=body).body == fnv(body)
-    assert server.ask("POST", "/digest", body=body[:1001]).status == 413
+    assert server.request("POST", "/pieces-digest", body=body).body == fnv(body)
+    assert server.request("POST", "/digest", body=body[:1001]).status == 413
 
 
 def test_stalled_body_gets_408_and_notifies_handler(start):
@@ -409,7 +414,7 @@ def test_echo_streams_in_both_directions(server, version):
             connection.assert_closed()
         else:
             assert connection.line() == b"0" and connection.line() == b""
-            assert connection.ask().body == b"Hello, world\n"
+            assert connection.request().body == b"Hello, world\n"
 
 
 @pytest.mark.plain
@@ -433,8 +438,10 @@ def test_echo_without_reader_stops_reading(start):
 
 
 def test_hooks_see_and_change_response(server):
-    answer = server.ask("GET", "/hello", "X-Watch: 1")
-    assert answer.all("X-Seen") == ["inner 200 text/plain 13 Hell", "outer 200 text/plain 13 Hell"]
+    response = server.request("GET", "/hello", "X-Watch: 1")
+    assert response.all("X-Seen") == [
+        "inner 200 text/plain 13 Hell", "outer 200 text/plain 13 Hell"
+    ]
     # A hook cannot send a response.
     assert server.stats()["last_error"] == "UVHTTP_ERESPONDED"
 
@@ -448,27 +455,27 @@ def test_hooks_see_and_change_response(server):
      ("GET", "/pulled?size=9", 200, "200 - 18446744073709551615 -"),
      ("GET", "/defer", 200, "200 text/plain; charset=utf-8 9 defe"), ])
 def test_hooks_see_errors_streams_and_deferred_responses(server, method, target, status, seen):
-    answer = server.ask(method, target, "X-Watch: 1")
-    assert answer.status == status and answer.all("X-Seen") == [
+    response = server.request(method, target, "X-Watch: 1")
+    assert response.status == status and response.all("X-Seen") == [
         f"inner {seen}".strip(), f"outer {seen}".strip()
     ]
 
 
 def test_hooks_see_rejections_of_the_server(start):
     server = start(max_body_size=10)
-    answer = server.ask("POST", "/echo", "X-Watch: 1", body=b"a" * 11)
-    assert answer.status == 413 and len(answer.all("X-Seen")) == 2
+    response = server.request("POST", "/echo", "X-Watch: 1", body=b"a" * 11)
+    assert response.status == 413 and len(response.all("X-Seen")) == 2
 
 
 def test_hook_may_change_status_and_type(server):
-    assert server.ask("GET", "/hello", "X-Watch: 1", "X-Teapot: 1").status == 418
-    assert server.ask("GET", "/hello", "X-Watch: 1",
-                      "X-Type: 1").get("Content-Type") == "text/changed"
+    assert server.request("GET", "/hello", "X-Watch: 1", "X-Teapot: 1").status == 418
+    assert server.request("GET", "/hello", "X-Watch: 1",
+                          "X-Type: 1").get("Content-Type") == "text/changed"
 
 
 def test_hook_failure_gets_500(server):
-    answer = server.ask("GET", "/hello", "X-Watch: 1", "X-Hook-Fails: 1")
-    assert answer.status == 500 and len(answer.all("X-Seen")) == 2
+    response = server.request("GET", "/hello", "X-Watch: 1", "X-Hook-Fails: 1")
+    assert response.status == 500 and len(response.all("X-Seen")) == 2
 
 
 # Deferred middleware
@@ -486,21 +493,21 @@ def test_deferred_middleware_continues_request(server, method, target, body, exp
             raw.request(method, target, "X-Undecided: 1", body=body[:1000] if body else b"")
             if len(body) <= 1000 else raw.request(method, target, "X-Undecided: 1",
                                                   f"Content-Length: {len(body)}", body=body[:1000]))
-        eventually(lambda: server.ask("GET", "/decide").body == b"decided",
+        eventually(lambda: server.request("GET", "/decide").body == b"decided",
                    "the request is pending")
         assert server.stats()["last_error"] == "UVHTTP_OK"
         connection.send(body[1000:])
         assert connection.response().body == expected
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request().body == b"Hello, world\n"
 
 
 def test_deferred_middleware_with_body_and_half_close(server):
     with server.connect() as connection:
         connection.send(raw.request("POST", "/pieces-digest?pause", "X-Undecided: 1", body=b"abc"))
         connection.half_close()
-        eventually(lambda: server.ask("GET", "/decide").body == b"decided",
+        eventually(lambda: server.request("GET", "/decide").body == b"decided",
                    "the request is pending")
-        eventually(lambda: server.ask("GET", "/pieces-go-on").body == b"gone on",
+        eventually(lambda: server.request("GET", "/pieces-go-on").body == b"gone on",
                    "the body is paused")
         assert connection.response().body == fnv(b"abc")
         connection.assert_closed()
@@ -511,18 +518,18 @@ def test_deferred_rejection_sends_no_100_continue(server):
         connection.send(
             raw.request("POST", "/echo", "X-Undecided: 1", "Expect: 100-continue",
                         "Content-Length: 5"))
-        eventually(lambda: server.ask("GET", "/decide?refuse").body == b"decided",
+        eventually(lambda: server.request("GET", "/decide?refuse").body == b"decided",
                    "the request is pending")
-        answer = connection.response()
-        assert (answer.status, answer.interim) == (401, []) and answer.says_close()
+        response = connection.response()
+        assert (response.status, response.interim) == (401, []) and response.has_close()
 
 
 def test_deferred_rejection_without_body_keeps_connection(server):
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hello", "X-Undecided: 1") + raw.request())
-        eventually(lambda: server.ask("GET", "/decide?refuse").body == b"decided",
+        eventually(lambda: server.request("GET", "/decide?refuse").body == b"decided",
                    "the request is pending")
-        assert [answer.status for answer in connection.responses(2)] == [401, 200]
+        assert [response.status for response in connection.responses(2)] == [401, 200]
 
 
 def test_disconnect_during_deferred_middleware_is_reported(start):
@@ -532,15 +539,15 @@ def test_disconnect_during_deferred_middleware_is_reported(start):
         eventually(lambda: server.stats()["active_connections"] == 2, "the request is pending")
         connection.reset()
     wait_for_stat(server, "aborts", 1)
-    assert server.ask("GET", "/decide").status == 404
+    assert server.request("GET", "/decide").status == 404
 
 
 def test_rejection_does_not_wait_for_body(server):
     with server.connect() as connection:
         connection.send(
             raw.request("POST", "/echo", "X-Refuse: 1", "Content-Length: 100000") + b"abc")
-        answer = connection.response()
-        assert answer.status == 403 and answer.says_close()
+        response = connection.response()
+        assert response.status == 403 and response.has_close()
 
 
 # Calls from outside the body callback
@@ -554,11 +561,11 @@ def test_timer_pauses_and_resumes_body(server, size):
             raw.request("POST", "/pieces-ticking", f"Content-Length: {size}") + body[:1])
         for i in range(1, size, 100_000):
             connection.send(body[i:i + 100_000])
-        answer = connection.response()
-        assert (answer.status, answer.body.split()[0]) == (200, b"%d" % size)
+        response = connection.response()
+        assert (response.status, response.body.split()[0]) == (200, b"%d" % size)
         if size > 1:
-            assert answer.body.split(b" ", 1)[1] == b"paused"
-        assert connection.ask().body == b"Hello, world\n"
+            assert response.body.split(b" ", 1)[1] == b"paused"
+        assert connection.request().body == b"Hello, world\n"
 
 
 @pytest.mark.parametrize("rest", ["all", "some", "none"])
@@ -568,10 +575,10 @@ def test_response_while_job_refs_exchange(start, rest):
         size = 200_000
         head = raw.request("POST", "/pieces-answered-meanwhile", f"Content-Length: {size}")
         connection.send(head + raw.pattern({"all": size, "some": 150_000, "none": 10}[rest]))
-        answer = connection.response()
-        assert (answer.status, answer.body) == (200, b"meanwhile")
+        response = connection.response()
+        assert (response.status, response.body) == (200, b"meanwhile")
         assert server.stats()["deferred"] == 0
-        assert server.ask("GET", "/open-gate").status == 200
+        assert server.request("GET", "/open-gate").status == 200
         wait_for_stat(server, "deferred", 1)
         # The job cannot send a second response. The server discards the body, which was paused and
         # is resumed after the response.
@@ -591,9 +598,9 @@ def test_body_resumed_after_response_is_discarded(start):
         connection.send(
             raw.request("POST", "/pieces-answered-meanwhile", f"Content-Length: {10 + len(inner)}")
             + b"x" * 10)
-        answer = connection.response()
-        assert answer.body == b"meanwhile" and answer.says_close()
-        server.ask("GET", "/open-gate")
+        response = connection.response()
+        assert response.body == b"meanwhile" and response.has_close()
+        server.request("GET", "/open-gate")
         connection.send(inner)
         connection.half_close()
         connection.assert_closed()
@@ -605,7 +612,7 @@ def test_body_resumed_while_response_is_sent_is_discarded(start):
         connection.send(
             raw.request("POST", "/pieces-answered-meanwhile?large", "Content-Length: 100000") +
             b"x" * 100_000)
-        server.ask("GET", "/open-gate")
+        server.request("GET", "/open-gate")
         wait_for_stat(server, "deferred", 1)
         assert len(connection.response().body) == 8_000_000
         connection.half_close()
@@ -614,9 +621,9 @@ def test_body_resumed_while_response_is_sent_is_discarded(start):
 
 def test_job_count_does_not_grow_memory(start):
     server = start()
-    assert server.ask("GET", "/many-jobs?count=10").body == b"all done"
+    assert server.request("GET", "/many-jobs?count=10").body == b"all done"
     before = server.stats()
-    assert server.ask("GET", "/many-jobs?count=20000").body == b"all done"
+    assert server.request("GET", "/many-jobs?count=20000").body == b"all done"
     stats = server.stats()
     assert stats["heap_peak"] - before["heap_live"] < 20_000 and stats["heap_calls"] - before[
         "heap_calls"] < 20
@@ -633,7 +640,7 @@ def test_output_buffer_grows_while_socket_is_full(start):
         assert connection.response().body == raw.pattern(8_000_000)
         stats = server.stats()
         assert stats["refused_pieces"] >= 1 and stats["heap_peak"] - idle > 16 * 4096
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request().body == b"Hello, world\n"
 
 
 @pytest.mark.plain
@@ -649,8 +656,8 @@ def test_node_sees_hints_and_trailers(server):
             request.on('error', reject);
         });
         console.log(JSON.stringify([await ask('/early-hints'), await ask('/trailers-out')]));"""
-    answer = run(installed("node", "nodejs"), "--input-type=module", "-e", script,
-                 f"http://127.0.0.1:{server.port}")
-    hinted, trailed = json.loads(answer)
+    response = run(installed("node", "nodejs"), "--input-type=module", "-e", script,
+                   f"http://127.0.0.1:{server.port}")
+    hinted, trailed = json.loads(response)
     assert hinted == [200, [[103, "</style.css>; rel=preload"]], {}]
     assert trailed == [200, [], {"x-early": "set before", "x-sum": "42"}]

@@ -70,11 +70,10 @@ def test_idle_connection_takes_little_memory(many_descriptors, capsys):
         uvhttp = (after["heap_live"] - before["heap_live"]) / count
         libuv = (after["libuv_live"] - before["libuv_live"]) / count
         with capsys.disabled():
-            print(
-                f"\n{count} idle connections: {uvhttp:.0f} B of uvhttp + {libuv:.0f} B of libuv "
-                f"each; "
-                f"the process grew by {(private_after - private_before) / count:.0f} B each")
-        assert connections[0].ask().status == 200 and connections[-1].ask().status == 200
+            print(f"\n{count} idle connections: {uvhttp:.0f} B of uvhttp + {libuv:.0f} B of libuv "
+                  f"each; "
+                  f"the process grew by {(private_after - private_before) / count:.0f} B each")
+        assert connections[0].request().status == 200 and connections[-1].request().status == 200
         for connection in connections:
             connection.reset()
         server.wait_for_connections(0)

@@ -46,8 +46,8 @@ needs_kernel = pytest.mark.skipif(not KERNEL, reason="the kernel has no module t
 def start():
     running = []
 
-    def starter(*flags, **how):
-        running.append(Server(*flags, **how))
+    def starter(*flags, **options):
+        running.append(Server(*flags, **options))
         return running[-1]
 
     yield starter
@@ -60,10 +60,10 @@ def serve(tmp_path):
     """The program with its own directory."""
     running = []
 
-    def starter(*flags, **how):
+    def starter(*flags, **options):
         (tmp_path / "site").mkdir(exist_ok=True)
         program = Program("uvhttp", "serve", "-l", "127.0.0.1:0", tmp_path / "site", "--tls-cert",
-                          tls.usual(), "--tls-ktls", *flags, **how)
+                          tls.default_cert(), "--tls-ktls", *flags, **options)
         running.append(program)
         return program
 
@@ -81,10 +81,10 @@ def offloaded(server):
 def test_ktls_ciphers(start, version, cipher):
     server = start("--ktls", "--ciphers=" + cipher if version == "1.2" else "--suites=" + cipher)
     with server.connect(only=version) as connection:
-        assert connection.ask("GET", "/info").status == 200
+        assert connection.request("GET", "/info").status == 200
         assert connection.socket.cipher()[0] == cipher
         for size in (1, 1369, 16384, 16385, 1000000):
-            assert len(connection.ask("GET", f"/big?size={size}").body) == size
+            assert len(connection.request("GET", f"/big?size={size}").body) == size
     assert offloaded(server) == (KERNEL and "GCM" in cipher)
 
 
@@ -92,7 +92,7 @@ def test_ktls_ciphers(start, version, cipher):
 def test_ktls_is_off_by_default(start, version):
     server = start()
     if "UVHTTP_TEST_KTLS" not in os.environ:
-        assert server.ask(only=version).status == 200 and offloaded(server) == 0
+        assert server.request(only=version).status == 200 and offloaded(server) == 0
 
 
 @pytest.mark.skipif(KERNEL or shutil.which("strace") is None,
@@ -104,7 +104,7 @@ def test_ktls_missing_module_is_detected_once(serve, tmp_path):
                     environment={"ASAN_OPTIONS": "detect_leaks=0"})
     for _ in range(3):
         with raw.Connection(program.port, tls=tls.context()) as connection:
-            assert connection.ask("GET", "/none").status == 404
+            assert connection.request("GET", "/none").status == 404
     assert len(re.findall(r"TCP_ULP", record.read_text())) == 1
     child = next(iter(re.findall(r"^(\d+)", record.read_text(), re.M)))
     os.kill(int(child), 15)
@@ -125,7 +125,8 @@ def test_ktls_sends_close_notify(start, version):
     server = start("--ktls")
     for size in (1, 3 * MIB):
         with server.connect(only=version) as connection:
-            assert len(connection.ask("GET", f"/big?size={size}", "Connection: close").body) == size
+            assert len(connection.request("GET", f"/big?size={size}",
+                                          "Connection: close").body) == size
             connection.assert_closed()
             assert not connection.socket.truncated
     assert offloaded(server) == 2 * KERNEL
@@ -138,7 +139,7 @@ def test_ktls_resumes_sessions(start, version):
     session = None
     for _ in range(3):
         with server.connect(context=context, session=session) as connection:
-            assert connection.ask("GET", "/hello").status == 200
+            assert connection.request("GET", "/hello").status == 200
             session = connection.socket.session
     assert server.stats()["resumed"] == 2 and offloaded(server) == 3 * KERNEL
 
@@ -152,8 +153,7 @@ def test_ktls_slow_client_receives_everything(start, version):
                         tls=tls.context(only=version)) as connection:
         connection.send(raw.request("GET", f"/big?size={size}", "Connection: close"))
         connection.head()
-        for _ in range(
-                20):  # loop iterations that send at most 1 MiB each: the queues are full
+        for _ in range(20):  # loop iterations that send at most 1 MiB each: the queues are full
             server.stats()
         received = len(connection.rest())
         assert received == size and not connection.socket.truncated
@@ -164,11 +164,11 @@ def test_ktls_slow_client_receives_everything(start, version):
 def test_ktls_invalid_record_gets_alert(start, version):
     server = start("--ktls")
     with server.connect(only=version) as connection:
-        assert connection.ask("GET", "/hello").status == 200
+        assert connection.request("GET", "/hello").status == 200
         connection.socket.plain.sendall(b"\x17\x03\x03\x00\x20" + bytes(32))
         with pytest.raises(ssl.SSLError, match="BAD_RECORD_MAC|bad record mac"):
             connection.receive()
-    assert server.ask(only=version).status == 200
+    assert server.request(only=version).status == 200
 
 
 def s_client(server, *commands, version="1.3"):
@@ -186,12 +186,12 @@ def s_client(server, *commands, version="1.3"):
         except BrokenPipeError:
             break
 
-        def more():
+        def extra():
             nonlocal output
             output += client.stdout.read() or b""
             return awaited in output or client.poll() is not None
 
-        eventually(more, f"{awaited} after {command}")
+        eventually(extra, f"{awaited} after {command}")
     client.kill()
     client.wait()
     client.stdin.close()
@@ -220,7 +220,7 @@ def test_ktls_key_update_request_closes_connection(start):
         line = ("TLS connection with 127.0.0.1 failed: the client requested a KeyUpdate, which "
                 "kernel TLS does not support")
         eventually(lambda: f"info: {line}" in server.log(), "the error is logged")
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 def test_ktls_large_file(serve, tmp_path):
@@ -229,7 +229,7 @@ def test_ktls_large_file(serve, tmp_path):
     (tmp_path / "site" / "large").write_bytes(data)
     for version in VERSIONS:
         with raw.Connection(program.port, tls=tls.context(only=version)) as connection:
-            response = connection.ask("GET", "/large")
+            response = connection.request("GET", "/large")
             assert hashlib.sha256(response.body).digest() == hashlib.sha256(data).digest()
 
 
@@ -243,7 +243,7 @@ def test_ktls_hot_small_files(serve, tmp_path, version):
     with raw.Connection(program.port, tls=tls.context(only=version)) as connection:
         for name, size in sizes.items():
             for _ in range(200):
-                assert connection.ask("GET", "/" + name).body == raw.pattern(size)
+                assert connection.request("GET", "/" + name).body == raw.pattern(size)
         connection.send(raw.request(target="/a") * 50 + raw.request(target="/b") * 50)
         assert [len(response.body)
                 for response in connection.responses(100)] == [13] * 50 + [10000] * 50
@@ -257,7 +257,7 @@ def test_ktls_sends_files_by_sendfile(serve, tmp_path):
                     wrapper=("strace", "-f", "-e", "trace=sendfile", "-o", str(record)))
     (tmp_path / "site" / "large").write_bytes(raw.pattern(2 * MIB))
     with raw.Connection(program.port, tls=tls.context()) as connection:
-        assert connection.ask("GET", "/large").body == raw.pattern(2 * MIB)
+        assert connection.request("GET", "/large").body == raw.pattern(2 * MIB)
     sent = sum(
         int(count) for count in re.findall(r"sendfile\(.*= (\d+)$", record.read_text(), re.M))
     assert sent == 2 * MIB

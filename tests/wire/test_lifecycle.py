@@ -27,7 +27,7 @@ def stop_listening(server):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_stop_of_idle_server_exits_with_0(start, number):
     server = start()
-    assert server.ask().status == 200
+    assert server.request().status == 200
     server.signal(number)
     assert server.wait() == 0
 
@@ -35,9 +35,9 @@ def test_stop_of_idle_server_exits_with_0(start, number):
 def test_stop_finishes_exchange_and_closes_idle_connections(start):
     server = start()
     with server.connect() as busy, server.connect() as idle, server.connect() as fresh:
-        assert idle.ask().status == 200
+        assert idle.request().status == 200
         busy.send(raw.request("GET", "/hold/stop"))
-        server.wait_for_held("stop")
+        server.wait_for_pending("stop")
         stop_listening(server)
         idle.assert_closed()
         fresh.assert_closed()
@@ -45,7 +45,7 @@ def test_stop_finishes_exchange_and_closes_idle_connections(start):
         server.signal(signal.SIGUSR1)
         response = busy.response()
         assert response.body == b"released\n"
-        assert response.says_close(), "the last response has Connection: close"
+        assert response.has_close(), "the last response has Connection: close"
         busy.assert_closed()
     assert server.wait() == 0
 
@@ -72,7 +72,7 @@ def test_stop_finishes_upload(start):
         stop_listening(server)
         connection.send(b"56789")
         response = connection.response()
-        assert response.body == b"0123456789" and response.says_close()
+        assert response.body == b"0123456789" and response.has_close()
         connection.assert_closed()
     assert server.wait() == 0
 
@@ -85,7 +85,7 @@ def test_stop_finishes_deferred_work(start):
         stop_listening(server)
         server.signal(signal.SIGUSR1)
         response = connection.response()
-        assert response.body == b"deferred\n" and response.says_close()
+        assert response.body == b"deferred\n" and response.has_close()
         connection.assert_closed()
     assert server.wait() == 0
 
@@ -94,10 +94,10 @@ def test_stop_ignores_requests_after_last_response(start):
     server = start()
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/last") + raw.request())
-        server.wait_for_held("last")
+        server.wait_for_pending("last")
         stop_listening(server)
         server.signal(signal.SIGUSR1)
-        assert connection.response().says_close()
+        assert connection.response().has_close()
         connection.assert_closed()
     assert server.wait() == 0
 
@@ -106,7 +106,7 @@ def test_second_signal_ends_stuck_server(start):
     server = start(drain_timeout=3600)
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/stuck"))
-        server.wait_for_held("stuck")
+        server.wait_for_pending("stuck")
         stop_listening(server)
         connection.assert_silent()
         assert server.process.poll() is None
@@ -116,16 +116,16 @@ def test_second_signal_ends_stuck_server(start):
 
 def test_drain_timeout_ends_stuck_server(start):
     server = start(drain_timeout=1)
-    with server.connect() as held, server.connect() as upload, server.connect(
+    with server.connect() as pending, server.connect() as upload, server.connect(
             receive_buffer=16384) as download:
-        held.send(raw.request("GET", "/hold/stuck"))
+        pending.send(raw.request("GET", "/hold/stuck"))
         upload.send(raw.request("POST", "/echo", "Content-Length: 10") + b"0")
         download.send(raw.request("GET", "/large?size=30000000"))
-        server.wait_for_held("stuck")
+        server.wait_for_pending("stuck")
         server.signal(signal.SIGTERM)
         assert server.wait() == 0
         with pytest.raises((AssertionError, ConnectionResetError)):
-            held.response()
+            pending.response()
 
 
 def test_stop_with_connections_in_all_states(start):
@@ -142,7 +142,7 @@ def test_stop_with_connections_in_all_states(start):
     crowd = [server.connect() for _ in range(len(states) * 25)]
     for i, connection in enumerate(crowd):
         connection.send(states[i % len(states)])
-    server.wait_for_held("many", 25)
+    server.wait_for_pending("many", 25)
     server.signal(signal.SIGTERM)
     assert server.wait() == 0
     for connection in crowd:
@@ -153,8 +153,8 @@ def test_stop_with_connections_in_all_states(start):
 def test_handler_stops_server(start, target):
     server = start()
     with server.connect() as connection, server.connect() as idle:
-        assert idle.ask().status == 200
-        response = connection.ask("GET", target)
+        assert idle.request().status == 200
+        response = connection.request("GET", target)
         assert response.body == b"stopping\n"
         connection.assert_closed()
         idle.assert_closed()
@@ -175,7 +175,7 @@ def test_free_closes_open_connections(start):
     crowd = [server.connect() for _ in range(len(states) * 5)]
     for i, connection in enumerate(crowd):
         connection.send(states[i % len(states)])
-    server.wait_for_held("free", 5)
+    server.wait_for_pending("free", 5)
     server.signal(signal.SIGUSR2)
     assert server.wait() == 0
     for connection in crowd:
@@ -187,20 +187,20 @@ def test_restart_gets_same_port(start):
     # same.
     first = start()
     with first.connect() as connection:
-        assert connection.ask("GET", "/hello", "Connection: close").status == 200
+        assert connection.request("GET", "/hello", "Connection: close").status == 200
         connection.assert_closed()
     first.stop()
     second = start(port=first.port)
     assert second.port == first.port
-    assert second.ask().status == 200
+    assert second.request().status == 200
 
 
 def test_stats_during_stop(start):
     server = start()
     with server.connect() as connection:
         connection.send(raw.request("GET", "/hold/stats"))
-        server.wait_for_held("stats")
-        assert json.loads(server.ask("GET", "/stats").body)["active_connections"] == 2
+        server.wait_for_pending("stats")
+        assert json.loads(server.request("GET", "/stats").body)["active_connections"] == 2
     server.signal(signal.SIGTERM)
     server.signal(signal.SIGUSR1)
     assert server.wait() == 0
@@ -214,16 +214,16 @@ def test_stats_count_connection_memory(start):
     crowd = [server.connect() for _ in range(200)]
     for connection in crowd:
         connection.send(raw.request("GET", "/hold/crowd"))
-    server.wait_for_held("crowd", 200)
-    held = server.stats()
-    assert before + 200 * 4096 < held["memory"] <= held["heap_live"]
+    server.wait_for_pending("crowd", 200)
+    pending = server.stats()
+    assert before + 200 * 4096 < pending["memory"] <= pending["heap_live"]
     server.release("crowd")
     for connection in crowd:
         assert connection.response().status == 200
         connection.close()
     server.wait_for_connections(0)
     after = server.stats()["memory"]
-    assert after <= held["memory"]
+    assert after <= pending["memory"]
     for _ in range(300):
-        assert server.ask().status == 200
+        assert server.request().status == 200
     assert server.stats()["memory"] <= after

@@ -19,7 +19,7 @@ from wire_server import built, eventually
 
 def assert_refused(connection, status):
     response = connection.response()
-    assert response.status == status and response.says_close(), response
+    assert response.status == status and response.has_close(), response
     connection.assert_closed()
 
 
@@ -29,7 +29,7 @@ def assert_refused(connection, status):
 def test_target_beyond_limit_gets_414(start):
     server = start(max_target_size=300)
     with server.connect() as connection:
-        assert connection.ask("GET", "/users/" + "x" * 293).status == 200
+        assert connection.request("GET", "/users/" + "x" * 293).status == 200
         connection.send(raw.request("GET", "/users/" + "x" * 294))
         assert_refused(connection, 414)
 
@@ -61,7 +61,7 @@ def test_head_without_end_gets_431(start):
 def test_fields_beyond_limit_get_431(start):
     server = start(max_header_count=10)
     with server.connect() as connection:
-        assert connection.ask("GET", "/hello", *["X-A: 1"] * 9).status == 200
+        assert connection.request("GET", "/hello", *["X-A: 1"] * 9).status == 200
         connection.send(raw.request("GET", "/hello", *["X-A: 1"] * 10))
         assert_refused(connection, 431)
 
@@ -71,9 +71,9 @@ def test_fields_up_to_limit_are_received(start, count):
     server = start(max_header_count=100)
     fields = [f"X-{i}: value {i}" for i in range(count)]
     with server.connect() as connection:
-        response = connection.ask("GET", "/inspect", *fields)
+        response = connection.request("GET", "/inspect", *fields)
         assert response.seen_fields()[1:] == [(f"X-{i}", f"value {i}") for i in range(count)]
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 def test_head_of_nearly_half_the_buffer(start):
@@ -81,7 +81,7 @@ def test_head_of_nearly_half_the_buffer(start):
     server = start(max_header_size=32768, buffer_size=65536)
     with server.connect() as connection:
         for size in (10000, 20000, 32600):
-            response = connection.ask("GET", "/inspect", "X-Filler: " + "x" * size)
+            response = connection.request("GET", "/inspect", "X-Filler: " + "x" * size)
             assert ("X-Filler", "x" * size) in response.seen_fields()
         # Three of them in one write: the second one begins near the end of the buffer.
         connection.send(raw.request("GET", "/hello", "X-Filler: " + "x" * 25000) * 3)
@@ -92,8 +92,8 @@ def test_trailers_beyond_limit_get_431(start):
     server = start(max_trailer_size=500)
     with server.connect() as connection:
         coded = raw.chunked(b"abc", trailers=["X-Check: " + "x" * 200])
-        assert connection.ask("POST", "/trailer", "Transfer-Encoding: chunked",
-                              body=coded).status == 200
+        assert connection.request("POST", "/trailer", "Transfer-Encoding: chunked",
+                                  body=coded).status == 200
         connection.send(
             raw.request("POST", "/trailer", "Transfer-Encoding: chunked",
                         body=raw.chunked(b"abc", trailers=["X-Check: " + "x" * 600])))
@@ -113,8 +113,8 @@ def test_chunk_extension_beyond_limit_gets_400(start):
     server = start(max_chunk_extension=100)
     with server.connect() as connection:
         coded = raw.chunked(b"abc", extension=";" + "x" * 80)
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
-                              body=coded).status == 200
+        assert connection.request("POST", "/echo", "Transfer-Encoding: chunked",
+                                  body=coded).status == 200
         connection.send(
             raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"3;" + b"x" * 5000)
         assert_refused(connection, 400)
@@ -124,11 +124,12 @@ def test_chunk_extension_beyond_limit_gets_400(start):
 def test_small_buffer_transfers_large_body(start, size):
     server = start(buffer_size=size, max_header_size=2048, max_trailer_size=2048)
     with server.connect() as connection:
-        assert connection.ask("POST", "/echo", body=raw.pattern(300000)).body == raw.pattern(300000)
+        assert connection.request("POST", "/echo",
+                                  body=raw.pattern(300000)).body == raw.pattern(300000)
         coded = raw.chunked(raw.pattern(100000), raw.pattern(7))
-        assert connection.ask("POST", "/echo", "Transfer-Encoding: chunked",
-                              body=coded).body == raw.pattern(100000) + raw.pattern(7)
-        assert connection.ask("GET", "/large?size=3000000").body == raw.pattern(3000000)
+        assert connection.request("POST", "/echo", "Transfer-Encoding: chunked",
+                                  body=coded).body == raw.pattern(100000) + raw.pattern(7)
+        assert connection.request("GET", "/large?size=3000000").body == raw.pattern(3000000)
         connection.send(b"".join(raw.request("GET", f"/users/{i}") for i in range(500)))
         for i in range(500):
             assert connection.response().body == b"user id=[%d]" % i
@@ -141,7 +142,7 @@ def test_max_requests_per_connection(start):
     server = start(max_requests_per_connection=3)
     with server.connect() as connection:
         connection.send(raw.request() * 5)
-        assert [response.says_close()
+        assert [response.has_close()
                 for response in connection.responses(3)] == [False, False, True]
         connection.assert_closed()
 
@@ -149,7 +150,7 @@ def test_max_requests_per_connection(start):
 def is_served(server):
     """Whether a new connection is served, not rejected."""
     try:
-        return server.ask().status == 200
+        return server.request().status == 200
     except OSError:
         return False
 
@@ -158,17 +159,17 @@ def test_max_connections_gets_503_until_slot_is_free(start):
     server = start(max_connections=4)
     places = [server.connect() for _ in range(4)]
     for connection in places:
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
     with server.connect() as refused:
         response = refused.response()
-        assert response.status == 503 and response.says_close()
+        assert response.status == 503 and response.has_close()
         refused.assert_closed()
     # Open connections are not affected. A closed one frees its slot.
     for connection in places:
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
     places.pop().close()
     eventually(lambda: is_served(server), "a slot is free")
-    stats = json.loads(places[0].ask("GET", "/stats").body)
+    stats = json.loads(places[0].request("GET", "/stats").body)
     assert stats["rejected_connections"] >= 1
     for connection in places:
         connection.close()
@@ -177,7 +178,7 @@ def test_max_connections_gets_503_until_slot_is_free(start):
 def test_max_connections_503_arrives_after_sent_data(start):
     server = start(max_connections=1)
     with server.connect() as inside:
-        assert inside.ask().status == 200
+        assert inside.request().status == 200
         for _ in range(20):
             with server.connect() as refused:
                 refused.send(raw.request("POST", "/echo", "Content-Length: 100000"))
@@ -189,15 +190,15 @@ def test_max_connections_503_arrives_after_sent_data(start):
 def test_many_clients_at_connection_limit(start):
     server = start(max_connections=10)
     crowd = [server.connect() for _ in range(200)]
-    answers = []
+    responses = []
     for connection in crowd:
         try:
             connection.send(raw.request())
         except OSError:
             pass
     for connection in crowd:
-        answers.append(connection.response().status)
-    assert answers.count(200) == 10 and answers.count(503) == 190
+        responses.append(connection.response().status)
+    assert responses.count(200) == 10 and responses.count(503) == 190
     for connection in crowd:
         connection.close()
     eventually(lambda: is_served(server), "new connections are accepted")
@@ -223,15 +224,15 @@ def test_descriptor_exhaustion_pauses_accept(start):
         "SC_CLK_TCK") // 2, "the server uses the CPU while it cannot accept"
     for connection in crowd:
         connection.send(raw.request()[-2:])
-    waiting = {connection.socket: connection for connection in crowd}
-    while waiting:
-        ready, _, _ = select.select(list(waiting), [], [], raw.SAFETY_TIMEOUT)
-        assert ready, f"{len(waiting)} clients got no response"
+    unanswered = {connection.socket: connection for connection in crowd}
+    while unanswered:
+        ready, _, _ = select.select(list(unanswered), [], [], raw.SAFETY_TIMEOUT)
+        assert ready, f"{len(unanswered)} clients got no response"
         for key in ready:
-            connection = waiting.pop(key)
+            connection = unanswered.pop(key)
             assert connection.response().status == 200
             connection.close()
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 def test_idle_connections_are_closed_for_new_ones(start):
@@ -240,7 +241,7 @@ def test_idle_connections_are_closed_for_new_ones(start):
     crowd = []
     for _ in range(150):  # each one gets a response at once, and no client closes
         crowd.append(server.connect())
-        assert crowd[-1].ask().status == 200
+        assert crowd[-1].request().status == 200
         assert len(os.listdir(f"/proc/{pid}/fd")) <= 46, "the reserve for files is in use"
     # Not logged for each connection. It is logged again after a time that a busy machine may need
     # for this test.
@@ -292,7 +293,8 @@ def test_bodies_leave_no_memory(server):
     def uploads(count):
         with server.connect() as connection:
             for i in range(count):
-                assert connection.ask("POST", "/digest", body=raw.pattern(100000 + i)).status == 200
+                assert connection.request("POST", "/digest",
+                                          body=raw.pattern(100000 + i)).status == 200
 
     uploads(5)
     before = server.stats()["heap_live"]
@@ -325,7 +327,7 @@ LIMITS = re.findall(r"^    X\((\w+),", (ROOT / "src/server/limits.h").read_text(
 def test_pitfall_every_config_number_is_used_and_tested(name):
     """A number that no code reads, or no test sets, may have no effect."""
     sources = [
-        path for folder in ("server", "h1") for path in (ROOT / "src" / folder).glob("*.[ch]")
+        path for directory in ("server", "h1") for path in (ROOT / "src" / directory).glob("*.[ch]")
         if path.name not in ("config.c", "limits.h")
     ]
     assert any(re.search(rf"config(\.|->){name}\b", path.read_text())

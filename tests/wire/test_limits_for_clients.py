@@ -38,21 +38,21 @@ def test_rate_limit_fields_predict_rejection(run):
     with client_of(program) as client:
         left = []
         while True:
-            answer = client.get("/api/time")
-            policies = answer.headers["RateLimit-Policy"].split(", ")
+            response = client.get("/api/time")
+            policies = response.headers["RateLimit-Policy"].split(", ")
             assert policies == ['"each";q=5;w=60', '"all";q=1000;w=60'
                                 ] or policies == ['"all";q=1000;w=60', '"each";q=5;w=60']
-            items = dict(item.split(";", 1) for item in answer.headers["RateLimit"].split(", "))
-            if answer.status_code == 429:
+            items = dict(item.split(";", 1) for item in response.headers["RateLimit"].split(", "))
+            if response.status_code == 429:
                 break
-            assert answer.status_code == 200 and "Retry-After" not in answer.headers
+            assert response.status_code == 200 and "Retry-After" not in response.headers
             left.append(int(items['"each"'].split(";")[0].removeprefix("r=")))
         assert left == [4, 3, 2, 1, 0]
         # The time of Retry-After is not before the time of t
         # (draft-ietf-httpapi-ratelimit-headers-10 section 4.3).
-        assert 1 <= int(answer.headers["Retry-After"]) <= 12
-        assert items['"each"'] == f"r=0;t={answer.headers['Retry-After']}"
-        assert answer.text == "429 Too Many Requests\n"
+        assert 1 <= int(response.headers["Retry-After"]) <= 12
+        assert items['"each"'] == f"r=0;t={response.headers['Retry-After']}"
+        assert response.text == "429 Too Many Requests\n"
         # A key counts as another client, on the same connection.
         assert client.get("/api/time", headers={"X-Api-Key": "mine"}).status_code == 200
 
@@ -64,11 +64,11 @@ def test_rate_limit_counts_connections_of_one_address(run):
         connector = aiohttp.TCPConnector(limit=20)
         async with aiohttp.ClientSession(program.url, connector=connector) as session:
 
-            async def ask():
-                async with session.get("/api/time") as answer:
-                    return answer.status
+            async def fetch():
+                async with session.get("/api/time") as response:
+                    return response.status
 
-            return await asyncio.gather(*(ask() for _ in range(20)))
+            return await asyncio.gather(*(fetch() for _ in range(20)))
 
     statuses = asyncio.run(ask_all())
     assert sorted(statuses) == [200] * 5 + [429] * 15
@@ -101,10 +101,9 @@ def test_size_limit_does_not_read_too_large_upload(run):
     with program.connect() as connection:
         connection.send(
             b"POST /api/count HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\nExpect: "
-            b"100-continue\r\n\r\n"
-        )
-        answer = connection.response("POST")
-        assert answer.status == 413 and answer.interim == []
+            b"100-continue\r\n\r\n")
+        response = connection.response("POST")
+        assert response.status == 413 and response.interim == []
 
 
 @pytest.mark.parametrize("size, status", [(1000, "200"), (1001, "413")])
@@ -178,7 +177,7 @@ def test_signed_cookie_modified_is_ignored(run):
     forged = base64.urlsafe_b64encode(data[:8] + b"eve" + data[11:]).rstrip(b"=").decode()
     for sent, status in ((value, 200), (forged, 401), (value[:-1], 401), (value + "A", 401),
                          ("", 401), (value.swapcase(), 401)):
-        assert program.ask("/", f"Cookie: user={sent}").status == status, sent
-    assert program.ask("/", f"Cookie: other={value}").status == 401
+        assert program.request("/", f"Cookie: user={sent}").status == status, sent
+    assert program.request("/", f"Cookie: other={value}").status == 401
     other = run("signed_cookie")  # with its own key
-    assert other.ask("/", f"Cookie: user={value}").status == 401
+    assert other.request("/", f"Cookie: user={value}").status == 401

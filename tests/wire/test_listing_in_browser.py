@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from static_server import place, serve, write  # noqa: F401 (fixtures)
+from static_server import root, serve, write  # noqa: F401 (fixtures)
 from program import Program
 
 pytestmark = pytest.mark.release_only  # independent clients; one build suffices
@@ -18,8 +18,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 import browser
 
 # The defaults of src/middleware/security_headers.c, which test_guards.py tests.
-POLICY = re.search(r'"(default-src [^"]*)"', re.sub(
-    r"\s+\*\s+", " ", (ROOT / "include/uvhttp/security_headers.h").read_text()))[1]
+POLICY = re.search(
+    r'"(default-src [^"]*)"',
+    re.sub(r"\s+\*\s+", " ", (ROOT / "include/uvhttp/security_headers.h").read_text()))[1]
 CONFIG = """
 listen: ["127.0.0.1:0"]
 server: {{workers: 1}}
@@ -41,22 +42,22 @@ def opened():
 
 
 @pytest.fixture
-def site(place, tmp_path):
+def site(root, tmp_path):
     """The URL of a listing with the default policies."""
     path = tmp_path / "site.yaml"
-    path.write_text(CONFIG.format(policy=POLICY, root=place))
+    path.write_text(CONFIG.format(policy=POLICY, root=root))
     program = Program("uvhttp", "run", str(path))
     yield f"http://127.0.0.1:{program.port}/files/"
     assert program.stop() == 0
 
 
-def fill(place, count):
+def fill(root, count):
     for number in range(count):
-        os.utime(write(place, f"trip/photo {number:04}.jpg", bytes(number % 300)),
+        os.utime(write(root, f"trip/photo {number:04}.jpg", bytes(number % 300)),
                  (0, 1_700_000_000 + 1000 * number))
-    write(place, "trip/inner folder/x")
-    write(place, "trip/" + "a-name-without-any-space-in-it" * 8 + ".txt", b"x")
-    write(place, "trip/README.md",
+    write(root, "trip/inner folder/x")
+    write(root, "trip/" + "a-name-without-any-space-in-it" * 8 + ".txt", b"x")
+    write(root, "trip/README.md",
           "# A trip\n\nWith <b>tags</b>, a long line: ".encode() + b"x" * 300 + b"\n")
 
 
@@ -76,27 +77,23 @@ def check_page(opened, url, width, dark):
 
 @pytest.mark.parametrize("width", [1280, 375, 320])
 @pytest.mark.parametrize("dark", [False, True])
-def test_listing_layout_in_both_schemes_and_widths(opened, place, site, width, dark):
-    fill(place, 30)
+def test_listing_layout_in_both_schemes_and_widths(opened, root, site, width, dark):
+    fill(root, 30)
     check_page(opened, site + "trip/", width, dark)
     background, text = opened.evaluate(
         "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
     assert (background, text) == (("rgb(21, 24, 28)", "rgb(228, 231, 235)") if dark else
                                   ("rgb(255, 255, 255)", "rgb(29, 33, 38)"))
     # No overlapping texts, and links large enough for touch.
-    assert opened.evaluate(
-        """[...document.querySelectorAll('tr')].every(row =>
+    assert opened.evaluate("""[...document.querySelectorAll('tr')].every(row =>
             [...row.cells].every((cell, i, cells) => i == 0 ||
                 cells[i - 1].getBoundingClientRect().right <=
-                    cell.getBoundingClientRect().left + 1))"""
-    )
+                    cell.getBoundingClientRect().left + 1))""")
     if width < 600:
-        assert opened.evaluate(
-            "[...document.querySelectorAll('tbody tr')].every(row => "
-            "row.getBoundingClientRect().height >= 32)"
-        )
-    if folder := os.environ.get("UVHTTP_PICTURES"):
-        opened.screenshots(f"{folder}/listing-{width}-{'dark' if dark else 'light'}")
+        assert opened.evaluate("[...document.querySelectorAll('tbody tr')].every(row => "
+                               "row.getBoundingClientRect().height >= 32)")
+    if directory := os.environ.get("UVHTTP_PICTURES"):
+        opened.screenshots(f"{directory}/listing-{width}-{'dark' if dark else 'light'}")
 
 
 def luminance(colour):
@@ -107,18 +104,15 @@ def luminance(colour):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_listing_contrast(opened, place, site, dark):
+def test_listing_contrast(opened, root, site, dark):
     """WCAG 2.2, 1.4.3: 4.5 to 1 for every text, on the page and in the highlighted row."""
-    fill(place, 3)
+    fill(root, 3)
     check_page(opened, site + "trip/", 1280, dark)
     colours = opened.evaluate(
         "[...new Set([...document.querySelectorAll('a, td, p, h1, h2, pre')].map(e => "
-        "getComputedStyle(e).color))]"
-    )
-    grounds = opened.evaluate(
-        "[document.body, document.querySelector('h2')].map(e => "
-        "getComputedStyle(e).backgroundColor)"
-    )
+        "getComputedStyle(e).color))]")
+    grounds = opened.evaluate("[document.body, document.querySelector('h2')].map(e => "
+                              "getComputedStyle(e).backgroundColor)")
     assert len(colours) >= 3
     for ground in grounds:
         for colour in colours:
@@ -126,8 +120,8 @@ def test_listing_contrast(opened, place, site, dark):
             assert (light + 0.05) / (dim + 0.05) >= 4.5, (ground, colour)
 
 
-def test_listing_of_five_thousand_entries(opened, place, site):
-    fill(place, 5000)
+def test_listing_of_five_thousand_entries(opened, root, site):
+    fill(root, 5000)
     check_page(opened, site + "trip/?sort=date&order=desc", 375, True)
     names = opened.evaluate(
         "[...document.querySelectorAll('tbody tr:not(.directory) a')].map(link => "
@@ -142,10 +136,10 @@ def press(opened, key, code):
         opened.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
 
 
-def test_listing_by_keyboard_without_javascript(opened, place, site):
+def test_listing_by_keyboard_without_javascript(opened, root, site):
     """Tab moves through every link in page order, the focus is visible, and Enter follows the
     link."""
-    fill(place, 3)
+    fill(root, 3)
     opened.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         check_page(opened, site + "trip/", 1280, False)
@@ -160,8 +154,7 @@ def test_listing_by_keyboard_without_javascript(opened, place, site):
             press(opened, "Tab", 9)
             link, outline = opened.evaluate(
                 "[document.activeElement.getAttribute('href'), "
-                "getComputedStyle(document.activeElement).outlineStyle]"
-            )
+                "getComputedStyle(document.activeElement).outlineStyle]")
             assert outline == "solid"
             seen.append(link)
         assert seen == wanted

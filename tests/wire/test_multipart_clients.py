@@ -58,26 +58,26 @@ class Capture:
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             self.type, self.body = fields["content-type"], body
 
-    def parts(self, folder):
+    def parts(self, directory):
         """[name, file name or None, type or None, content] of each part, as found by
         parse_multipart."""
         self.thread.join(SAFETY_TIMEOUT)
         assert self.body is not None, "no request was received"
         message = (f"POST /form HTTP/1.1\r\nHost: h\r\nContent-Type: {self.type}\r\n"
                    f"Content-Length: {len(self.body)}\r\n\r\n").encode() + self.body
-        (folder / "message").write_bytes(message)
-        (folder / "parts").mkdir()
-        done = subprocess.run([built("parse_multipart"), folder / "message", folder / "parts"],
-                              capture_output=True, timeout=3 * SAFETY_TIMEOUT,
-                              env=clean_environment())
+        (directory / "message").write_bytes(message)
+        (directory / "parts").mkdir()
+        done = subprocess.run(
+            [built("parse_multipart"), directory / "message", directory / "parts"],
+            capture_output=True, timeout=3 * SAFETY_TIMEOUT, env=clean_environment())
         assert (done.returncode, done.stderr) == (0, b""), done.stderr
         assert done.stdout.endswith(b"complete\n")
-        stored = sorted((folder / "parts").iterdir(), key=lambda path: int(path.name))
+        stored = sorted((directory / "parts").iterdir(), key=lambda path: int(path.name))
         return done.stdout, [path.read_bytes() for path in stored]
 
 
-def check(capture, folder, expected):
-    output, contents = capture.parts(folder)
+def check(capture, directory, expected):
+    output, contents = capture.parts(directory)
     wanted = b"/form\n"
     for number, (name, content, filename, type) in enumerate(expected, 1):
         wanted += f"part {number}: name={name}".encode()
@@ -96,12 +96,12 @@ def run(*command):
     assert done.returncode == 0, done.stderr.decode()
 
 
-@pytest.mark.parametrize("more", [[], ["--form-escape"]])
-def test_curl_form(tmp_path, more):
+@pytest.mark.parametrize("extra", [[], ["--form-escape"]])
+def test_curl_form(tmp_path, extra):
     (tmp_path / "file").write_bytes(TRICKY)
     (tmp_path / "empty").write_bytes(b"")
     capture = Capture()
-    run("curl", "-sS", *more, "-F", "text=Grüße", "-F",
+    run("curl", "-sS", *extra, "-F", "text=Grüße", "-F",
         f"f=@{tmp_path}/file;filename=\"a \\\"b\\\" \\\\;c.bin\"", "-F",
         f"f=@{tmp_path}/empty;type=text/x-empty;headers=\"X-More: 1\"", "-F", f"s=<{tmp_path}/file",
         capture.url)

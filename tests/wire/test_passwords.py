@@ -15,7 +15,7 @@ import pytest
 
 import raw
 from program import Program, run
-from static_server import place, write  # noqa: F401 (fixture)
+from static_server import root, write  # noqa: F401 (fixture)
 from wire_server import eventually
 
 LIBCRYPT = ctypes.CDLL("libcrypt.so.1")
@@ -38,17 +38,17 @@ def credentials(user, password):
 
 
 @pytest.fixture
-def start(place, tmp_path):
+def start(root, tmp_path):
     """start("routes: [...]") runs one site of that text; {place} is the directory, {file} a
     password file."""
     running = []
 
-    def starter(text, passwords="", **how):
+    def starter(text, passwords="", **options):
         (tmp_path / "staff").write_text(passwords)
         path = tmp_path / "site.yaml"
         path.write_text("listen: 127.0.0.1:0\nserver: {workers: 1}\nsites:\n  - " +
-                        text.replace("{place}", place).replace("{file}", "staff"))
-        running.append(Program("uvhttp", "run", path, **how))
+                        text.replace("{place}", root).replace("{file}", "staff"))
+        running.append(Program("uvhttp", "run", path, **options))
         return running[-1]
 
     yield starter
@@ -56,29 +56,28 @@ def start(place, tmp_path):
         assert program.stop() == 0, program.log()
 
 
-def test_basic_auth_protects_directory(place, start):
-    write(place, "open/a.txt", b"open\n")
-    write(place, "staff/a.txt", b"staff only\n")
+def test_basic_auth_protects_directory(root, start):
+    write(root, "open/a.txt", b"open\n")
+    write(root, "staff/a.txt", b"staff only\n")
     server = start(
         "routes:\n      - {path: /, static: {place}/open}\n"
         "      - {path: /staff/, static: {place}/staff, basic_auth: {realm: the staff, file: "
-        "{file}}}\n",
-        f"# who works here\n\nann:{CHEAP}\nbob:{CHEAP}\r\n")
-    assert server.ask("/a.txt").body == b"open\n"
-    refused = server.ask("/staff/a.txt")
+        "{file}}}\n", f"# who works here\n\nann:{CHEAP}\nbob:{CHEAP}\r\n")
+    assert server.request("/a.txt").body == b"open\n"
+    refused = server.request("/staff/a.txt")
     assert (refused.status,
             refused.get("WWW-Authenticate")) == (401, 'Basic realm="the staff", charset="UTF-8"')
     for user in ("ann", "bob"):
         with server.connect() as connection:
             for _ in range(3):
-                assert connection.ask("GET", "/staff/a.txt",
-                                      credentials(user, "secret")).body == b"staff only\n"
+                assert connection.request("GET", "/staff/a.txt",
+                                          credentials(user, "secret")).body == b"staff only\n"
     for user, password in (("ann", "Secret"), ("ann", ""), ("ann", "secret "), ("carl", "secret"),
                            ("", "secret"), ("#", "x")):
-        assert server.ask("/staff/a.txt", credentials(user, password)).status == 401
+        assert server.request("/staff/a.txt", credentials(user, password)).status == 401
     for target in ("/staff//a.txt", "/staff/%61.txt", "/staff/./a.txt", "//staff/a.txt",
                    "/x/../staff/a.txt"):
-        assert server.ask(target).body != b"staff only\n"
+        assert server.request(target).body != b"staff only\n"
     done = subprocess.run(["curl", "-sS", "-u", "ann:secret", f"{server.url}staff/a.txt"],
                           capture_output=True, timeout=60, check=True)
     assert done.stdout == b"staff only\n"
@@ -87,103 +86,106 @@ def test_basic_auth_protects_directory(place, start):
         assert client.get(f"{server.url}staff/none").status_code == 404
 
 
-@pytest.mark.parametrize("open_to_all, behind",
+@pytest.mark.parametrize("open_to_all, protected",
                          [("{place}", "{place}/staff"), ("{place}", "{place}"), ("/", "{place}"),
                           ("{place}/link/..", "{place}/staff"), ("{place}", "{place}/link"),
                           ("{place}/../empty, more_roots: [{place}]", "{place}/staff")])
-def test_protected_directory_served_without_password_is_rejected(place, tmp_path, open_to_all,
-                                                                    behind):
+def test_protected_directory_served_without_password_is_rejected(root, tmp_path, open_to_all,
+                                                                 protected):
     """The path "//staff/a.txt" does not belong to the route "/staff/", but to the file of that name
     in the directory of "/"."""
-    write(place, "staff/a.txt", b"x")
-    write(place, "../empty/index.html", b"x")
-    os.symlink("staff", os.path.join(place, "link"))
+    write(root, "staff/a.txt", b"x")
+    write(root, "../empty/index.html", b"x")
+    os.symlink("staff", os.path.join(root, "link"))
     (tmp_path / "users").write_text(f"ann:{CHEAP}\n")
     path = tmp_path / "site.yaml"
-    text = lambda open_folder, closed: (  # noqa: E731
-        "sites:\n  - hosts: a.example\n    routes:\n      - {path: /, static: " + open_folder +
+    text = lambda open_directory, closed: (  # noqa: E731
+        "sites:\n  - hosts: a.example\n    routes:\n      - {path: /, static: " + open_directory +
         "}\n"
         "  - basic_auth: {file: users}\n    routes:\n      - {path: /staff/, static: " + closed +
         "}\n")
-    path.write_text(text(open_to_all.replace("{place}", place), behind.replace("{place}", place)))
+    path.write_text(text(open_to_all.replace("{place}", root), protected.replace("{place}", root)))
     done = run("uvhttp", "check", path)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
     assert ":7:33: the directory '" in done.stderr
     assert "which the route in line 4 serves without one" in done.stderr
-    os.mkdir(os.path.join(place, "staffroom"))
-    path.write_text(text(place + "/staffroom", place + "/staff"))
+    os.mkdir(os.path.join(root, "staffroom"))
+    path.write_text(text(root + "/staffroom", root + "/staff"))
     assert run("uvhttp", "check", path).returncode == 0
 
 
 @pytest.mark.parametrize("open_to_all, closed",
                          [("static: {place}/open, more_roots: [{place}]", "static: {place}/staff"),
                           ("static: {place}", "static: {other}, more_roots: [{place}/staff]")])
-def test_protected_directory_below_other_roots_is_rejected(place, tmp_path, open_to_all, closed):
+def test_protected_directory_below_other_roots_is_rejected(root, tmp_path, open_to_all, closed):
     for name in ("open/a.txt", "staff/a.txt"):
-        write(place, name, b"x")
+        write(root, name, b"x")
     (tmp_path / "other").mkdir()
     (tmp_path / "users").write_text(f"ann:{CHEAP}\n")
     path = tmp_path / "site.yaml"
     text = (f"sites:\n  - hosts: a.example\n    routes:\n      - {{path: /, {open_to_all}}}\n"
             f"  - basic_auth: {{file: users}}\n    routes:\n      - {{path: /staff/, {closed}}}\n")
-    path.write_text(text.replace("{place}", place).replace("{other}", str(tmp_path / "other")))
+    path.write_text(text.replace("{place}", root).replace("{other}", str(tmp_path / "other")))
     done = run("uvhttp", "check", path)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
-    assert f"the directory '{place}/staff' requires a password here" in done.stderr
-    assert f"is within '{place}'" in done.stderr
+    assert f"the directory '{root}/staff' requires a password here" in done.stderr
+    assert f"is within '{root}'" in done.stderr
 
 
 @pytest.mark.parametrize("salt", [
     "$2b$04$" + "b" * 22, "$2y$04$" + "c" * 22, "$5$rounds=1000$salt", "$6$rounds=1000$salt",
     "$y$j75$saltsaltsalt", "$7$8/..../....saltsalt"
 ])
-def test_password_hash_methods(place, start, salt):
+def test_password_hash_methods(root, start, salt):
     made = crypt("pässwörd: €", salt)
     if made is None:
         pytest.skip("crypt(3) of this system does not support this method")
-    write(place, "a", b"x")
+    write(root, "a", b"x")
     server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
                    f"ann:{made}\n")
-    assert server.ask("/a", credentials("ann", "pässwörd: €")).status == 200
-    assert server.ask("/a", credentials("ann", "pässwörd: ")).status == 401
+    assert server.request("/a", credentials("ann", "pässwörd: €")).status == 200
+    assert server.request("/a", credentials("ann", "pässwörd: ")).status == 401
 
 
 @pytest.mark.skipif(not shutil.which("htpasswd"), reason="htpasswd is not installed")
-def test_htpasswd_file(place, start):
+def test_htpasswd_file(root, start):
     made = subprocess.run(["htpasswd", "-nbB", "ann", "secret"], capture_output=True, text=True,
                           check=True, timeout=60).stdout
-    write(place, "a", b"x")
+    write(root, "a", b"x")
     server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", made)
-    assert server.ask("/a", credentials("ann", "secret")).status == 200
-    assert server.ask("/a", credentials("ann", "geheim")).status == 401
+    assert server.request("/a", credentials("ann", "secret")).status == 200
+    assert server.request("/a", credentials("ann", "geheim")).status == 401
 
 
-def test_basic_auth_of_site_and_route(place, start):
-    write(place, "a", b"x")
+def test_basic_auth_of_site_and_route(root, start):
+    write(root, "a", b"x")
     hashed = CHEAP.replace("$", "$$")
-    server = start(
-        f"hosts: [a.example]\n    basic_auth: {{users: {{ann: '{hashed}'}}}}\n"
-        "    routes:\n      - {path: /, static: {place}}\n"
-        f"      - {{path: /boss, respond: {{body: boss}}, basic_auth: {{users: {{bob: "
-        f"'{hashed}'}}}}}}\n"
-        "  - routes: [{path: /, respond: {body: all}}]\n")
-    ask = lambda target, *fields, host="a.example": server.connect().ask(
+    server = start(f"hosts: [a.example]\n    basic_auth: {{users: {{ann: '{hashed}'}}}}\n"
+                   "    routes:\n      - {path: /, static: {place}}\n"
+                   f"      - {{path: /boss, respond: {{body: boss}}, basic_auth: {{users: {{bob: "
+                   f"'{hashed}'}}}}}}\n"
+                   "  - routes: [{path: /, respond: {body: all}}]\n")
+    fetch = lambda target, *fields, host="a.example": server.connect().request(
         "GET", target, *fields, host=host).status  # noqa: E731
-    assert [ask("/a"), ask("/boss"), ask("/", host="b.example")] == [401, 401, 200]
-    assert [ask("/a", credentials("ann", "secret")),
-            ask("/boss", credentials("ann", "secret"))] == [200, 401]
-    assert [ask("/a", credentials("bob", "secret")),
-            ask("/boss", credentials("bob", "secret"))] == [401, 200]
+    assert [fetch("/a"), fetch("/boss"), fetch("/", host="b.example")] == [401, 401, 200]
+    assert [
+        fetch("/a", credentials("ann", "secret")),
+        fetch("/boss", credentials("ann", "secret"))
+    ] == [200, 401]
+    assert [
+        fetch("/a", credentials("bob", "secret")),
+        fetch("/boss", credentials("bob", "secret"))
+    ] == [401, 200]
 
 
-def test_basic_auth_of_default_site_applies_to_it_only(place, start):
+def test_basic_auth_of_default_site_applies_to_it_only(root, start):
     hashed = CHEAP.replace("$", "$$")
     server = start(
         f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    routes: [{{path: /, respond: {{body: "
         f"closed}}}}]\n"
         "  - {hosts: [open.example], routes: [{path: /, respond: {body: open}}]}\n")
-    assert server.connect().ask("GET", "/", host="open.example").body == b"open"
-    assert server.connect().ask("GET", "/", host="other.example").status == 401
+    assert server.connect().request("GET", "/", host="open.example").body == b"open"
+    assert server.connect().request("GET", "/", host="other.example").status == 401
 
 
 METRICS = "routes: [{path: /, respond: {body: site}}]\n"
@@ -194,23 +196,21 @@ def test_metrics_of_site_require_its_password(start, method):
     hashed = CHEAP.replace("$", "$$")
     server = start(f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    {METRICS}metrics: /metrics\n")
     for fields in ([], [credentials("ann", "wrong")]):
-        answer = server.ask("/metrics", *fields, method=method)
-        assert answer.status == 401 and answer.get(
-            "WWW-Authenticate") and b"uvhttp_" not in answer.body
-    answer = server.ask("/metrics", credentials("ann", "secret"), method=method)
-    assert answer.status == 200 and (method == "HEAD"
-                                     or b"\nuvhttp_requests_total 3\n" in answer.body)
+        response = server.request("/metrics", *fields, method=method)
+        assert response.status == 401 and response.get(
+            "WWW-Authenticate") and b"uvhttp_" not in response.body
+    response = server.request("/metrics", credentials("ann", "secret"), method=method)
+    assert response.status == 200 and (method == "HEAD"
+                                       or b"\nuvhttp_requests_total 3\n" in response.body)
 
 
 def test_metrics_ignore_passwords_of_routes_and_other_sites(start):
     hashed = CHEAP.replace("$", "$$")
     auth = f"basic_auth: {{users: {{ann: '{hashed}'}}}}"
-    server = start(
-        f"routes: [{{path: /, respond: {{body: site}}, {auth}}}]\n"
-        f"  - {{hosts: [a.example], {auth}, routes: [{{path: /, respond: {{body: "
-        f"a}}}}]}}\nmetrics: /metrics\n"
-    )
-    assert [server.ask("/").status, server.ask("/metrics").status] == [401, 200]
+    server = start(f"routes: [{{path: /, respond: {{body: site}}, {auth}}}]\n"
+                   f"  - {{hosts: [a.example], {auth}, routes: [{{path: /, respond: {{body: "
+                   f"a}}}}]}}\nmetrics: /metrics\n")
+    assert [server.request("/").status, server.request("/metrics").status] == [401, 200]
 
 
 def metrics_address(program):
@@ -224,28 +224,28 @@ def test_metrics_address_requires_no_password(start):
     server = start(
         f"basic_auth: {{users: {{ann: '{hashed}'}}}}\n    headers: {{X-Site: 'yes'}}\n    {METRICS}"
         "metrics: {path: /numbers, listen: '127.0.0.1:0'}\n")
-    eventually(lambda: server.read_more() and "metrics at" in server.output,
+    eventually(lambda: server.read_available() and "metrics at" in server.output,
                "the second line is printed")
     port, path = metrics_address(server)
     assert path == "/numbers" and port != server.port
-    assert server.ask("/").status == 401
-    assert server.ask("/numbers", credentials("ann",
-                                              "secret")).status == 404, "the site has no metrics"
+    assert server.request("/").status == 401
+    assert server.request("/numbers",
+                          credentials("ann", "secret")).status == 404, "the site has no metrics"
     with raw.Connection(port) as connection:
         for _ in range(2):
-            answer = connection.ask("GET", "/numbers")
-            assert answer.status == 200 and answer.get("X-Site") is None
-            assert b"\nuvhttp_requests_total 2\n" in answer.body, "only requests of the sites are counted"
-        assert connection.ask("GET", "/").status == 404
+            response = connection.request("GET", "/numbers")
+            assert response.status == 200 and response.get("X-Site") is None
+            assert b"\nuvhttp_requests_total 2\n" in response.body, "only site requests count"
+        assert connection.request("GET", "/").status == 404
         # The connection stays open while the program stops. It must not delay the stop.
         assert server.stop() == 0, server.log()
         connection.assert_closed()
 
 
-def test_parallel_requests_compute_one_hash(place, start):
+def test_parallel_requests_compute_one_hash(root, start):
     """The slow hash takes a large part of a second. Fifty of them would take half a minute of CPU
     time."""
-    write(place, "a", b"x")
+    write(root, "a", b"x")
     server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
                    f"ann:{SLOW}\n")
 
@@ -254,61 +254,62 @@ def test_parallel_requests_compute_one_hash(place, start):
         return int(fields[11]) + int(fields[12])
 
     before = used()
-    assert server.ask("/a", credentials("ann", "secret")).status == 200
+    assert server.request("/a", credentials("ann", "secret")).status == 200
     one = used() - before
     before = used()
     for _ in range(50):
-        assert server.ask("/a", credentials("ann", "secret")).status == 200
+        assert server.request("/a", credentials("ann", "secret")).status == 200
     assert used() - before < max(5, 2 * one)  # in clock ticks; one hash takes `one` ticks
-    assert server.ask("/a", credentials("ann", "other")).status == 401
+    assert server.request("/a", credentials("ann", "other")).status == 401
 
 
-def test_password_guessing_gets_503_and_does_not_delay_others(place, start):
-    write(place, "a", b"x")
-    write(place, "open", b"x")
+def test_password_guessing_gets_503_and_does_not_delay_others(root, start):
+    write(root, "a", b"x")
+    write(root, "open", b"x")
     server = start(
         "routes:\n      - {path: /, static: {place}, basic_auth: {file: {file}}}\n"
         "      - {path: /open, respond: {body: open}}\n", f"ann:{SLOW}\n")
-    assert server.ask("/a", credentials("ann", "secret")).status == 200
+    assert server.request("/a", credentials("ann", "secret")).status == 200
     guesses = [server.connect() for _ in range(12)]
     for number, connection in enumerate(guesses):
         connection.send(raw.request("GET", "/a", credentials("ann", f"guess {number}")))
-    assert server.ask("/open").body == b"open"
-    assert server.ask("/a", credentials("ann", "secret")).status == 200  # cached
-    answers = [connection.response() for connection in guesses]
-    statuses = sorted(answer.status for answer in answers)
+    assert server.request("/open").body == b"open"
+    assert server.request("/a", credentials("ann", "secret")).status == 200  # cached
+    responses = [connection.response() for connection in guesses]
+    statuses = sorted(response.status for response in responses)
     assert set(statuses) == {401, 503} and statuses.count(401) >= 4
-    assert all(answer.get("Retry-After") == "1" for answer in answers if answer.status == 503)
+    assert all(
+        response.get("Retry-After") == "1" for response in responses if response.status == 503)
 
 
-def test_disconnect_during_password_check(place, start):
-    write(place, "a", b"x")
+def test_disconnect_during_password_check(root, start):
+    write(root, "a", b"x")
     server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
                    f"ann:{SLOW}\n")
     for _ in range(3):
         with server.connect() as connection:
             connection.send(raw.request("GET", "/a", credentials("ann", "secret")))
     end = time.monotonic() + 60
-    while server.ask("/a", credentials("ann", "secret")).status == 503:
+    while server.request("/a", credentials("ann", "secret")).status == 503:
         assert time.monotonic() < end
-    assert server.ask("/a", credentials("ann", "secret")).status == 200
+    assert server.request("/a", credentials("ann", "secret")).status == 200
 
 
-def test_concurrent_password_checks(place, start):
-    write(place, "a", b"x")
+def test_concurrent_password_checks(root, start):
+    write(root, "a", b"x")
     server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
                    "".join(f"user{number}:{CHEAP}\n" for number in range(100)))
 
-    def ask(number):
+    def fetch(number):
         while True:
-            status = server.ask(
+            status = server.request(
                 "/a", credentials(f"user{number % 100}",
                                   "secret" if number % 3 else "wrong")).status
             if status != 503:
                 return status
 
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        assert list(pool.map(ask,
+        assert list(pool.map(fetch,
                              range(300))) == [200 if number % 3 else 401 for number in range(300)]
 
 
@@ -318,8 +319,7 @@ def test_concurrent_password_checks(place, start):
      ("{file: none}", "", '; the file cannot be opened'),
      ("{file: {file}}", "# nobody\n\n", 'users is ""; no request can pass'),
      ("{file: {file}}", "ann\n", 'file, line 1, is "(not shown)"; must be NAME:HASH'),
-     ("{file: {file}}", "#\nann:secret\n",
-      'file, line 2, is "ann"; unsupported hash'),
+     ("{file: {file}}", "#\nann:secret\n", 'file, line 2, is "ann"; unsupported hash'),
      ("{file: {file}}", "ann:$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n",
       'file, line 1, is "ann"; unsupported hash'),
      ("{file: {file}}", "ann:$apr1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n",
@@ -331,19 +331,19 @@ def test_concurrent_password_checks(place, start):
      ("{users: [a]}", "", "users: expected a map of names and hashed passwords"),
      ("{users: {ann: secret}}", "", 'users is "ann"; unsupported hash'),
      ("{passwords: a}", "", "unknown key 'passwords' in basic_auth"), ])
-def test_invalid_basic_auth_configurations(place, tmp_path, keys, passwords, message):
+def test_invalid_basic_auth_configurations(root, tmp_path, keys, passwords, message):
     (tmp_path / "staff").write_text(passwords)
     path = tmp_path / "site.yaml"
-    path.write_text("sites: [{routes: [{path: /, static: " + place + ", basic_auth: " +
+    path.write_text("sites: [{routes: [{path: /, static: " + root + ", basic_auth: " +
                     keys.replace("{file}", "staff") + "}]}]\n")
     done = run("uvhttp", "check", path)
     assert done.returncode == 1 and message in done.stderr, done.stderr
     assert "secret" not in done.stderr and "saltsalt" not in done.stderr
 
 
-def test_printed_basic_auth_loads_again(place, start, tmp_path):
+def test_printed_basic_auth_loads_again(root, start, tmp_path):
     hashed = CHEAP.replace("$", "$$")
-    write(place, "a", b"x")
+    write(root, "a", b"x")
     start(
         f"basic_auth: {{realm: 'a \"b\"', file: {{file}}, users: {{'$x': '{hashed}'}}}}\n"
         "    routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n", f"ann:{CHEAP}\n")

@@ -30,22 +30,26 @@ def undone(path):
 
 @pytest.fixture
 def site(tmp_path):
-    folder = tmp_path / "site"
-    (folder / "css/deep").mkdir(parents=True)
+    directory = tmp_path / "site"
+    (directory / "css/deep").mkdir(parents=True)
     for name in ("index.html", "css/style.css", "css/deep/app.js", "a name with spaces.txt",
                  "grüße.svg"):
-        (folder / name).write_bytes(name.encode() + TEXT)
-    (folder / "small.txt").write_bytes(b"x" * 1023)
-    (folder / "photo.jpg").write_bytes(TEXT)
-    (folder / "done.js.gz").write_bytes(TEXT)
-    (folder / ".hidden.txt").write_bytes(TEXT)
-    (folder / ".git").mkdir()
-    (folder / ".git/config.txt").write_bytes(TEXT)
-    return folder
+        (directory / name).write_bytes(name.encode() + TEXT)
+    (directory / "small.txt").write_bytes(b"x" * 1023)
+    (directory / "photo.jpg").write_bytes(TEXT)
+    (directory / "done.js.gz").write_bytes(TEXT)
+    (directory / ".hidden.txt").write_bytes(TEXT)
+    (directory / ".git").mkdir()
+    (directory / ".git/config.txt").write_bytes(TEXT)
+    return directory
 
 
-def listing(folder):
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+def listing(directory):
+    return {
+        path.relative_to(directory).as_posix()
+        for path in directory.rglob("*")
+        if not path.is_dir()
+    }
 
 
 SOURCES = {"index.html", "css/style.css", "css/deep/app.js", "a name with spaces.txt", "grüße.svg"}
@@ -55,8 +59,8 @@ def siblings(*names):
     return {name + suffix for name in (names or SOURCES) for suffix in SUFFIXES}
 
 
-def precompress(*arguments, code=0, **more):
-    done = run("uvhttp", "precompress", *arguments, **more)
+def precompress(*arguments, code=0, **extra):
+    done = run("uvhttp", "precompress", *arguments, **extra)
     assert done.returncode == code, done
     return done
 

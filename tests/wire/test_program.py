@@ -29,16 +29,16 @@ LARGE = 200 * 1024
 
 @pytest.fixture
 def site(tmp_path):
-    folder = tmp_path / "site"
-    (folder / "empty").mkdir(parents=True)
-    (folder / "index.html").write_text("the index\n")
-    (folder / "start.htm").write_text("another index\n")
-    (folder / "file.txt").write_text("a file\n")
-    (folder / ".hidden").write_text("hidden\n")
-    (folder / "large.bin").write_bytes(raw.pattern(LARGE))
-    with open(folder / "big.bin", "wb") as big:
+    directory = tmp_path / "site"
+    (directory / "empty").mkdir(parents=True)
+    (directory / "index.html").write_text("the index\n")
+    (directory / "start.htm").write_text("another index\n")
+    (directory / "file.txt").write_text("a file\n")
+    (directory / ".hidden").write_text("hidden\n")
+    (directory / "large.bin").write_bytes(raw.pattern(LARGE))
+    with open(directory / "big.bin", "wb") as big:
         big.truncate(BIG)
-    return folder
+    return directory
 
 
 @pytest.fixture
@@ -46,8 +46,9 @@ def serve(site):
     """serve("--flag", ...): a running `uvhttp serve` of the site on a free port of 127.0.0.1."""
     running = []
 
-    def starter(*arguments, folder=site, listen="127.0.0.1:0", **how):
-        running.append(Program("uvhttp", "serve", "--listen", listen, folder, *arguments, **how))
+    def starter(*arguments, directory=site, listen="127.0.0.1:0", **options):
+        running.append(
+            Program("uvhttp", "serve", "--listen", listen, directory, *arguments, **options))
         return running[-1]
 
     yield starter
@@ -275,10 +276,10 @@ def test_directory_without_permission_is_reported(site, mode):
         # Root can read every file. Another user must at least have access to the program and the
         # directory.
         program = pathlib.Path(shutil.copy(built("uvhttp"), site / "uvhttp"))
-        for folder in [site, *site.parents][:-1]:
-            if folder.stat().st_uid == 0 and folder.is_relative_to(
-                    "/tmp") and folder != pathlib.Path("/tmp"):
-                folder.chmod(0o755)
+        for directory in [site, *site.parents][:-1]:
+            if directory.stat().st_uid == 0 and directory.is_relative_to(
+                    "/tmp") and directory != pathlib.Path("/tmp"):
+                directory.chmod(0o755)
         program.chmod(0o755)
         as_whom = {"user": 65534, "group": 65534, "extra_groups": []}
     done = subprocess.run(
@@ -312,7 +313,7 @@ def test_start_output_is_one_line(serve, site):
     program = serve()
     assert re.fullmatch(rf"uvhttp: serving {re.escape(str(site))} at http://127\.0\.0\.1:\d+/",
                         program.line)
-    assert program.ask("/file.txt").body == b"a file\n"
+    assert program.request("/file.txt").body == b"a file\n"
     assert program.stop() == 0
     assert program.output == program.line + "\n"
     # The following lines are on standard error.
@@ -322,19 +323,19 @@ def test_start_output_is_one_line(serve, site):
 def test_default_root_is_working_directory(site):
     program = Program("uvhttp", "serve", "-l", "127.0.0.1:0", cwd=site)
     assert f"serving {site} at" in program.line
-    assert program.ask("/").body == b"the index\n"
+    assert program.request("/").body == b"the index\n"
     assert program.stop() == 0
 
 
 def test_start_output_has_absolute_root(serve, site):
-    program = serve(folder="../site/./empty", cwd=site)
+    program = serve(directory="../site/./empty", cwd=site)
     assert f"serving {site}/empty at" in program.line
 
 
 def test_start_output_escapes_control_characters(serve, site):
     strange = site / "a\x1b[2Jb\nc"
     strange.mkdir()
-    assert f"serving {site}/a?[2Jb?c at" in serve(folder=strange).line
+    assert f"serving {site}/a?[2Jb?c at" in serve(directory=strange).line
 
 
 def test_default_address_is_all_interfaces(site):
@@ -435,7 +436,7 @@ def test_unix_socket(serve, tmp_path):
     program = serve("--listen", f"unix:{path}", "--verbose")
     assert program.line.endswith(f" unix:{path}")
     assert curl_unix(path, "http://site/file.txt").stdout == b"a file\n"
-    assert program.ask("/file.txt").body == b"a file\n"
+    assert program.request("/file.txt").body == b"a file\n"
     assert program.stop() == 0
     assert not os.path.exists(path)
     assert " debug unix: GET /file.txt\n" in program.log()
@@ -493,9 +494,9 @@ def test_variables_act_as_flags(site):
         })
     try:
         assert program.urls == [f"http://127.0.0.{n}:{program.port}/" for n in (1, 2)]
-        assert program.ask("/empty/").status == 403
-        assert program.ask("/.hidden").body == b"hidden\n"
-        assert program.ask("/").body == b"another index\n"
+        assert program.request("/empty/").status == 403
+        assert program.request("/.hidden").body == b"hidden\n"
+        assert program.request("/").body == b"another index\n"
     finally:
         assert program.stop() == 0
 
@@ -508,14 +509,14 @@ def test_flags_override_variables(serve):
             "UVHTTP_INDEX": "file.txt", "UVHTTP_MAX_HEADER_COUNT": "2"
         })
     assert program.urls == [f"http://127.0.0.1:{program.port}/"]
-    assert program.ask("/empty/").status == 200
-    assert program.ask("/.hidden").status == 404
-    assert program.ask("/", "A: 1", "B: 2", "C: 3").body == b"another index\n"
+    assert program.request("/empty/").status == 200
+    assert program.request("/.hidden").status == 404
+    assert program.request("/", "A: 1", "B: 2", "C: 3").body == b"another index\n"
 
 
 def test_empty_variable_is_ignored(serve):
     program = serve(environment={variable(name): "" for name in option_names()})
-    assert program.ask("/").body == b"the index\n"
+    assert program.request("/").body == b"the index\n"
 
 
 def test_quiet_by_variable(site):
@@ -530,27 +531,29 @@ def test_quiet_by_variable(site):
 
 
 def test_listing_flag(serve):
-    listing = serve().ask("/empty/")
+    listing = serve().request("/empty/")
     assert listing.status == 200 and listing.get("Content-Type").startswith("text/html")
-    assert serve("--no-listing").ask("/empty/").status == 403
+    assert serve("--no-listing").request("/empty/").status == 403
 
 
 def test_hidden_flag(serve, site):
     (site / "empty" / ".secret").write_text("")
     (site / "empty" / "open").write_text("")
     without, with_hidden = serve(), serve("--hidden")
-    assert without.ask("/.hidden").status == 404
-    assert b".secret" not in without.ask("/empty/").body and b"open" in without.ask("/empty/").body
-    assert with_hidden.ask("/.hidden").body == b"hidden\n"
-    assert b".secret" in with_hidden.ask("/empty/").body
+    assert without.request("/.hidden").status == 404
+    assert b".secret" not in without.request("/empty/").body and b"open" in without.request(
+        "/empty/").body
+    assert with_hidden.request("/.hidden").body == b"hidden\n"
+    assert b".secret" in with_hidden.request("/empty/").body
 
 
 def test_index_flag(serve, site):
-    assert serve("--index", "nothing.html start.htm index.html").ask("/").body == b"another index\n"
-    assert b"file.txt" in serve("--index=").ask("/").body
+    assert serve("--index",
+                 "nothing.html start.htm index.html").request("/").body == b"another index\n"
+    assert b"file.txt" in serve("--index=").request("/").body
 
 
-def open_files(program, folder):
+def open_files(program, directory):
     """The open files of the program in a directory."""
     names = []
     for link in pathlib.Path(f"/proc/{program.process.pid}/fd").iterdir():
@@ -558,26 +561,26 @@ def open_files(program, folder):
             target = pathlib.Path(os.readlink(link))
         except OSError:
             continue
-        if target.parent == folder and target.is_file():
+        if target.parent == directory and target.is_file():
             names.append(target.name)
     return names
 
 
 def test_memory_file_size_flag(serve, site):
-    for size, kept_open in (("1K", True), ("1M", False)):
+    for size, is_open in (("1K", True), ("1M", False)):
         program = serve("--memory-file-size", size, "--workers", "1")
         for _ in range(2):
-            assert program.ask("/large.bin").body == raw.pattern(LARGE)
-        assert open_files(program, site) == (["large.bin"] if kept_open else [])
+            assert program.request("/large.bin").body == raw.pattern(LARGE)
+        assert open_files(program, site) == (["large.bin"] if is_open else [])
 
 
 def test_cache_memory_flag(serve, site):
     """A file that does not fit into the cache memory is cached as a descriptor."""
-    for size, kept_open in (("100K", True), ("1M", False)):
+    for size, is_open in (("100K", True), ("1M", False)):
         program = serve("--memory-file-size", "1M", "--cache-memory", size, "--workers", "1")
         for _ in range(2):
-            assert program.ask("/large.bin").body == raw.pattern(LARGE)
-        assert open_files(program, site) == (["large.bin"] if kept_open else [])
+            assert program.request("/large.bin").body == raw.pattern(LARGE)
+        assert open_files(program, site) == (["large.bin"] if is_open else [])
 
 
 def test_cache_entries_flag(serve, site):
@@ -587,7 +590,7 @@ def test_cache_entries_flag(serve, site):
         program = serve("--memory-file-size", "1", "--cache-entries", str(entries), "--workers",
                         "1")
         for i in range(12):
-            assert program.ask(f"/{i}.bin").body == raw.pattern(LARGE, i)
+            assert program.request(f"/{i}.bin").body == raw.pattern(LARGE, i)
         kept = len([name for name in open_files(program, site) if name[0].isdigit()])
         assert 1 <= kept <= 4 if entries == 4 else kept == 12
 
@@ -608,16 +611,17 @@ def test_revalidate_ms_flag(serve, site):
     lazy, eager = serve("--revalidate-ms", "3600000", "--workers",
                         "1"), serve("--revalidate-ms", "1")
     for program in (lazy, eager):
-        assert program.ask("/file.txt").body == b"a file\n"
+        assert program.request("/file.txt").body == b"a file\n"
     (site / "file.txt").write_text("changed to something longer\n")
-    eventually(lambda: eager.ask("/file.txt").body == b"changed to something longer\n",
+    eventually(lambda: eager.request("/file.txt").body == b"changed to something longer\n",
                "the changed file is detected")
-    assert lazy.ask("/file.txt").body == b"a file\n"
+    assert lazy.request("/file.txt").body == b"a file\n"
 
 
 def test_uploads_flag(serve, site):
     def put(program, target, body=b"abc"):
-        return program.ask(target, f"Content-Length: {len(body)}", method="PUT", body=body).status
+        return program.request(target, f"Content-Length: {len(body)}", method="PUT",
+                               body=body).status
 
     assert put(serve(), "/new") == 405
     careful, bold = serve("--uploads"), serve("--uploads", "--upload-overwrite",
@@ -636,18 +640,18 @@ def test_uploads_flag(serve, site):
 def test_max_connections_flag(serve):
     program = serve("--max-connections", "2")
     with program.connect() as first, program.connect() as second:
-        assert first.ask("GET", "/").status == 200 and second.ask("GET", "/").status == 200
+        assert first.request("GET", "/").status == 200 and second.request("GET", "/").status == 200
         with program.connect() as third:
             assert third.response().status == 503
             third.assert_closed()
-        assert first.ask("GET", "/").status == 200
+        assert first.request("GET", "/").status == 200
 
 
 def test_max_requests_per_connection_flag(serve):
     program = serve("--max-requests-per-connection", "2")
     with program.connect() as connection:
-        assert not connection.ask("GET", "/").says_close()
-        assert connection.ask("GET", "/").says_close()
+        assert not connection.request("GET", "/").has_close()
+        assert connection.request("GET", "/").has_close()
         connection.assert_closed()
 
 
@@ -717,21 +721,21 @@ def test_buffer_size_flag(serve):
 # Timeouts. Each test waits for an event after the short timeout, and would fail with the long
 # default.
 
-PATIENT = [
+LONG_TIMEOUTS = [
     "--header-timeout", "600", "--body-timeout", "600", "--keep-alive-timeout", "600",
     "--write-timeout", "600", "--drain-timeout", "600"
 ]
 
 
 def test_keep_alive_timeout_flag(serve):
-    program = serve(*PATIENT, "--keep-alive-timeout", "1")
+    program = serve(*LONG_TIMEOUTS, "--keep-alive-timeout", "1")
     with program.connect() as connection:
-        assert connection.ask("GET", "/").status == 200
+        assert connection.request("GET", "/").status == 200
         connection.assert_closed()
 
 
 def test_header_timeout_flag(serve):
-    program = serve(*PATIENT, "--header-timeout", "1")
+    program = serve(*LONG_TIMEOUTS, "--header-timeout", "1")
     with program.connect() as connection:
         connection.send(b"GET / HTTP/1.1\r\nHost:")
         assert connection.response().status == 408
@@ -739,7 +743,7 @@ def test_header_timeout_flag(serve):
 
 
 def test_body_timeout_flag(serve):
-    program = serve(*PATIENT, "--body-timeout", "1")
+    program = serve(*LONG_TIMEOUTS, "--body-timeout", "1")
     with program.connect() as connection:
         connection.send(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n123")
         assert connection.response().status == 408
@@ -756,7 +760,7 @@ def start_download(program):
 
 
 def test_write_timeout_flag(serve):
-    program = serve(*PATIENT, "--write-timeout", "1")
+    program = serve(*LONG_TIMEOUTS, "--write-timeout", "1")
     with start_download(program):
         # With a drain timeout of 600 s, only the write timeout can close the connection now.
         program.send_signal(signal.SIGTERM)
@@ -764,7 +768,7 @@ def test_write_timeout_flag(serve):
 
 
 def test_drain_timeout_flag(serve):
-    program = serve(*PATIENT, "--drain-timeout", "1")
+    program = serve(*LONG_TIMEOUTS, "--drain-timeout", "1")
     with start_download(program):
         program.send_signal(signal.SIGTERM)
         assert program.wait() == 0
@@ -772,7 +776,7 @@ def test_drain_timeout_flag(serve):
 
 def test_linger_timeout_flag(serve):
     """A rejected client that neither reads nor closes keeps its connection for that time only."""
-    program = serve(*PATIENT, "--linger-timeout", "1", "--max-body-size", "10")
+    program = serve(*LONG_TIMEOUTS, "--linger-timeout", "1", "--max-body-size", "10")
     with program.connect() as connection:
         connection.send(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n123")
         assert connection.response().status == 413
@@ -791,7 +795,7 @@ def check_quiet(program, port):
             return None
 
     with eventually(listens, "it listens") as connection:
-        assert connection.ask("GET", "/file.txt").body == b"a file\n"
+        assert connection.request("GET", "/file.txt").body == b"a file\n"
     assert program.stop() == 0
     assert program.output == "" and program.log() == ""
 
@@ -830,8 +834,8 @@ def test_log_lines_have_time_and_level(serve, site, flags):
 def test_verbose_shows_requests(serve, flag):
     for flags, said in (([], []), ([flag], ["GET /file.txt?a=1", "HEAD /nowhere"])):
         program = serve(*flags)
-        assert program.ask("/file.txt?a=1").status == 200
-        assert program.ask("/nowhere", method="HEAD").status == 404
+        assert program.request("/file.txt?a=1").status == 200
+        assert program.request("/nowhere", method="HEAD").status == 404
         assert program.stop() == 0
         assert re.findall(r"^\S+Z debug 127\.0\.0\.1 (.*)$", program.log(), re.M) == said
 
@@ -843,7 +847,7 @@ def test_verbose_shows_requests(serve, flag):
 def test_signal_stops_server(serve, number):
     program = serve()
     with program.connect() as idle:
-        assert idle.ask("GET", "/").status == 200
+        assert idle.request("GET", "/").status == 200
         assert program.stop(number) == 0
         idle.assert_closed()
 
@@ -855,7 +859,7 @@ def wait_until_refused(program):
 
 
 def test_signal_finishes_open_requests(serve):
-    program = serve(*PATIENT)
+    program = serve(*LONG_TIMEOUTS)
     with start_download(program) as connection:
         program.send_signal(signal.SIGTERM)
         wait_until_refused(program)
@@ -870,7 +874,7 @@ def test_signal_finishes_open_requests(serve):
 @pytest.mark.parametrize("first, second", [(signal.SIGTERM, signal.SIGTERM),
                                            (signal.SIGINT, signal.SIGTERM)])
 def test_second_signal_stops_at_once(serve, first, second):
-    program = serve(*PATIENT)
+    program = serve(*LONG_TIMEOUTS)
     with start_download(program):
         program.send_signal(first)
         wait_until_refused(program)
@@ -883,7 +887,7 @@ def test_disconnect_does_not_end_server(serve):
     program = serve()
     for _ in range(5):
         start_download(program).reset()
-    assert program.ask("/file.txt").status == 200
+    assert program.request("/file.txt").status == 200
 
 
 def test_descriptor_limit_is_raised_to_hard_limit(tmp_path):

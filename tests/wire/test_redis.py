@@ -19,9 +19,9 @@ from wire_server import SAFETY_TIMEOUT, built, free_port
 class Broker:
     """A redis-server on a unix socket, or on a given loopback port. It can be stopped and restarted
     at the same address."""
-    def __init__(self, folder, port=None, config=""):
-        self.folder, self.port, self.config = folder, port, config
-        self.path = str(folder / "redis.sock")
+    def __init__(self, directory, port=None, config=""):
+        self.folder, self.port, self.config = directory, port, config
+        self.path = str(directory / "redis.sock")
         self.process = None
         self.start()
 
@@ -37,26 +37,26 @@ class Broker:
         self.process.stdin.write(self.config.encode())
         self.process.stdin.close()
         eventually(
-            lambda: self.ask("PING", ready=False) in ("PONG", "NOAUTH Authentication required."),
-            "the broker replies")
+            lambda: self.command("PING", ready=False) in
+            ("PONG", "NOAUTH Authentication required."), "the broker replies")
 
-    def ask(self, *words, ready=True):
+    def command(self, *words, ready=True):
         result = subprocess.run(["redis-cli", "-s", self.path, *words], capture_output=True,
                                 text=True, timeout=SAFETY_TIMEOUT)
         assert not ready or result.returncode == 0, result.stderr
         return result.stdout.strip()
 
     def publishes(self):
-        for line in self.ask("INFO", "commandstats").splitlines():
+        for line in self.command("INFO", "commandstats").splitlines():
             if line.startswith("cmdstat_publish:"):
                 return int(line.split("calls=")[1].split(",")[0])
         return 0
 
     def channels(self):
-        return sorted(self.ask("PUBSUB", "CHANNELS").split())
+        return sorted(self.command("PUBSUB", "CHANNELS").split())
 
     def globs(self):
-        return int(self.ask("PUBSUB", "NUMPAT"))
+        return int(self.command("PUBSUB", "NUMPAT"))
 
     def stop(self):
         if self.process.returncode is None:
@@ -90,7 +90,7 @@ def start():
 
 def numbers(server):
     with raw.Connection(server.port) as connection:
-        return json.loads(connection.ask("GET", "/redis").body)
+        return json.loads(connection.request("GET", "/redis").body)
 
 
 def join(broker, server, *patterns):
@@ -109,27 +109,27 @@ def test_messages_are_exchanged_once_in_both_directions(broker, start):
     first, second = start(broker, workers=2), start(broker)
     here, there = join(broker, first, "room/7"), join(broker, second)
     there.subscribe("room/7")
-    eventually(lambda: broker.ask("PUBSUB", "NUMSUB", "uvhttp:room/7").split()[-1] == "2",
+    eventually(lambda: broker.command("PUBSUB", "NUMSUB", "uvhttp:room/7").split()[-1] == "2",
                "both have subscribed")
-    here.say("pub room/7 hello", "pub room/7 again", "bin room/7 \u00e4")
+    here.send_texts("pub room/7 hello", "pub room/7 again", "bin room/7 \u00e4")
     assert there.get_all(3) == ["hello", "again", "\u00e4".encode()]
-    there.say("pub room/7 back")
+    there.send_texts("pub room/7 back")
     assert here.get() == "back"
     first.publish("room/7", "to all")
     assert here.get() == there.get() == "to all"
-    here.nothing_else()
-    there.nothing_else()
+    here.assert_nothing_else()
+    there.assert_nothing_else()
 
 
 def test_one_publish_per_message(broker, start):
     first, second = start(broker, workers=2), start(broker, workers=2)
     publisher = join(broker, first, "room")
     others = [second.join("room") for _ in range(20)]
-    eventually(lambda: broker.ask("PUBSUB", "NUMSUB", "uvhttp:room").split()[-1] == "2",
+    eventually(lambda: broker.command("PUBSUB", "NUMSUB", "uvhttp:room").split()[-1] == "2",
                "both have subscribed")
     members = [first.join("room") for _ in range(20)]
     before = broker.publishes()
-    publisher.say("many room 50")
+    publisher.send_texts("many room 50")
     for member in members + others:
         assert member.get_all(50) == [f"room {i}" for i in range(50)]
     eventually(lambda: numbers(first)["published"] == 50, "the broker has replied")
@@ -146,14 +146,14 @@ def test_patterns_become_globs_without_duplicates(broker, start):
     several = join(broker, second, "room/7", "+/7", "#")
     odd = join(broker, second, "a*b/[c]/+")
     publisher = first.join()
-    publisher.say("pub room/7/typing deep", "pub rooms/1 other", "pub room alone",
-                  "pub room/7 seven", "pub a*b/[c]/d odd", "pub axb/c/d even")
+    publisher.send_texts("pub room/7/typing deep", "pub rooms/1 other", "pub room alone",
+                         "pub room/7 seven", "pub a*b/[c]/d odd", "pub axb/c/d even")
     assert one.get() == "seven"
     assert below.get_all(3) == ["deep", "alone", "seven"]
     assert several.get_all(6) == ["deep", "other", "alone", "seven", "odd", "even"]
     assert odd.get() == "odd"
     for member in (one, below, several, odd):
-        member.nothing_else()
+        member.assert_nothing_else()
 
 
 def test_broker_has_only_needed_subscriptions(broker, start):
@@ -175,9 +175,9 @@ def test_other_programs_publish(broker, start):
     server = start(broker)
     member = join(broker, server, "news")
     for payload in ("no envelope", "t x\n", "x me 1\nno kind", "t me -1\nno number", "t \n", ""):
-        broker.ask("PUBLISH", "uvhttp:news", payload)
-    broker.ask("PUBLISH", "uvhttp:news", "t me 1\nhello")
-    broker.ask("PUBLISH", "uvhttp:news", "t me 2\nhello")
+        broker.command("PUBLISH", "uvhttp:news", payload)
+    broker.command("PUBLISH", "uvhttp:news", "t me 1\nhello")
+    broker.command("PUBLISH", "uvhttp:news", "t me 2\nhello")
     assert member.get_all(2) == ["hello", "hello"]
 
 
@@ -190,7 +190,7 @@ def test_broker_restart(broker, start):
     for i in range(10):
         first.publish("room", f"waited {i}")
     assert numbers(first)["waiting"] > 0
-    assert "redis: the connection for publishing was lost" in first.said()
+    assert "redis: the connection for publishing was lost" in first.log()
     broker.start()
     eventually(lambda: broker.channels() == ["uvhttp:room"] and broker.globs() == 1,
                "the subscriptions are restored")
@@ -204,7 +204,7 @@ def test_broker_restart(broker, start):
     first.publish("globs/1", "too")
     assert member.get() == "too"
     assert numbers(first)["dropped"] == 0
-    assert "redis: the connection for publishing is ready" in first.said()
+    assert "redis: the connection for publishing is ready" in first.log()
 
 
 def test_queue_is_limited_and_drops_oldest(broker, start):
@@ -216,12 +216,11 @@ def test_queue_is_limited_and_drops_oldest(broker, start):
         first.publish("room", f"{i} " + "x" * 1000)
     assert numbers(first)["waiting"] <= 10000
     assert numbers(first)["dropped"] == 91
-    assert ("10000 bytes is full, dropping the oldest messages: 1 so far"
-            in first.said())
+    assert ("10000 bytes is full, dropping the oldest messages: 1 so far" in first.log())
     broker.start()
     eventually(lambda: numbers(first)["published"] == 9, "the rest has been published")
     assert numbers(first)["waiting"] == 0
-    assert "redis: 91 messages were lost" in first.said()
+    assert "redis: 91 messages were lost" in first.log()
     eventually(lambda: broker.channels() == ["uvhttp:room"], "the subscriptions are restored")
     first.publish("room", "new")
     got = member.get()
@@ -235,7 +234,7 @@ def test_server_starts_without_broker(broker, start):
     member = server.join("room")
     server.publish("room", "here")
     assert member.get() == "here"
-    eventually(lambda: "redis: the connection for subscribing failed" in server.said(),
+    eventually(lambda: "redis: the connection for subscribing failed" in server.log(),
                "the error is logged")
     eventually(lambda: numbers(server)["attempts"] >= 6, "the server retries")
     broker.start()
@@ -244,10 +243,9 @@ def test_server_starts_without_broker(broker, start):
 
 def test_redis_user_and_password(tmp_path, start):
     broker = Broker(
-        tmp_path, port=free_port(), config=
-        "user default off\nuser chat on >secret &uvhttp:* +@all\nuser poor on >secret "
-        "resetchannels +@all\n"
-    )
+        tmp_path, port=free_port(),
+        config="user default off\nuser chat on >secret &uvhttp:* +@all\nuser poor on >secret "
+        "resetchannels +@all\n")
     try:
         right = start(broker, redis_user="chat", redis_password="secret")
         member = right.join("room")
@@ -255,24 +253,22 @@ def test_redis_user_and_password(tmp_path, start):
         assert member.get() == "x"
         eventually(lambda: numbers(right)["published"] == 1, "it is published")
         wrong = start(broker, connected=False, redis_user="chat", redis_password="guess")
-        eventually(
-            lambda: "redis: the connection for publishing failed: WRONGPASS" in wrong.said(
-            ), "the error is logged")
-        assert "guess" not in wrong.said()
+        eventually(lambda: "redis: the connection for publishing failed: WRONGPASS" in wrong.log(),
+                   "the error is logged")
+        assert "guess" not in wrong.log()
         none = start(broker, connected=False)
-        eventually(lambda: "NOAUTH" in none.said(), "the error is logged")
+        eventually(lambda: "NOAUTH" in none.log(), "the error is logged")
         poor = start(broker, redis_user="poor", redis_password="secret")
         member = poor.join("room")
         poor.publish("room", "x")
         assert member.get() == "x"
         member.subscribe("room/+")
-        for line in (
-                "a message on uvhttp:room was rejected: NOPERM",
-                "the subscription to uvhttp:room was rejected: NOPERM",
-                "the subscription to uvhttp:room/* was rejected, using the one to all "
-                "channels instead: NOPERM",
-                "the subscription to uvhttp:* was rejected: NOPERM"):
-            eventually(lambda line=line: f"redis: {line}" in poor.said(), line)
+        for line in ("a message on uvhttp:room was rejected: NOPERM",
+                     "the subscription to uvhttp:room was rejected: NOPERM",
+                     "the subscription to uvhttp:room/* was rejected, using the one to all "
+                     "channels instead: NOPERM",
+                     "the subscription to uvhttp:* was rejected: NOPERM"):
+            eventually(lambda line=line: f"redis: {line}" in poor.log(), line)
     finally:
         broker.stop()
 
@@ -283,7 +279,7 @@ def test_broker_host_name(tmp_path, start):
         server = start(broker, redis_host="localhost")
         join(broker, server, "room")
         unknown = start(broker, connected=False, redis_host="no-such-host.invalid")
-        eventually(lambda: "redis: the connection for publishing failed" in unknown.said(),
+        eventually(lambda: "redis: the connection for publishing failed" in unknown.log(),
                    "the error is logged")
     finally:
         broker.stop()
@@ -295,7 +291,7 @@ def test_silent_broker_times_out(tmp_path, start):
     broker.process.send_signal(signal.SIGSTOP)
     try:
         server = start(broker, connected=False)
-        eventually(lambda: "failed: no reply" in server.said(), "the error is logged")
+        eventually(lambda: "failed: no reply" in server.log(), "the error is logged")
     finally:
         broker.process.send_signal(signal.SIGCONT)
         broker.stop()
@@ -322,27 +318,28 @@ def test_patterns_with_access_list(tmp_path, start):
     try:
         first, second = start(broker, **user), start(broker, **user)
         member, publisher = second.join("room/+", "lobby/#", "news"), first.join()
-        eventually(lambda: broker.ask("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "1",
-                   "the glob of all channels is subscribed")
-        publisher.say("pub other/1 no", "pub room/7 seven", "pub room/7/8 no", "pub lobby all",
-                      "pub news once")
+        eventually(
+            lambda: broker.command("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "1",
+            "the glob of all channels is subscribed")
+        publisher.send_texts("pub other/1 no", "pub room/7 seven", "pub room/7/8 no",
+                             "pub lobby all", "pub news once")
         assert member.get_all(3) == ["seven", "all", "once"]
-        member.nothing_else()
+        member.assert_nothing_else()
         assert numbers(second)["received"] == 3
         assert ("redis: the subscription to uvhttp:room/* was rejected, using the one to all "
-                "channels instead: NOPERM") in second.said(
-        )
+                "channels instead: NOPERM") in second.log()
         everything = second.join("#")
-        publisher.say("pub room/7 again")
+        publisher.send_texts("pub room/7 again")
         assert member.get() == everything.get() == "again"
         for pattern in ("room/+", "lobby/#"):
             member.unsubscribe(pattern)
-        publisher.say("pub room/7 third")
+        publisher.send_texts("pub room/7 third")
         assert everything.get() == "third"
         everything.unsubscribe("#")
-        eventually(lambda: broker.ask("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "0",
-                   "the glob is unsubscribed")
-        member.nothing_else()
+        eventually(
+            lambda: broker.command("--user", "admin", "--pass", "", "PUBSUB", "NUMPAT") == "0",
+            "the glob is unsubscribed")
+        member.assert_nothing_else()
     finally:
         broker.stop()
 
@@ -352,7 +349,7 @@ def test_next_address_is_tried(tmp_path, start):
     try:
         server = start(broker, redis_host="two.test")
         join(broker, server, "room")
-        assert "failed" not in server.said()
+        assert "failed" not in server.log()
     finally:
         broker.stop()
 
@@ -363,7 +360,7 @@ def test_rejected_connection_is_retried_soon(tmp_path, start):
     try:
         server = start(broker, connected=False)
         eventually(lambda: numbers(server)["attempts"] >= 4, "the server retries")
-        assert "Connection refused" in server.said() and "no reply" not in server.said()
+        assert "Connection refused" in server.log() and "no reply" not in server.log()
         broker.start()
         eventually(lambda: numbers(server)["connected"], "it is connected")
     finally:
@@ -379,7 +376,7 @@ def test_reset_connection_is_reopened(tmp_path, start):
         server.publish("room", "nobody reads it")
         broker.stop()
         eventually(lambda: not numbers(server)["connected"], "it is noticed")
-        assert "no reply" not in server.said()
+        assert "no reply" not in server.log()
     finally:
         broker.stop()
 
@@ -420,7 +417,7 @@ def test_too_large_message_drops_no_others(broker, start):
         server.publish("room", "small")
     server.publish("room", "x" * 20000)
     assert numbers(server)["dropped"] == 1
-    assert "a message was not published to other machines" in server.said()
+    assert "a message was not published to other machines" in server.log()
     broker.start()
     eventually(lambda: numbers(server)["published"] == 5, "the others have been published")
     assert numbers(server)["dropped"] == 1
@@ -448,7 +445,7 @@ def test_stop_delivers_last_messages(broker, start):
     server.publish("last", "x" * 1000, times=1000)
     server.stop()
     subscriber.wait_for(1000)
-    assert "were lost" not in server.said()
+    assert "were lost" not in server.log()
 
 
 def test_messages_lost_at_stop_are_logged(broker, start):
@@ -459,15 +456,14 @@ def test_messages_lost_at_stop_are_logged(broker, start):
         server.stop()
     finally:
         broker.process.send_signal(signal.SIGCONT)
-    assert ("redis: 10 messages were lost at shutdown: the broker did not reply"
-            in server.said())
+    assert ("redis: 10 messages were lost at shutdown: the broker did not reply" in server.log())
 
 
 def test_rejected_ping_is_not_counted_as_message(tmp_path, start):
     broker = Broker(tmp_path, port=free_port(), config=ACCESS)
     try:
         server = start(broker, redis_user="chat", redis_password="secret", redis_ping=1)
-        broker.ask("--user", "admin", "--pass", "", "ACL", "SETUSER", "chat", "-ping")
+        broker.command("--user", "admin", "--pass", "", "ACL", "SETUSER", "chat", "-ping")
         eventually(
             lambda: "rejected_calls=" in
             (info := pings(broker)) and int(info.split("rejected_calls=")[1].split(",")[0]) >= 4,
@@ -475,11 +471,11 @@ def test_rejected_ping_is_not_counted_as_message(tmp_path, start):
         server.publish("room", "x", times=3)
         eventually(lambda: numbers(server)["published"] == 3, "the messages are published")
         assert numbers(server)["dropped"] == 0
-        assert "was rejected" not in server.said()
+        assert "was rejected" not in server.log()
     finally:
         broker.stop()
 
 
 def pings(broker):
-    lines = broker.ask("--user", "admin", "--pass", "", "INFO", "commandstats").splitlines()
+    lines = broker.command("--user", "admin", "--pass", "", "INFO", "commandstats").splitlines()
     return next((line for line in lines if line.startswith("cmdstat_ping:")), "")

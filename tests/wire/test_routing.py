@@ -11,9 +11,9 @@ from program import clean_environment
 HOST = "routing.test"
 
 
-def ask(server, target, *fields, method="GET", host=HOST, **more):
+def fetch(server, target, *fields, method="GET", host=HOST, **extra):
     with server.connect() as connection:
-        return connection.ask(method, target, *fields, host=host, **more)
+        return connection.request(method, target, *fields, host=host, **extra)
 
 
 # ---- hosts ----
@@ -27,30 +27,30 @@ def ask(server, target, *fields, method="GET", host=HOST, **more):
                                         ("a.deep.routing.test", b"deep"),
                                         ("a.b.Deep.routing.test:1", b"deep")])
 def test_host_selects_routes(server, host, body):
-    assert ask(server, "/", host=host).body.split(b" ")[0] == body
+    assert fetch(server, "/", host=host).body.split(b" ")[0] == body
 
 
 @pytest.mark.parametrize(
     "host",
     ["localhost", "xrouting.test", "test", "routing.test.example", "127.0.0.1", "[::1]:80", ""])
 def test_other_hosts_get_default_routes(server, host):
-    assert ask(server, "/hello", host=host).body == b"Hello, world\n"
-    assert ask(server, "/value/1", host=host).status == 404
+    assert fetch(server, "/hello", host=host).body == b"Hello, world\n"
+    assert fetch(server, "/value/1", host=host).status == 404
 
 
 def test_host_has_its_own_404_and_405(server):
-    assert ask(server, "/hello").status == 404
-    refused = ask(server, "/value/1", method="DELETE")
+    assert fetch(server, "/hello").status == 404
+    refused = fetch(server, "/value/1", method="DELETE")
     assert refused.status == 405 and refused.allow() == {"GET", "HEAD", "OPTIONS"}
-    assert ask(server, "/plain", method="OPTIONS").allow() == {"GET", "HEAD", "POST", "OPTIONS"}
-    everything = ask(server, "*", method="OPTIONS")
+    assert fetch(server, "/plain", method="OPTIONS").allow() == {"GET", "HEAD", "POST", "OPTIONS"}
+    everything = fetch(server, "*", method="OPTIONS")
     assert everything.allow() == {"GET", "HEAD", "POST", "OPTIONS"}
-    assert ask(server, "/", method="POST", host="www.routing.test").status == 405
+    assert fetch(server, "/", method="POST", host="www.routing.test").status == 405
 
 
 def test_host_of_absolute_target_is_used(server):
-    assert ask(server, "http://routing.test/", host="localhost").body.startswith(b"exact")
-    assert ask(server, "http://localhost/hello", host=HOST).body == b"Hello, world\n"
+    assert fetch(server, "http://routing.test/", host="localhost").body.startswith(b"exact")
+    assert fetch(server, "http://localhost/hello", host=HOST).body == b"Hello, world\n"
 
 
 def test_http_1_0_without_host_gets_default_routes(server):
@@ -63,16 +63,16 @@ def test_hosts_alternate_on_one_connection(server):
     with server.connect() as connection:
         for host, body in ((HOST, b"exact"), ("x.routing.test", b"any"), ("localhost", None),
                            (HOST, b"exact")):
-            answer = connection.ask("GET", "/", host=host)
-            assert answer.status == 404 if body is None else answer.body.startswith(body)
+            response = connection.request("GET", "/", host=host)
+            assert response.status == 404 if body is None else response.body.startswith(body)
 
 
 @pytest.mark.plain
 def test_hosts_with_real_clients(server):
     with httpx.Client(trust_env=False) as client:
-        answer = client.get(f"http://127.0.0.1:{server.port}/value/a%2Fb",
-                            headers={"Host": "Routing.test"})
-        assert answer.text == "value value=[a/b] path=[a%2Fb]"
+        response = client.get(f"http://127.0.0.1:{server.port}/value/a%2Fb",
+                              headers={"Host": "Routing.test"})
+        assert response.text == "value value=[a/b] path=[a%2Fb]"
         moved = client.get(f"http://127.0.0.1:{server.port}/redirect/plain/?a=b",
                            headers={"Host": HOST}, follow_redirects=True)
         assert [one.status_code
@@ -89,15 +89,15 @@ def test_hosts_with_real_clients(server):
 # ---- middleware ----
 
 
-def seen(answer):
-    return answer.all("X-Seen-By")
+def seen(response):
+    return response.all("X-Seen-By")
 
 
 def test_middleware_runs_from_outermost_to_innermost(server):
-    assert seen(ask(server, "/")) == ["exact"]
-    assert seen(ask(server, "/outer")) == ["exact", "outer", "late"]
-    assert seen(ask(server, "/outer/x/plain")) == ["exact", "outer", "late", "inner"]
-    own = ask(server, "/outer/x/own")
+    assert seen(fetch(server, "/")) == ["exact"]
+    assert seen(fetch(server, "/outer")) == ["exact", "outer", "late"]
+    assert seen(fetch(server, "/outer/x/plain")) == ["exact", "outer", "late", "inner"]
+    own = fetch(server, "/outer/x/own")
     assert seen(own) == ["exact", "outer", "late", "inner", "own", "own too"]
     assert own.body == b"own value=[x] path=[x]"
 
@@ -105,23 +105,23 @@ def test_middleware_runs_from_outermost_to_innermost(server):
 def test_middleware_without_route_runs_for_host_only(server):
     for method, target, status in (("GET", "/outer/x/none", 404), ("PUT", "/outer/x/plain", 405),
                                    ("GET", "/none", 404)):
-        answer = ask(server, target, method=method)
-        assert (answer.status, seen(answer)) == (status, ["exact"])
-    assert seen(ask(server, "/none", host="www.routing.test")) == []
+        response = fetch(server, target, method=method)
+        assert (response.status, seen(response)) == (status, ["exact"])
+    assert seen(fetch(server, "/none", host="www.routing.test")) == []
 
 
 def test_server_middleware_runs_before_host_middleware(server):
-    refused = ask(server, "/outer", "X-Refuse: yes")
+    refused = fetch(server, "/outer", "X-Refuse: yes")
     assert refused.status == 403 and seen(refused) == []
 
 
 def test_pitfall_group_middleware_rejection_skips_handler(server):
     # Guards against running the handler after a middleware has rejected the request.
-    assert ask(server, "/guarded/run", "X-Key: k").body == b"run 1"
+    assert fetch(server, "/guarded/run", "X-Key: k").body == b"run 1"
     for _ in range(3):
-        refused = ask(server, "/guarded/run")
+        refused = fetch(server, "/guarded/run")
         assert (refused.status, refused.body) == (403, b"refused")
-    assert ask(server, "/guarded/run", "X-Key: k").body == b"run 2"
+    assert fetch(server, "/guarded/run", "X-Key: k").body == b"run 2"
 
 
 # ---- the trailing slash ----
@@ -129,8 +129,8 @@ def test_pitfall_group_middleware_rejection_skips_handler(server):
 
 def test_strict_slash_matches_exactly(server):
     for target in ("/strict/plain/", "/strict/slash", "/strict/rest"):
-        assert ask(server, target).status == 404
-    assert ask(server, "/strict/plain").status == ask(server, "/strict/slash/").status == 200
+        assert fetch(server, target).status == 404
+    assert fetch(server, "/strict/plain").status == fetch(server, "/strict/slash/").status == 200
 
 
 @pytest.mark.parametrize("target, location",
@@ -144,16 +144,16 @@ def test_strict_slash_matches_exactly(server):
                           ("http://routing.test/redirect/plain/?q", "/redirect/plain?q"),
                           ("/plain/", "/plain")])
 def test_slash_redirect_keeps_path_and_query(server, target, location):
-    answer = ask(server, target)
-    assert (answer.status, answer.get("Location")) == (308, location)
-    assert seen(answer) == ["exact"]
+    response = fetch(server, target)
+    assert (response.status, response.get("Location")) == (308, location)
+    assert seen(response) == ["exact"]
 
 
 def test_slash_redirect_follows_method(server):
-    assert ask(server, "/redirect/plain/", method="POST", body=b"x").status == 308
-    assert ask(server, "/redirect/plain/", method="HEAD").status == 308
-    assert ask(server, "/redirect/plain/", method="PUT").status == 404
-    assert ask(server, "/redirect/slash", method="POST").status == 404
+    assert fetch(server, "/redirect/plain/", method="POST", body=b"x").status == 308
+    assert fetch(server, "/redirect/plain/", method="HEAD").status == 308
+    assert fetch(server, "/redirect/plain/", method="PUT").status == 404
+    assert fetch(server, "/redirect/slash", method="POST").status == 404
 
 
 @pytest.mark.parametrize("target", [
@@ -164,19 +164,19 @@ def test_slash_redirect_follows_method(server):
 def test_slash_redirect_stays_on_this_server(server, target):
     with server.connect() as connection:
         connection.send(f"GET {target} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
-        answer = connection.response()
-    location = answer.get("Location")
+        response = connection.response()
+    location = response.get("Location")
     assert location is None or (location[0] == "/" and location[1] not in "/\\"), location
 
 
 def test_slash_ignore_serves_both_forms(server):
-    assert ask(server, "/ignore/plain/").body.startswith(b"plain")
-    assert ask(server, "/ignore/slash").body.startswith(b"slash")
-    assert ask(server, "/ignore/rest").body == b"rest value=[] path=[]"
-    assert ask(server, "/ignore/rest/a/").body == b"rest value=[a/] path=[a/]"
-    refused = ask(server, "/ignore/plain/", method="PUT")
+    assert fetch(server, "/ignore/plain/").body.startswith(b"plain")
+    assert fetch(server, "/ignore/slash").body.startswith(b"slash")
+    assert fetch(server, "/ignore/rest").body == b"rest value=[] path=[]"
+    assert fetch(server, "/ignore/rest/a/").body == b"rest value=[a/] path=[a/]"
+    refused = fetch(server, "/ignore/plain/", method="PUT")
     assert refused.status == 405 and refused.allow() == {"GET", "HEAD", "POST", "OPTIONS"}
-    assert ask(server, "/ignore/plain//").status == 404
+    assert fetch(server, "/ignore/plain//").status == 404
 
 
 # ---- encoded slashes ----
@@ -191,16 +191,16 @@ def test_slash_ignore_serves_both_forms(server):
                                                ("a+b", "a+b", "a+b")])
 def test_encoded_slash_belongs_to_segment(server, sent, value, path):
     expected = f"value value=[{value}] path=[{path}]".encode()
-    assert ask(server, f"/value/{sent}").body == expected
-    assert ask(server, f"/value/{sent}/end").body == expected
-    assert ask(server, f"/value/{sent}?x=%2F").body == expected
+    assert fetch(server, f"/value/{sent}").body == expected
+    assert fetch(server, f"/value/{sent}/end").body == expected
+    assert fetch(server, f"/value/{sent}?x=%2F").body == expected
 
 
 def test_encoded_slash_is_no_separator(server):
-    assert ask(server, "/value%2F1").status == 404
-    assert ask(server, "/value/1%2Fend").body == b"value value=[1/end] path=[1%2Fend]"
-    assert ask(server, "/strict/rest/a%2Fb/c").body == b"rest value=[a/b/c] path=[a%2Fb/c]"
-    assert ask(server, "/%2Fvalue/1").status == 404
+    assert fetch(server, "/value%2F1").status == 404
+    assert fetch(server, "/value/1%2Fend").body == b"value value=[1/end] path=[1%2Fend]"
+    assert fetch(server, "/strict/rest/a%2Fb/c").body == b"rest value=[a/b/c] path=[a%2Fb/c]"
+    assert fetch(server, "/%2Fvalue/1").status == 404
 
 
 # ---- preflights ----
@@ -208,14 +208,17 @@ def test_encoded_slash_is_no_separator(server):
 
 def test_preflight_runs_middleware_of_requested_route(server):
     def seen(target, *fields, method="OPTIONS"):
-        answer = ask(server, target, *fields, method=method)
-        return answer.status, answer.all("X-Seen-By")
+        response = fetch(server, target, *fields, method=method)
+        return response.status, response.all("X-Seen-By")
 
-    asks = "Access-Control-Request-Method: "
+    requested_method = "Access-Control-Request-Method: "
     assert seen("/outer/1/own",
-                asks + "GET") == (204, ["exact", "outer", "late", "inner", "own", "own too"])
-    assert seen("/outer/1/own", asks + "HEAD") == seen("/outer/1/own", asks + "GET")
-    for fields in ([], [asks + "PUT"], [asks + "get"], [asks], [asks + "OPTIONS"]):
+                requested_method + "GET") == (204,
+                                              ["exact", "outer", "late", "inner", "own", "own too"])
+    assert seen("/outer/1/own", requested_method + "HEAD") == seen("/outer/1/own",
+                                                                   requested_method + "GET")
+    for fields in ([], [requested_method + "PUT"], [requested_method + "get"], [requested_method],
+                   [requested_method + "OPTIONS"]):
         assert seen("/outer/1/own", *fields) == (204, ["exact"])
-    assert seen("/outer/1/none", asks + "GET") == (404, ["exact"])
-    assert seen("/outer/1/own", asks + "GET", method="DELETE") == (405, ["exact"])
+    assert seen("/outer/1/none", requested_method + "GET") == (404, ["exact"])
+    assert seen("/outer/1/own", requested_method + "GET", method="DELETE") == (405, ["exact"])

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import raw
-from static_server import MIB, StaticServer, place, serve, write  # noqa: F401 (fixtures)
+from static_server import MIB, StaticServer, root, serve, write  # noqa: F401 (fixtures)
 from wire_server import eventually
 
 KINDS = [
@@ -23,19 +23,19 @@ KINDS = [
 SLACK_SECONDS = 0.2
 
 
-def target(kind, size, rate, burst=0, piece=2000):
+def target(kind, size, rate, burst=0, chunk=2000):
     path, _, query = kind.partition("?")
     start = "/limited-blocking?" if path == "blocking" else f"/limited/{path}?{query}&"
-    return f"{start}size={size}&rate={rate}&burst={burst}&piece={piece}&known"
+    return f"{start}size={size}&rate={rate}&burst={burst}&piece={chunk}&known"
 
 
 def read_body(connection, size, rate, at_once, begun):
     """Reads the body and checks after each read that the data did not arrive too early."""
     body = b""
     while len(body) < size:
-        piece = connection.receive(65536)
-        assert piece, "the connection is closed"
-        body += piece
+        chunk = connection.receive(65536)
+        assert chunk, "the connection is closed"
+        body += chunk
         allowed = at_once + rate * (time.monotonic() - begun + SLACK_SECONDS)
         assert len(body) <= allowed, f"{len(body)} bytes where {allowed:.0f} were allowed"
     return body
@@ -54,7 +54,7 @@ def test_rate_limited_body_is_not_too_fast(server, kind):
         largest = 16_384 if kind in ("pieces-out", "pulled", "blocking") else 0
         assert read_body(connection, size, rate, burst + largest, begun) == raw.pattern(size)
         assert time.monotonic() - begun + SLACK_SECONDS >= (size - burst - largest) / rate
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request().body == b"Hello, world\n"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -63,7 +63,7 @@ def test_rate_limit_does_not_delay_small_response(server, kind):
     timer. The test checks only that they arrive."""
     with server.connect() as connection:
         for _ in range(100):
-            assert connection.ask("GET", target(kind, 100, 1000)).body == raw.pattern(100)
+            assert connection.request("GET", target(kind, 100, 1000)).body == raw.pattern(100)
 
 
 def test_rate_limit_keeps_order_of_pipelined_responses(server):
@@ -84,15 +84,15 @@ def test_rate_limit_keeps_order_of_pipelined_responses(server):
 def test_rate_limit_does_not_delay_head_and_empty_body(server):
     with server.connect() as connection:
         for kind in KINDS:
-            assert connection.ask("HEAD", target(kind, 100_000,
-                                                 1)).get("Content-Length") == "100000"
-        assert connection.ask("GET", target("large", 0, 1)).body == b""
+            assert connection.request("HEAD", target(kind, 100_000,
+                                                     1)).get("Content-Length") == "100000"
+        assert connection.request("GET", target("large", 0, 1)).body == b""
 
 
 @pytest.mark.parametrize("kind", ["lifted", "lifted-blocking"])
 def test_rate_limit_can_be_removed(server, kind):
     with server.connect() as connection:
-        assert connection.ask("GET", target(kind, 1_000_000, 1)).body == raw.pattern(1_000_000)
+        assert connection.request("GET", target(kind, 1_000_000, 1)).body == raw.pattern(1_000_000)
 
 
 @pytest.mark.parametrize("kind", ["large", "file", "parts", "pieces-out", "pulled"])
@@ -100,7 +100,7 @@ def test_rate_limit_pauses_write_timeout(start, kind):
     """The transfer takes more than twice the timeout, and the client reads everything."""
     server = start(write_timeout=1, handler_timeout=1)
     with server.connect() as connection:
-        connection.send(raw.request("GET", target(kind, 100_000, 100, piece=10)))
+        connection.send(raw.request("GET", target(kind, 100_000, 100, chunk=10)))
         assert connection.head()[0] == 200
         end = time.monotonic() + 2.5
         received = b""
@@ -122,7 +122,7 @@ def test_write_timeout_applies_with_rate_limit(start):
 def test_disconnect_during_rate_limited_response(server, kind, reset):
     before = server.stats()
     connection = server.connect()
-    connection.send(raw.request("GET", target(kind, 1_000_000, 4000, piece=500)))
+    connection.send(raw.request("GET", target(kind, 1_000_000, 4000, chunk=500)))
     connection.head()
     connection.receive_exactly(100)
     connection.reset() if reset else connection.close()
@@ -161,9 +161,9 @@ def test_drain_timeout_ends_rate_limited_response(start, kind):
 # Files
 
 
-def test_rate_limit_of_files(place, serve):
-    write(place, "film", raw.pattern(300_000))
-    write(place, "small", raw.pattern(10_000))
+def test_rate_limit_of_files(root, serve):
+    write(root, "film", raw.pattern(300_000))
+    write(root, "small", raw.pattern(10_000))
     server = serve("--rate-limit", "200000", "--rate-burst", "100000")
     for name, size in (("film", 300_000), ("small", 10_000), ("film", 300_000)):
         with server.connect() as connection:
@@ -171,13 +171,13 @@ def test_rate_limit_of_files(place, serve):
             connection.send(raw.request("GET", f"/{name}"))
             connection.head()
             assert read_body(connection, size, 200_000, 100_000, begun) == raw.pattern(size)
-    assert server.ask("/film", "Range: bytes=299990-").body == raw.pattern(10, 299_990)
+    assert server.request("/film", "Range: bytes=299990-").body == raw.pattern(10, 299_990)
 
 
 @pytest.mark.parametrize("size", [4 * 1024 * MIB + 12345, 10 * 1024 * MIB])
-def test_ranges_of_file_above_4_gib(place, serve, size):
+def test_ranges_of_file_above_4_gib(root, serve, size):
     """A sparse file, with data at offsets where a number of 32 bits would overflow."""
-    path = write(place, "film")
+    path = write(root, "film")
     marks = {0: b"begin", 2 ** 31 - 2: b"two", 2 ** 32 - 3: b"across", size - 4: b"end."}
     with open(path, "r+b") as file:
         file.truncate(size)
@@ -186,21 +186,22 @@ def test_ranges_of_file_above_4_gib(place, serve, size):
             file.write(text)
     server = serve()
     with server.connect() as connection:
-        assert connection.ask("HEAD", "/film").get("Content-Length") == str(size)
+        assert connection.request("HEAD", "/film").get("Content-Length") == str(size)
         for offset, text in marks.items():
-            answer = connection.ask("GET", "/film",
-                                    f"Range: bytes={offset}-{offset + len(text) - 1}")
-            assert answer.status == 206 and answer.body == text
-            assert answer.get("Content-Range") == f"bytes {offset}-{offset + len(text) - 1}/{size}"
-        answer = connection.ask("GET", "/film", "Range: bytes=-9")
-        assert answer.body == b"\0" * 5 + b"end." and answer.get(
+            response = connection.request("GET", "/film",
+                                          f"Range: bytes={offset}-{offset + len(text) - 1}")
+            assert response.status == 206 and response.body == text
+            assert response.get(
+                "Content-Range") == f"bytes {offset}-{offset + len(text) - 1}/{size}"
+        response = connection.request("GET", "/film", "Range: bytes=-9")
+        assert response.body == b"\0" * 5 + b"end." and response.get(
             "Content-Range") == f"bytes {size - 9}-{size - 1}/{size}"
-        assert connection.ask("GET", "/film", f"Range: bytes={size}-").status == 416
-        assert connection.ask("GET", "/film",
-                              f"Range: bytes={2 ** 32}-{2 ** 32 + 5}").body == b"oss\0\0\0"
+        assert connection.request("GET", "/film", f"Range: bytes={size}-").status == 416
+        assert connection.request("GET", "/film",
+                                  f"Range: bytes={2 ** 32}-{2 ** 32 + 5}").body == b"oss\0\0\0"
         # A long range across the 4 GiB boundary.
         first = 2 ** 32 - 8 * MIB
-        body = connection.ask("GET", "/film", f"Range: bytes={first}-{2 ** 32 + 11_999}").body
+        body = connection.request("GET", "/film", f"Range: bytes={first}-{2 ** 32 + 11_999}").body
         assert body == b"\0" * (8 * MIB - 3) + b"across" + b"\0" * (12_000 - 3)
 
 
@@ -209,8 +210,8 @@ def memory_directory():
     """A directory in memory if there is one: the holes of a file take neither memory nor disk
     there."""
     with tempfile.TemporaryDirectory(
-            dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
-        yield folder
+            dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as directory:
+        yield directory
 
 
 def test_whole_sparse_file_above_4_gib(memory_directory):
@@ -240,10 +241,10 @@ def test_whole_sparse_file_above_4_gib(memory_directory):
     server.finish()
 
 
-def test_growing_file_keeps_content_length(place, serve):
+def test_growing_file_keeps_content_length(root, serve):
     """Content-Length and body have the size at open."""
     size = 16 * MIB
-    path = write(place, "log", raw.pattern(size))
+    path = write(root, "log", raw.pattern(size))
     server = serve("--revalidate-ms", "1")
     with server.connect(receive_buffer=4096) as connection:
         connection.send(raw.request("GET", "/log"))
@@ -252,14 +253,14 @@ def test_growing_file_keeps_content_length(place, serve):
         with open(path, "ab") as file:
             file.write(b"more" * 100_000)
         assert connection.receive_exactly(size) == raw.pattern(size)
-        assert connection.ask("HEAD", "/log").status == 200
+        assert connection.request("HEAD", "/log").status == 200
     eventually(
-        lambda: server.ask("/log", method="HEAD").get("Content-Length") == str(size + 400_000),
+        lambda: server.request("/log", method="HEAD").get("Content-Length") == str(size + 400_000),
         "the new length is served")
 
 
-def test_truncated_rate_limited_file_closes_connection(place, serve):
-    path = write(place, "file", raw.pattern(300_000))
+def test_truncated_rate_limited_file_closes_connection(root, serve):
+    path = write(root, "file", raw.pattern(300_000))
     server = serve("--rate-limit", "100000", "--revalidate-ms", "1")
     with server.connect() as connection:
         connection.send(raw.request("GET", "/file"))
@@ -271,4 +272,4 @@ def test_truncated_rate_limited_file_closes_connection(place, serve):
         except ConnectionResetError:
             pass
     eventually(lambda: "truncated" in server.log(), "an error is logged")
-    assert server.ask("/file", method="HEAD").get("Content-Length") == "30000"
+    assert server.request("/file", method="HEAD").get("Content-Length") == "30000"

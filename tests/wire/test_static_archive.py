@@ -10,7 +10,7 @@ import tarfile
 import pytest
 
 import raw
-from static_server import KIB, MIB, place, serve, write  # noqa: F401 (fixtures)
+from static_server import KIB, MIB, root, serve, write  # noqa: F401 (fixtures)
 from test_static_listing import NASTY
 from wire_server import eventually
 
@@ -18,36 +18,36 @@ LONG = "a folder whose name is rather long, and stands above others of the kind/
 
 
 @pytest.fixture
-def tree(place):
+def tree(root):
     """Names of all kinds, and sizes near the limits of blocks and slices."""
     for name in NASTY:
-        write(place, b"names/" + name, b"content of " + name)
+        write(root, b"names/" + name, b"content of " + name)
     for size in (0, 1, 511, 512, 513, 64 * KIB, 256 * KIB - 512, 256 * KIB, 1 * MIB + 1):
-        write(place, f"sizes/{size}", os.urandom(size))
-    write(place, LONG + "file", b"deep")
-    write(place, "grüße/日本語", b"utf-8")
-    write(place, b"\xff\xfe" * 60 + b"/" + b"long and no UTF-8", b"bytes")
-    os.mkdir(os.path.join(place, "empty"))
-    os.utime(write(place, "old", b"before 1970"), (0, -86400))
-    os.utime(write(place, "dated", b"dated"), (0, 784111777))
-    return place
+        write(root, f"sizes/{size}", os.urandom(size))
+    write(root, LONG + "file", b"deep")
+    write(root, "grüße/日本語", b"utf-8")
+    write(root, b"\xff\xfe" * 60 + b"/" + b"long and no UTF-8", b"bytes")
+    os.mkdir(os.path.join(root, "empty"))
+    os.utime(write(root, "old", b"before 1970"), (0, -86400))
+    os.utime(write(root, "dated", b"dated"), (0, 784111777))
+    return root
 
 
 def files_of(root):
     """{path: content} of the files below a directory; an empty directory is {path: None}. Paths are
     bytes."""
     found, root = {}, os.fsencode(root)
-    for folder, folders, names in os.walk(root):
+    for directory, directories, names in os.walk(root):
         for name in names:
-            path = os.path.join(folder, name)
+            path = os.path.join(directory, name)
             found[os.path.relpath(path, root)] = pathlib.Path(os.fsdecode(path)).read_bytes()
-        if not folders and not names:
-            found[os.path.relpath(folder, root)] = None
+        if not directories and not names:
+            found[os.path.relpath(directory, root)] = None
     return found
 
 
 def test_gnu_tar_extracts_the_tree(tree, serve, tmp_path):
-    response = serve("--listing", "--archive").ask("/?format=tar")
+    response = serve("--listing", "--archive").request("/?format=tar")
     assert (response.status, response.get("Content-Type")) == (200, "application/x-tar")
     assert response.get("Content-Disposition") == "attachment; filename=\"files.tar\""
     done = subprocess.run(["tar", "-xf", "-", "-C", str(tmp_path)], input=response.body,
@@ -60,7 +60,7 @@ def test_gnu_tar_extracts_the_tree(tree, serve, tmp_path):
 
 
 def test_python_tarfile_extracts_the_tree(tree, serve):
-    response = serve("--listing", "--archive").ask("/", "Accept: application/x-tar")
+    response = serve("--listing", "--archive").request("/", "Accept: application/x-tar")
     found = {}
     with tarfile.open(fileobj=io.BytesIO(response.body)) as archive:
         for member in archive:
@@ -78,19 +78,16 @@ def test_python_tarfile_extracts_the_tree(tree, serve):
 
 
 @pytest.mark.parametrize(
-    "folder, name, field",
+    "directory, name, field",
     [("photos 2024", "photos 2024", "filename=\"photos 2024.tar\""),
      ("grüße \"1\"", "grüße \"1\"",
       "filename=\"gr__e _1_.tar\"; filename*=UTF-8''gr%C3%BC%C3%9Fe%20%221%22.tar"),
      ("a/b\r\nX: y", "b\r\nX: y", "filename=\"b__X: y.tar\"; filename*=UTF-8''b%0D%0AX%3A%20y.tar"),
      (b"bad\xff", b"bad\xff", "filename=\"bad_.tar\""), ])
-def test_archive_file_name_follows_directory(place, serve, folder, name, field):
-    write(place, os.fsencode(folder) + b"/file", b"x")
-    response = serve(
-        "--listing",
-        "--archive").ask("/" +
-                         "/".join(raw_quote(part)
-                                  for part in os.fsencode(folder).split(b"/")) + "/?format=tar")
+def test_archive_file_name_follows_directory(root, serve, directory, name, field):
+    write(root, os.fsencode(directory) + b"/file", b"x")
+    response = serve("--listing", "--archive").request("/" + "/".join(
+        raw_quote(part) for part in os.fsencode(directory).split(b"/")) + "/?format=tar")
     assert response.get("Content-Disposition") == "attachment; " + field
     with tarfile.open(fileobj=io.BytesIO(response.body)) as archive:
         assert [os.fsencode(one)
@@ -102,22 +99,22 @@ def raw_quote(part):
     return "".join(f"%{byte:02X}" for byte in part)
 
 
-def test_archive_contains_only_served_files(place, serve):
-    write(place, "shown", b"x")
-    write(place, ".git/key", b"x")
-    write(place, "sub/.hidden", b"x")
-    write(place, "sub/index.html", b"x")
-    os.symlink("/etc", os.path.join(place, "outside"))
-    os.symlink("../secret.txt", os.path.join(place, "secret"))
-    os.symlink("shown", os.path.join(place, "link"))
-    os.symlink("..", os.path.join(place, "sub/up"))
-    os.mkfifo(os.path.join(place, "fifo"))
-    names = names_of(serve("--listing", "--archive").ask("/?format=tar"))
+def test_archive_contains_only_served_files(root, serve):
+    write(root, "shown", b"x")
+    write(root, ".git/key", b"x")
+    write(root, "sub/.hidden", b"x")
+    write(root, "sub/index.html", b"x")
+    os.symlink("/etc", os.path.join(root, "outside"))
+    os.symlink("../secret.txt", os.path.join(root, "secret"))
+    os.symlink("shown", os.path.join(root, "link"))
+    os.symlink("..", os.path.join(root, "sub/up"))
+    os.mkfifo(os.path.join(root, "fifo"))
+    names = names_of(serve("--listing", "--archive").request("/?format=tar"))
     assert names == [
         "files", "files/sub", "files/sub/up", "files/sub/index.html", "files/link", "files/shown"
     ]
     assert "files/.git/key" in names_of(
-        serve("--listing", "--archive", "--hidden").ask("/?format=tar"))
+        serve("--listing", "--archive", "--hidden").request("/?format=tar"))
 
 
 def names_of(response):
@@ -125,42 +122,43 @@ def names_of(response):
         return archive.getnames()
 
 
-def test_archive_is_disabled_by_default(place, serve):
-    write(place, "file", b"x")
+def test_archive_is_disabled_by_default(root, serve):
+    write(root, "file", b"x")
     server = serve("--listing")
-    assert server.ask("/?format=tar").status == 403
-    assert server.ask("/", "Accept: application/x-tar").get("Content-Type").startswith("text/html")
-    assert b"tar" not in server.ask("/").body
-    assert serve("--listing", "--archive").ask("/missing/?format=tar").status == 404
+    assert server.request("/?format=tar").status == 403
+    assert server.request("/",
+                          "Accept: application/x-tar").get("Content-Type").startswith("text/html")
+    assert b"tar" not in server.request("/").body
+    assert serve("--listing", "--archive").request("/missing/?format=tar").status == 404
 
 
-def test_archive_limits(place, serve):
+def test_archive_limits(root, serve):
     for number in range(5):
-        write(place, f"sub/{number}", bytes(100))
+        write(root, f"sub/{number}", bytes(100))
     server = serve("--listing", "--archive", "--archive-entries", "6", "--archive-size", "500")
-    assert server.ask("/?format=tar").status == 200
-    write(place, "sub/5", b"x")
-    response = server.ask("/?format=tar")
+    assert server.request("/?format=tar").status == 200
+    write(root, "sub/5", b"x")
+    response = server.request("/?format=tar")
     assert response.status == 403 and b"too large for an archive" in response.body
-    assert server.ask("/sub/?format=tar").status == 403
-    os.remove(os.path.join(place, "sub/4"))
-    write(place, "sub/3", bytes(200))
-    assert server.ask("/?format=tar").status == 403
+    assert server.request("/sub/?format=tar").status == 403
+    os.remove(os.path.join(root, "sub/4"))
+    write(root, "sub/3", bytes(200))
+    assert server.request("/?format=tar").status == 403
 
 
-def test_archive_too_large_gets_error_page(place, serve):
-    write(place, "403.html", b"<no>")
+def test_archive_too_large_gets_error_page(root, serve):
+    write(root, "403.html", b"<no>")
     server = serve("--listing", "--archive", "--archive-entries", "1", "--error-pages",
                    "4xx=/403.html")
-    write(place, "one", b"x")
+    write(root, "one", b"x")
     for _ in range(2):
-        response = server.ask("/?format=tar")
+        response = server.request("/?format=tar")
         assert (response.status, response.body,
                 response.get("Content-Disposition")) == (403, b"<no>", None)
 
 
-def test_archive_of_file_above_8_gib(place, serve):
-    with open(os.path.join(place, "large"), "wb") as file:
+def test_archive_of_file_above_8_gib(root, serve):
+    with open(os.path.join(root, "large"), "wb") as file:
         file.truncate(9 << 30)
     server = serve("--listing", "--archive")
     with server.connect() as connection:
@@ -179,27 +177,27 @@ def resident(server):
     return int(status.split("VmRSS:")[1].split()[0]) * KIB
 
 
-def test_archive_without_reader_takes_little_memory(place, serve):
-    with open(os.path.join(place, "large"), "wb") as file:
+def test_archive_without_reader_takes_little_memory(root, serve):
+    with open(os.path.join(root, "large"), "wb") as file:
         file.truncate(100 * MIB)
     server = serve("--listing", "--archive")
-    server.ask("/?format=json")
+    server.request("/?format=json")
     before = resident(server)
     with server.connect() as connection:
         connection.send(raw.request("GET", "/?format=tar", version="HTTP/1.0"))
         connection.head()
         for _ in range(200):
-            assert server.ask("/?format=json").status == 200
+            assert server.request("/?format=json").status == 200
         # Of 100 MiB. Sanitizers keep some of the freed memory.
         assert resident(server) - before < 24 * MIB
         body = connection.rest()
     assert len(body) == 100 * MIB + 4 * 512
 
 
-def test_archive_with_truncated_file_closes_connection(place, serve):
+def test_archive_with_truncated_file_closes_connection(root, serve):
     """The header of the file contains its size. Padding the data would store a wrong file, so the
     archive ends."""
-    path = os.path.join(place, "large")
+    path = os.path.join(root, "large")
     with open(path, "wb") as file:
         file.truncate(64 * MIB)
     server = serve("--listing", "--archive")
@@ -210,7 +208,7 @@ def test_archive_with_truncated_file_closes_connection(place, serve):
         with pytest.raises((AssertionError, ConnectionError)):  # no last chunk
             connection.chunked_body()
     eventually(lambda: "UVHTTP_ELENGTH" in server.log(), "an error in the log")
-    assert server.ask("/?format=tar").status == 200
+    assert server.request("/?format=tar").status == 200
 
 
 def test_archive_client_disconnects(tree, serve):
@@ -221,4 +219,4 @@ def test_archive_client_disconnects(tree, serve):
             while read > 0:
                 read -= len(connection.receive())
             connection.reset()
-    assert server.ask("/?format=tar").status == 200
+    assert server.request("/?format=tar").status == 200

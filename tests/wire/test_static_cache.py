@@ -14,7 +14,7 @@ import pytest
 
 import raw
 from program import Program, run
-from static_server import KIB, place, replace, serve, url, write  # noqa: F401 (fixtures)
+from static_server import KIB, replace, root, serve, url, write  # noqa: F401 (fixtures)
 from wire_server import eventually
 
 HOUR = "3600000"
@@ -23,10 +23,10 @@ HOUR = "3600000"
 def open_files(server, root):
     """Names of the open files of the server below the root."""
     names = []
-    folder = f"/proc/{server.process.pid}/fd"
-    for number in os.listdir(folder):
+    directory = f"/proc/{server.process.pid}/fd"
+    for number in os.listdir(directory):
         try:
-            target = os.readlink(f"{folder}/{number}")
+            target = os.readlink(f"{directory}/{number}")
         except OSError:  # closed in the meantime
             continue
         if target.startswith(os.path.realpath(root) + "/"):
@@ -34,12 +34,12 @@ def open_files(server, root):
     return sorted(names)
 
 
-def start_traced(place, trace, calls, *flags):
+def start_traced(root, trace, calls, *flags):
     """A server whose system calls of these names are written to a file."""
     return Program(
         "uvhttp",
         "serve",
-        place,
+        root,
         "--listen",
         "127.0.0.1:0",
         "--workers",
@@ -59,11 +59,11 @@ def end_traced(server):
     assert server.wait() == 0
 
 
-def test_concurrent_requests_get_whole_file(place, serve):
+def test_concurrent_requests_get_whole_file(root, serve):
     """Every client gets the whole file, before, during and after its load."""
     content = raw.pattern(300 * KIB)
-    write(place, "popular", content)
-    write(place, "sub/index.html", b"index")
+    write(root, "popular", content)
+    write(root, "sub/index.html", b"index")
     server = serve("--revalidate-ms", HOUR)
     for target, status, body in (("/popular", 200, content), ("/sub/", 200, b"index"),
                                  ("/sub", 301, None), ("/missing", 404, None)):
@@ -75,16 +75,16 @@ def test_concurrent_requests_get_whole_file(place, serve):
             assert response.status == status
             assert body is None or response.body == body
             connection.close()
-    assert open_files(server, place) == ["popular"]
+    assert open_files(server, root) == ["popular"]
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_concurrent_requests_open_file_once(place, tmp_path):
+def test_concurrent_requests_open_file_once(root, tmp_path):
     """strace counts the calls. The other clients use open connections and send their requests at
     once."""
-    write(place, "popular", raw.pattern(300 * KIB))
+    write(root, "popular", raw.pattern(300 * KIB))
     trace = tmp_path / "trace"
-    server = start_traced(place, trace, "openat2,openat", "--revalidate-ms", HOUR)
+    server = start_traced(root, trace, "openat2,openat", "--revalidate-ms", HOUR)
     connections = [server.connect() for _ in range(200)]
     for connection in connections:
         connection.send(raw.request("GET", "/popular"))
@@ -97,9 +97,9 @@ def test_concurrent_requests_open_file_once(place, tmp_path):
     assert len([line for line in opened if "O_PATH" in line]) == 1  # lookup
 
 
-def test_disconnect_during_load_keeps_other_responses(place, serve):
+def test_disconnect_during_load_keeps_other_responses(root, serve):
     for number in range(40):
-        write(place, f"file{number}", raw.pattern(20 * KIB, number))
+        write(root, f"file{number}", raw.pattern(20 * KIB, number))
     server = serve("--revalidate-ms", "1")
     for number in range(40):
         first, second, third = (server.connect() for _ in range(3))
@@ -109,13 +109,13 @@ def test_disconnect_during_load_keeps_other_responses(place, serve):
         assert second.response().body == raw.pattern(20 * KIB, number)
         third.reset()
         second.close()
-    assert server.ask("/file0").status == 200
+    assert server.request("/file0").status == 200
 
 
-def test_pipelined_requests_with_pending_loads_keep_order(place, serve):
+def test_pipelined_requests_with_pending_loads_keep_order(root, serve):
     """Requests that wait for a load get their responses in order."""
-    write(place, "a", b"a")
-    write(place, "b", b"b")
+    write(root, "a", b"a")
+    write(root, "b", b"b")
     server = serve("--revalidate-ms", "1")
     with server.connect() as one, server.connect() as other:
         for _ in range(50):
@@ -128,94 +128,95 @@ def test_pipelined_requests_with_pending_loads_keep_order(place, serve):
                         for _ in range(4)] == [b"a", b"404 Not Found\n", b"b", b"a"]
 
 
-def test_negative_ms_limits_cached_404(place, serve):
+def test_negative_ms_limits_cached_404(root, serve):
     eager, lazy = serve("--negative-ms", "20"), serve("--negative-ms", HOUR, "--revalidate-ms", "1")
     for server in (eager, lazy):
-        assert server.ask("/late").status == 404
-        assert server.ask("/").status == 403
-    write(place, "late", b"here")
-    write(place, "index.html", b"index")
-    eventually(lambda: eager.ask("/late").body == b"here", "the file is served")
-    eventually(lambda: eager.ask("/").body == b"index", "the index is served")
-    assert lazy.ask("/late").status == 404
-    assert lazy.ask("/").status == 403
+        assert server.request("/late").status == 404
+        assert server.request("/").status == 403
+    write(root, "late", b"here")
+    write(root, "index.html", b"index")
+    eventually(lambda: eager.request("/late").body == b"here", "the file is served")
+    eventually(lambda: eager.request("/").body == b"index", "the index is served")
+    assert lazy.request("/late").status == 404
+    assert lazy.request("/").status == 403
 
 
-def test_missing_names_evict_no_files(place, serve):
+def test_missing_names_evict_no_files(root, serve):
     """A cached file has an open descriptor."""
     for number in range(8):
-        write(place, f"file{number}", raw.pattern(100 * KIB))
+        write(root, f"file{number}", raw.pattern(100 * KIB))
     server = serve("--cache-entries", "8", "--revalidate-ms", HOUR, "--negative-ms", HOUR)
     for number in range(8):
-        assert server.ask(f"/file{number}").status == 200
-    kept = open_files(server, place)
+        assert server.request(f"/file{number}").status == 200
+    kept = open_files(server, root)
     assert len(kept) == 8
     with server.connect() as connection:
         for number in range(1000):
-            assert connection.ask("GET", f"/wp-admin/{number}" + "x" * (number % 400)).status == 404
-    assert open_files(server, place) == kept
+            assert connection.request("GET",
+                                      f"/wp-admin/{number}" + "x" * (number % 400)).status == 404
+    assert open_files(server, root) == kept
 
 
-def test_cache_descriptors_option_limits_open_files(place, serve):
+def test_cache_descriptors_option_limits_open_files(root, serve):
     for number in range(8):
-        write(place, f"file{number}", raw.pattern(100 * KIB))
+        write(root, f"file{number}", raw.pattern(100 * KIB))
     server = serve("--cache-descriptors", "3", "--revalidate-ms", HOUR)
     for number in range(8):
-        assert server.ask(f"/file{number}").body == raw.pattern(100 * KIB)
-    assert open_files(server, place) == ["file5", "file6", "file7"]
+        assert server.request(f"/file{number}").body == raw.pattern(100 * KIB)
+    assert open_files(server, root) == ["file5", "file6", "file7"]
 
 
 @pytest.mark.parametrize("workers", ["1", "3"])
-def test_inotify_changes_are_served_at_once(place, serve, workers):
+def test_inotify_changes_are_served_at_once(root, serve, workers):
     """Any other way to detect the changes would take an hour."""
-    write(place, "v1/page", b"one")
-    write(place, "v2/page", b"two")
-    write(place, "file", b"old")
-    os.symlink("v1", os.path.join(place, "current"))
+    write(root, "v1/page", b"one")
+    write(root, "v2/page", b"two")
+    write(root, "file", b"old")
+    os.symlink("v1", os.path.join(root, "current"))
     server = serve("--watch", "--revalidate-ms", HOUR, "--negative-ms", HOUR, "--workers", workers)
 
-    def ask(target):
+    def fetch(target):
         """On as many connections as are needed to reach every worker. All responses must be
         equal."""
-        answers = {(answer.status, answer.body)
-                   for answer in (server.ask(target) for _ in range(4 * int(workers)))}
-        return answers.pop() if len(answers) == 1 else (None, None)
+        responses = {(response.status, response.body)
+                     for response in (server.request(target) for _ in range(4 * int(workers)))}
+        return responses.pop() if len(responses) == 1 else (None, None)
 
-    assert ask("/file") == (200, b"old")
-    assert ask("/current/page") == (200, b"one")
-    assert ask("/late/file")[0] == 404
-    assert ask("/late")[0] == 404
-    replace(place, "file", b"new")
-    eventually(lambda: ask("/file") == (200, b"new"), "the file is replaced")
-    write(place, "file", b"written over")
-    eventually(lambda: ask("/file") == (200, b"written over"), "the file is overwritten")
-    with open(os.path.join(place, "file"), "ab") as file:
+    assert fetch("/file") == (200, b"old")
+    assert fetch("/current/page") == (200, b"one")
+    assert fetch("/late/file")[0] == 404
+    assert fetch("/late")[0] == 404
+    replace(root, "file", b"new")
+    eventually(lambda: fetch("/file") == (200, b"new"), "the file is replaced")
+    write(root, "file", b"written over")
+    eventually(lambda: fetch("/file") == (200, b"written over"), "the file is overwritten")
+    with open(os.path.join(root, "file"), "ab") as file:
         file.write(b" and on")
-    eventually(lambda: ask("/file") == (200, b"written over and on"), "data is appended")
-    os.chmod(os.path.join(place, "file"), 0)
+    eventually(lambda: fetch("/file") == (200, b"written over and on"), "data is appended")
+    os.chmod(os.path.join(root, "file"), 0)
     if os.geteuid() != 0:
-        eventually(lambda: ask("/file")[0] == 403, "the file is unreadable")
-    os.remove(os.path.join(place, "file"))
-    eventually(lambda: ask("/file")[0] == 404, "it is gone")
-    os.symlink("v2", os.path.join(place, "next"))
-    os.replace(os.path.join(place, "next"), os.path.join(place, "current"))
-    eventually(lambda: ask("/current/page") == (200, b"two"), "the symlink has a new target")
-    write(place, "late/file", b"here")
-    eventually(lambda: ask("/late/file") == (200, b"here"), "a directory is created")
-    eventually(lambda: ask("/late")[0] == 301, "the directory redirects")
-    os.rename(os.path.join(place, "late"), os.path.join(place, "gone"))
-    eventually(lambda: ask("/late/file")[0] == 404, "the directory is renamed")
-    write(place, "late/file", b"another")
-    eventually(lambda: ask("/late/file") == (200, b"another"), "the directory is replaced")
+        eventually(lambda: fetch("/file")[0] == 403, "the file is unreadable")
+    os.remove(os.path.join(root, "file"))
+    eventually(lambda: fetch("/file")[0] == 404, "it is gone")
+    os.symlink("v2", os.path.join(root, "next"))
+    os.replace(os.path.join(root, "next"), os.path.join(root, "current"))
+    eventually(lambda: fetch("/current/page") == (200, b"two"), "the symlink has a new target")
+    write(root, "late/file", b"here")
+    eventually(lambda: fetch("/late/file") == (200, b"here"), "a directory is created")
+    eventually(lambda: fetch("/late")[0] == 301, "the directory redirects")
+    os.rename(os.path.join(root, "late"), os.path.join(root, "gone"))
+    eventually(lambda: fetch("/late/file")[0] == 404, "the directory is renamed")
+    write(root, "late/file", b"another")
+    eventually(lambda: fetch("/late/file") == (200, b"another"), "the directory is replaced")
 
 
-def test_no_older_version_after_newer_one(place, serve):
+def test_no_older_version_after_newer_one(root, serve):
     """While a file is replaced repeatedly, no connection gets an older version after a newer
     one."""
     def version(number):
         return b"%08d" % number
 
-    write(place, "file", version(0))
+    write(root, "file", version(0))
     server = serve("--watch", "--revalidate-ms", HOUR)
     stop, errors = threading.Event(), []
 
@@ -224,7 +225,7 @@ def test_no_older_version_after_newer_one(place, serve):
             last = b""
             with server.connect() as connection:
                 while not stop.is_set():
-                    body = connection.ask("GET", "/file").body
+                    body = connection.request("GET", "/file").body
                     assert body >= last
                     last = body
         except Exception as error:  # reported below
@@ -234,8 +235,8 @@ def test_no_older_version_after_newer_one(place, serve):
     for reader in readers:
         reader.start()
     for number in range(1, 1500):
-        replace(place, "file", version(number))
-    eventually(lambda: server.ask("/file").body == version(1499), "the last version is served")
+        replace(root, "file", version(number))
+    eventually(lambda: server.request("/file").body == version(1499), "the last version is served")
     stop.set()
     for reader in readers:
         reader.join()
@@ -259,10 +260,10 @@ def in_mounts_of(server, script):
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("nsenter") is None,
                     reason="only the superuser may mount, and needs nsenter")
-def test_mount_over_watched_directory_is_detected(place, serve):
+def test_mount_over_watched_directory_is_detected(root, serve):
     """Changes below the mount point and the unmount are detected, too."""
-    write(place, "a/d/file", b"below")
-    write(place, "a/d/e/file", b"below")
+    write(root, "a/d/file", b"below")
+    write(root, "a/d/e/file", b"below")
     try:
         server = serve("--watch", "--revalidate-ms", HOUR, "--negative-ms", HOUR,
                        prepare=private_mounts)
@@ -270,34 +271,32 @@ def test_mount_over_watched_directory_is_detected(place, serve):
         pytest.skip("mount namespaces are not permitted here")
     targets = ("/a/d/file", "/a/d/e/file", "/a/d/missing")
 
-    def answers():
-        return [server.ask(target).body for target in targets]
+    def responses():
+        return [server.request(target).body for target in targets]
 
-    before = answers()
+    before = responses()
     assert before == [b"below", b"below", b"404 Not Found\n"]
     in_mounts_of(
-        server,
-        f"mount -t tmpfs none {place}/a/d; cd {place}/a/d; mkdir e; printf over | tee file "
-        f"missing > e/file"
-    )
-    eventually(lambda: answers() == [b"over"] * 3, "the mounted file system is served")
+        server, f"mount -t tmpfs none {root}/a/d; cd {root}/a/d; mkdir e; printf over | tee file "
+        f"missing > e/file")
+    eventually(lambda: responses() == [b"over"] * 3, "the mounted file system is served")
     in_mounts_of(
         server,
-        f"cd {place}/a/d; printf again > new; mv new file; printf again > e/file; rm missing")
-    eventually(lambda: answers() == [b"again", b"again", b"404 Not Found\n"],
+        f"cd {root}/a/d; printf again > new; mv new file; printf again > e/file; rm missing")
+    eventually(lambda: responses() == [b"again", b"again", b"404 Not Found\n"],
                "its changes are detected")
-    in_mounts_of(server, f"umount {place}/a/d")
-    eventually(lambda: answers() == before, "the original directory is served")
-    write(place, "a/d/e/file", b"changed")
-    eventually(lambda: server.ask("/a/d/e/file").body == b"changed", "its changes are detected")
+    in_mounts_of(server, f"umount {root}/a/d")
+    eventually(lambda: responses() == before, "the original directory is served")
+    write(root, "a/d/e/file", b"changed")
+    eventually(lambda: server.request("/a/d/e/file").body == b"changed", "its changes are detected")
 
 
-def test_inotify_watches_are_removed(place, serve):
+def test_inotify_watches_are_removed(root, serve):
     for number in range(20):
-        write(place, f"dir{number}/file", b"x")
+        write(root, f"dir{number}/file", b"x")
     server = serve("--watch")
     for number in range(20):
-        assert server.ask(f"/dir{number}/file").status == 200
+        assert server.request(f"/dir{number}/file").status == 200
     info = f"/proc/{server.process.pid}/fdinfo"
 
     def watches():
@@ -312,52 +311,50 @@ def test_inotify_watches_are_removed(place, serve):
 
     assert watches() == 21
     for number in range(20):
-        shutil.rmtree(os.path.join(place, f"dir{number}"))
+        shutil.rmtree(os.path.join(root, f"dir{number}"))
     eventually(lambda: watches() == 1, "deleted directories are not watched")
 
 
-def test_prewarm_loads_files(place, serve):
+def test_prewarm_loads_files(root, serve):
     for name in ("a.css", "deep/b.css", "deep/er/c.css", "deep/c.js", "index.html"):
-        write(place, name, raw.pattern(100 * KIB))
+        write(root, name, raw.pattern(100 * KIB))
     server = serve("--prewarm", "*.css /index.html deep/*.js", "--revalidate-ms", HOUR)
     loaded = ["a.css", "deep/b.css", "deep/c.js", "deep/er/c.css", "index.html"]
-    assert open_files(server, place) == loaded
+    assert open_files(server, root) == loaded
     for name in loaded:
-        assert server.ask(url(name)).body == raw.pattern(100 * KIB)
+        assert server.request(url(name)).body == raw.pattern(100 * KIB)
     server = serve("--prewarm", "deep/**", "--cache-descriptors", "2")
-    assert len(open_files(server, place)) == 2
+    assert len(open_files(server, root)) == 2
 
 
 @pytest.mark.parametrize("words, message", [
     ("/nope", "'/nope' cannot be loaded from '{}': no such file or directory"),
     ("/file *.nope", "'*.nope' cannot be loaded from '{}': no file matches it"),
-    ("a[",
-     "'a[' cannot be loaded from '{}': not a pattern: a '[' has no ']', or it is longer than "
-     "512 bytes"
-     ),
+    ("a[", "'a[' cannot be loaded from '{}': not a pattern: a '[' has no ']', or it is longer than "
+     "512 bytes"),
 ])
-def test_prewarm_errors(place, words, message):
-    write(place, "file", b"x")
-    done = run("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--prewarm", words)
+def test_prewarm_errors(root, words, message):
+    write(root, "file", b"x")
+    done = run("uvhttp", "serve", root, "--listen", "127.0.0.1:0", "--prewarm", words)
     assert (done.returncode,
             done.stderr) == (1,
-                             "uvhttp: --prewarm: " + message.format(os.path.realpath(place)) + "\n")
+                             "uvhttp: --prewarm: " + message.format(os.path.realpath(root)) + "\n")
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize("size", [10 * KIB, 50 * KIB])  # in memory, and on disk
-def test_hot_file_takes_one_system_call(place, tmp_path, size):
+def test_hot_file_takes_one_system_call(root, tmp_path, size):
     """Head and body are sent from memory. With --response-cache-memory 0 the head takes another
     call. The response is the same."""
     content = raw.pattern(size)
-    write(place, "often", content)
-    answers = {}
+    write(root, "often", content)
+    responses = {}
     for memory in ("8M", "0"):
         trace = tmp_path / f"trace-{memory}"
-        server = start_traced(place, trace, "sendfile,sendmsg,sendto,memfd_create",
+        server = start_traced(root, trace, "sendfile,sendmsg,sendto,memfd_create",
                               "--revalidate-ms", HOUR, "--response-cache-memory", memory)
         with server.connect() as connection:
-            answers[memory] = [connection.ask("GET", "/often") for _ in range(200)]
+            responses[memory] = [connection.request("GET", "/often") for _ in range(200)]
         end_traced(server)
         calls = trace.read_text()
         heads = calls.count("sendto(") + calls.count("sendmsg(")
@@ -365,49 +362,49 @@ def test_hot_file_takes_one_system_call(place, tmp_path, size):
             assert (heads, calls.count("memfd_create(")) == (200, 0)
         else:
             assert heads < 100 and heads + calls.count("sendfile(") < 200 * 1.5
-    for one, other in zip(answers["8M"], answers["0"]):
+    for one, other in zip(responses["8M"], responses["0"]):
         assert one.body == other.body == content
         assert [field for field in one.fields
                 if field[0] != "Date"] == [field for field in other.fields if field[0] != "Date"]
 
 
 @pytest.mark.parametrize("size", [9 * KIB, 40 * KIB])  # in memory, and on disk
-def test_hot_file_change_is_served_at_once(place, serve, size):
+def test_hot_file_change_is_served_at_once(root, serve, size):
     """Head and body always belong to the same version. A new version is served as soon as inotify
     reports it."""
     server = serve("--watch")
     with server.connect() as connection:
         for version in range(20):
             content = raw.pattern(size + version, version)
-            replace(place, "often", content)
-            eventually(lambda: connection.ask("GET", "/often").body == content,
+            replace(root, "often", content)
+            eventually(lambda: connection.request("GET", "/often").body == content,
                        "the new version is served")
             tags = set()
             for _ in range(40):
-                response = connection.ask("GET", "/often")
+                response = connection.request("GET", "/often")
                 assert response.body == content
                 tags.add(response.get("ETag"))
             assert len(tags) == 1
-            assert connection.ask("GET", "/often", f"If-None-Match: {tags.pop()}").status == 304
+            assert connection.request("GET", "/often", f"If-None-Match: {tags.pop()}").status == 304
 
 
-def test_file_size_limit_does_not_end_server(place, serve):
+def test_file_size_limit_does_not_end_server(root, serve):
     """RLIMIT_FSIZE also applies to files in memory. A write beyond it raises SIGXFSZ."""
     content = raw.pattern(10 * KIB)
-    write(place, "often", content)
+    write(root, "often", content)
     server = serve(prepare=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 * KIB, 8 * KIB)))
     with server.connect() as connection:
         for _ in range(50):
-            assert connection.ask("GET", "/often").body == content
+            assert connection.request("GET", "/often").body == content
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_pipelined_multipart_responses_are_sent_together(place, tmp_path):
-    write(place, "file", raw.pattern(2 * KIB))
+def test_pipelined_multipart_responses_are_sent_together(root, tmp_path):
+    write(root, "file", raw.pattern(2 * KIB))
     trace = tmp_path / "trace"
-    server = start_traced(place, trace, "sendmsg,sendto,sendfile")
+    server = start_traced(root, trace, "sendmsg,sendto,sendfile")
     with server.connect() as connection:
-        assert connection.ask("GET", "/file").status == 200
+        assert connection.request("GET", "/file").status == 200
         connection.send(raw.request("GET", "/file", "Range: bytes=0-9,100-109") * 16)
         for response in connection.responses(16):
             assert response.status == 206

@@ -13,7 +13,7 @@ import html5lib
 import pytest
 
 import raw
-from static_server import place, serve, write  # noqa: F401 (fixtures)
+from static_server import root, serve, write  # noqa: F401 (fixtures)
 
 NASTY = [
     b"plain", b"with space", b"  two  spaces  ", b"100%", b"%41", b"%2e%2e", b"#1", b"what?",
@@ -60,7 +60,7 @@ class Page(html.parser.HTMLParser):
 
 
 def listing(server, target):
-    response = server.ask(target)
+    response = server.request(target)
     assert response.status == 200
     assert response.get("Content-Type") == "text/html; charset=utf-8"
     assert response.get("Cache-Control") == "no-cache"
@@ -75,12 +75,12 @@ def resolve(base, link):
     return urllib.parse.urlsplit(urllib.parse.urljoin("http://localhost" + base, link))
 
 
-@pytest.mark.parametrize("folder", ["", "sub", "sub/nasty #?%41 <folder>\n"])
-def test_pitfall_listing_links_resolve_to_files(place, serve, folder):
+@pytest.mark.parametrize("directory", ["", "sub", "sub/nasty #?%41 <folder>\n"])
+def test_pitfall_listing_links_resolve_to_files(root, serve, directory):
     """Guards against a listing with links that special characters break."""
     for name in NASTY:
-        write(place, os.path.join(os.fsencode(folder), name), b"content of " + name)
-    target = "/" + "".join(urllib.parse.quote(part) + "/" for part in folder.split("/") if part)
+        write(root, os.path.join(os.fsencode(directory), name), b"content of " + name)
+    target = "/" + "".join(urllib.parse.quote(part) + "/" for part in directory.split("/") if part)
     server = serve("--listing")
     page = listing(server, target)
     assert "script" not in page.seen
@@ -92,15 +92,15 @@ def test_pitfall_listing_links_resolve_to_files(place, serve, folder):
             parts = resolve(target, link)
             assert (parts.scheme, parts.netloc, parts.query,
                     parts.fragment) == ("http", "localhost", "", "")
-            body = connection.ask("GET", parts.path).body
+            body = connection.request("GET", parts.path).body
             assert body.startswith(b"content of ")
             found.append(body[len(b"content of "):])
     assert sorted(found) == sorted(NASTY)
 
 
-def test_listing_shows_names_unchanged(place, serve):
+def test_listing_shows_names_unchanged(root, serve):
     for name in NASTY:
-        write(place, name)
+        write(root, name)
     texts = [text for _, text in listing(serve("--listing"), "/").links]
     for name in NASTY:
         try:
@@ -115,65 +115,65 @@ def test_listing_shows_names_unchanged(place, serve):
     ]
 
 
-def test_listing_of_subdirectories(place, serve):
-    write(place, "sub folder/inner/file", b"x")
-    write(place, "file", b"x")
+def test_listing_of_subdirectories(root, serve):
+    write(root, "sub folder/inner/file", b"x")
+    write(root, "file", b"x")
     server = serve("--listing")
     assert [link for link, _ in listing(server, "/").links] == ["./sub%20folder/", "./file"]
     assert [link for link, _ in listing(server, "/sub%20folder/").links] == ["../", "./inner/"]
     assert resolve("/sub%20folder/inner/", "../").path == "/sub%20folder/"
 
 
-def test_index_file_has_precedence_over_listing(place, serve):
-    write(place, "index.html", b"index")
-    assert serve("--listing").ask("/").body == b"index"
+def test_index_file_has_precedence_over_listing(root, serve):
+    write(root, "index.html", b"index")
+    assert serve("--listing").request("/").body == b"index"
 
 
-def test_listing_has_hidden_names_only_if_served(place, serve):
-    write(place, ".hidden", b"x")
-    write(place, "shown", b"x")
+def test_listing_has_hidden_names_only_if_served(root, serve):
+    write(root, ".hidden", b"x")
+    write(root, "shown", b"x")
     assert [text for _, text in listing(serve("--listing"), "/").links] == ["shown"]
     assert sorted(text for _, text in listing(serve("--listing", "--hidden"), "/").links) == [
         ".hidden", "shown"
     ]
 
 
-def test_head_of_listing_has_no_body(place, serve):
-    write(place, "file", b"x")
+def test_head_of_listing_has_no_body(root, serve):
+    write(root, "file", b"x")
     server = serve("--listing")
     with server.connect() as connection:
-        head, get = connection.ask("HEAD", "/"), connection.ask("GET", "/")
+        head, get = connection.request("HEAD", "/"), connection.request("GET", "/")
         assert [field for field in head.fields
                 if field[0] != "Date"] == [field for field in get.fields if field[0] != "Date"]
 
 
-def test_listing_of_missing_directory_gets_404(place, serve):
-    assert serve("--listing").ask("/missing/").status == 404
+def test_listing_of_missing_directory_gets_404(root, serve):
+    assert serve("--listing").request("/missing/").status == 404
 
 
-def test_long_listing_arrives_whole(place, serve):
+def test_long_listing_arrives_whole(root, serve):
     for number in range(2000):
-        write(place, f"file with a rather long name, number {number:04}", b"")
+        write(root, f"file with a rather long name, number {number:04}", b"")
     server = serve("--listing")
     with server.connect(receive_buffer=4096) as connection:
         connection.send(raw.request("GET", "/"))
-        server.ask("/missing")
+        server.request("/missing")
         page = Page(connection.response().body.decode())
     assert [text for _, text in page.links
             ] == [f"file with a rather long name, number {number:04}" for number in range(2000)]
 
 
-def test_listing_page_links_are_served(place, serve):
+def test_listing_page_links_are_served(root, serve):
     """The links of the path, the sort orders, the style sheet, the archive and the rows."""
     for name in NASTY:
-        write(place, b"sub/deeper folder/" + name)
-    write(place, "sub/deeper folder/README", b"text")
+        write(root, b"sub/deeper folder/" + name)
+    write(root, "sub/deeper folder/README", b"text")
     server = serve("--listing", "--archive")
     with server.connect() as connection:
         todo, seen = ["/"], set()
         while todo:
             target = todo.pop()
-            response = connection.ask("GET", target)
+            response = connection.request("GET", target)
             assert response.status == 200, target
             seen.add(target)
             if response.get("Content-Type").startswith("text/html"):
@@ -187,44 +187,44 @@ def test_listing_page_links_are_served(place, serve):
 
 @pytest.mark.parametrize(
     "name", [*NASTY, b"a\xef\xb7\x90b\xef\xbf\xbf", b"\xc2\x85", b"--!>", b"]]>", b"<!--"])
-def test_listing_of_any_directory_name_is_valid_html(place, name, request):
+def test_listing_of_any_directory_name_is_valid_html(root, name, request):
     """The name is in the title and in the path. One server serves all directories."""
     server = request.getfixturevalue("serve")("--listing")
-    write(place, name + b"/inner folder/x")
+    write(root, name + b"/inner folder/x")
     with server.connect() as connection:
         target = "/" + urllib.parse.quote_from_bytes(name) + "/inner%20folder/"
-        response = connection.ask("GET", target)
+        response = connection.request("GET", target)
         text = response.body.decode("utf-8", errors="strict")
         html5lib.HTMLParser(strict=True).parse(text)
         up = [link for link in Page(text).all_links if link == "../../"]
         assert response.status == 200 and len(up) == 1
 
 
-def test_listing_format_by_query(place, serve):
+def test_listing_format_by_query(root, serve):
     when = datetime.datetime(2024, 2, 29, 12, 30, 1, tzinfo=datetime.timezone.utc)
-    os.utime(write(place, "b.bin", bytes(2000)), (0, when.timestamp()))
-    write(place, "a/x")
+    os.utime(write(root, "b.bin", bytes(2000)), (0, when.timestamp()))
+    write(root, "a/x")
     server = serve("--listing")
-    response = server.ask("/?format=json", "Accept: text/html")
+    response = server.request("/?format=json", "Accept: text/html")
     assert (response.status, response.get("Content-Type"),
             response.get("Vary")) == (200, "application/json", "Accept")
-    folder, file = json.loads(response.body)
+    directory, file = json.loads(response.body)
     assert file == {
         "name": "b.bin", "href": "./b.bin", "type": "file", "size": 2000,
         "mtime": "2024-02-29T12:30:01Z"
     }
-    assert (folder["name"], folder["href"], folder["type"], "size"
-            in folder) == ("a", "./a/", "directory", False)
-    response = server.ask("/?format=text", "Accept: application/json")
+    assert (directory["name"], directory["href"], directory["type"], "size"
+            in directory) == ("a", "./a/", "directory", False)
+    response = server.request("/?format=text", "Accept: application/json")
     assert (response.get("Content-Type"), response.body) == ("text/plain; charset=utf-8",
                                                              b"a/\nb.bin\n")
-    assert server.ask("/?format=html",
-                      "Accept: application/json").body.startswith(b"<!DOCTYPE html>")
-    assert server.ask("/?format=tar").status == 403
+    assert server.request("/?format=html",
+                          "Accept: application/json").body.startswith(b"<!DOCTYPE html>")
+    assert server.request("/?format=tar").status == 403
     for unknown in ("/?format=xml", "/?format=", "/?x=1", "/?sort=age&order=up"):
-        assert server.ask(unknown, "Accept: text/plain").body == b"a/\nb.bin\n"
-    write(place, "index.html", b"index")
-    assert server.ask("/?format=json").body == b"index"
+        assert server.request(unknown, "Accept: text/plain").body == b"a/\nb.bin\n"
+    write(root, "index.html", b"index")
+    assert server.request("/?format=json").body == b"index"
 
 
 @pytest.mark.parametrize(
@@ -235,89 +235,89 @@ def test_listing_format_by_query(place, serve):
      (["text/*"], "text/html"), (["text/html;q=0.5, application/json"], "application/json"),
      (["application/json;q=0.5", "text/plain;q=0.7"], "text/plain"), (["image/png"], "text/html"),
      (["application/x-tar"], "text/html"), (["text/html;q=0, */*"], "application/json"), ])
-def test_listing_format_by_accept(place, serve, accept, kind):
-    write(place, "file")
-    response = serve("--listing").ask("/", *[f"Accept: {value}" for value in accept])
+def test_listing_format_by_accept(root, serve, accept, kind):
+    write(root, "file")
+    response = serve("--listing").request("/", *[f"Accept: {value}" for value in accept])
     assert response.status == 200 and response.get("Content-Type").startswith(
         kind) and response.get("Vary") == "Accept"
 
 
-def test_listing_json_and_text_have_any_name(place, serve):
+def test_listing_json_and_text_have_any_name(root, serve):
     for name in NASTY:
-        write(place, name, b"content of " + name)
+        write(root, name, b"content of " + name)
     server = serve("--listing")
-    listed = json.loads(server.ask("/?format=json").body.decode("utf-8", errors="strict"))
+    listed = json.loads(server.request("/?format=json").body.decode("utf-8", errors="strict"))
     with server.connect() as connection:
-        bodies = [connection.ask("GET", "/" + entry["href"][2:]).body for entry in listed]
+        bodies = [connection.request("GET", "/" + entry["href"][2:]).body for entry in listed]
     assert sorted(bodies) == sorted(b"content of " + name for name in NASTY)
     assert {entry["name"]
             for entry in listed} == {name.decode("utf-8", errors="replace")
                                      for name in NASTY}
-    lines = server.ask("/?format=text").body.decode("utf-8",
-                                                    errors="strict").splitlines(keepends=True)
+    lines = server.request("/?format=text").body.decode("utf-8",
+                                                        errors="strict").splitlines(keepends=True)
     assert len([line for line in lines if line.endswith("\n")]) == len(NASTY)
 
 
-def test_listing_sort_orders(place, serve):
+def test_listing_sort_orders(root, serve):
     for number, (name, size) in enumerate((("b", 30), ("a", 10), ("c", 20))):
-        os.utime(write(place, name, bytes(size)), (0, 1_000_000_000 + number))
+        os.utime(write(root, name, bytes(size)), (0, 1_000_000_000 + number))
     server = serve("--listing")
     for query, wanted in (("sort=name&order=desc", "cba"), ("sort=size",
                                                             "acb"), ("sort=size&order=desc", "bca"),
                           ("sort=date", "bac"), ("order=desc&sort=date", "cab"), ("", "abc")):
-        assert server.ask(f"/?format=text&{query}").body.decode().replace("\n", "") == wanted
+        assert server.request(f"/?format=text&{query}").body.decode().replace("\n", "") == wanted
         assert [text for _, text in listing(server, f"/?{query}").links] == list(wanted)
 
 
-def test_listing_style_sheet_is_external(place, serve):
+def test_listing_style_sheet_is_external(root, serve):
     """The policy of security_headers.h allows style sheets of the site, and no inline styles."""
-    write(place, "file")
+    write(root, "file")
     server = serve("--listing")
-    page = server.ask("/").body.decode()
+    page = server.request("/").body.decode()
     assert "<style" not in page and "style=" not in page and "<script" not in page
     link = next(
         element.get("href")
         for element in html5lib.parse(page, namespaceHTMLElements=False).iter("link"))
-    sheet = server.ask("/" + link)
+    sheet = server.request("/" + link)
     assert (sheet.status, sheet.get("Content-Type")) == (200, "text/css; charset=utf-8")
     assert "immutable" in sheet.get("Cache-Control") and b"prefers-color-scheme: dark" in sheet.body
-    assert serve("--no-listing").ask("/" + link).status == 403
+    assert serve("--no-listing").request("/" + link).status == 403
 
 
-def test_listing_entry_limit(place, serve):
+def test_listing_entry_limit(root, serve):
     for number in range(30):
-        write(place, f"file {number}")
+        write(root, f"file {number}")
     server = serve("--listing", "--listing-max", "30")
-    assert server.ask("/").get("Listing-Truncated") is None
-    write(place, "one more")
+    assert server.request("/").get("Listing-Truncated") is None
+    write(root, "one more")
     for kind in ("html", "json", "text"):
-        assert server.ask(f"/?format={kind}").get("Listing-Truncated") == "?1"
-    assert len(json.loads(server.ask("/?format=json").body)) == 30
+        assert server.request(f"/?format={kind}").get("Listing-Truncated") == "?1"
+    assert len(json.loads(server.request("/?format=json").body)) == 30
 
 
-def test_listing_conditional_requests(place, serve):
+def test_listing_conditional_requests(root, serve):
     """RFC 9110 sections 13.1.1 and 13.1.2: a listing exists, and has no entity tag."""
-    write(place, "file")
+    write(root, "file")
     server = serve("--listing", "--archive")
     for kind in ("html", "json", "text", "tar"):
         for method in ("GET", "HEAD"):
-            known = server.ask(f"/?format={kind}", "If-None-Match: *", method=method)
+            known = server.request(f"/?format={kind}", "If-None-Match: *", method=method)
             assert (known.status, known.body, known.get("Vary"),
                     known.get("Cache-Control")) == (304, b"", "Accept", "no-cache")
-            assert server.ask(f"/?format={kind}", 'If-None-Match: "a"', "If-Match: *",
-                              method=method).status == 200
-            assert server.ask(f"/?format={kind}", 'If-Match: "a"', method=method).status == 412
-    assert server.ask("/missing/", "If-None-Match: *").status == 404
+            assert server.request(f"/?format={kind}", 'If-None-Match: "a"', "If-Match: *",
+                                  method=method).status == 200
+            assert server.request(f"/?format={kind}", 'If-Match: "a"', method=method).status == 412
+    assert server.request("/missing/", "If-None-Match: *").status == 404
 
 
-def test_truncated_listing_omits_last_entries(place, serve):
+def test_truncated_listing_omits_last_entries(root, serve):
     for number in range(50):
-        write(place, f"f{number:02}", b"x" * (number * 7 % 50))
+        write(root, f"f{number:02}", b"x" * (number * 7 % 50))
     server = serve("--listing", "--listing-max", "5")
     for query, wanted in (("sort=size&order=desc", [7, 14, 21, 28,
                                                     35]), ("sort=size", [0, 43, 36, 29, 22]),
                           ("sort=name", range(5)), ("order=desc", range(49, 44, -1))):
-        names = server.ask(f"/?format=text&{query}").body.decode().split()
+        names = server.request(f"/?format=text&{query}").body.decode().split()
         assert names == [f"f{number:02}" for number in wanted]
 
 
@@ -325,46 +325,46 @@ def test_truncated_listing_omits_last_entries(place, serve):
 ENTRIES = 10_000 if "asan" in os.environ.get("UVHTTP_BUILD_DIR", "") else 100_000
 
 
-def make_entries(place, count):
-    folder = os.path.join(place, "large")
-    os.mkdir(folder)
-    first = write(place, "large/file with number 000000")
+def make_entries(root, count):
+    directory = os.path.join(root, "large")
+    os.mkdir(directory)
+    first = write(root, "large/file with number 000000")
     for number in range(1, count):  # only names matter, and links are created faster than files
         if number % 20_000 == 0:
-            first = write(place, f"large/file with number {number:06}")
+            first = write(root, f"large/file with number {number:06}")
         else:
-            os.link(first, os.path.join(folder, f"file with number {number:06}"))
+            os.link(first, os.path.join(directory, f"file with number {number:06}"))
 
 
-def test_large_listing_does_not_block_others(place, serve):
+def test_large_listing_does_not_block_others(root, serve):
     """While 100,000 entries are read, sorted and sent, other requests get responses. The memory is
     that of the names and two slices."""
-    make_entries(place, ENTRIES)
-    write(place, "small", b"small")
+    make_entries(root, ENTRIES)
+    write(root, "small", b"small")
     server = serve("--listing", "--listing-max", "1000000")
     with server.connect() as large, server.connect() as other:
-        other.ask("GET", "/small")
+        other.request("GET", "/small")
         large.send(raw.request("GET", "/large/?format=json"))
         before = 0
         while not select.select([large.socket], [], [], 0)[0]:  # until its first byte arrives
-            assert other.ask("GET", "/small").body == b"small"
+            assert other.request("GET", "/small").body == b"small"
             before += 1
         large.line()
         meanwhile = 0
         for _ in range(50):  # most of the listing cannot be sent: the client does not read
-            assert other.ask("GET", "/small").body == b"small"
+            assert other.request("GET", "/small").body == b"small"
             meanwhile += 1
         assert before >= 10 and meanwhile == 50
-    response = server.ask("/large/?format=json")
+    response = server.request("/large/?format=json")
     assert response.get("Content-Length") is None
     names = [entry["name"] for entry in json.loads(response.body)]
     assert names == [f"file with number {number:06}" for number in range(ENTRIES)]
 
 
-def test_disconnect_during_long_listing(place, serve):
+def test_disconnect_during_long_listing(root, serve):
     for number in range(4000):
         write(
-            place,
+            root,
             f"file with a rather long name, so that there are several slices, number {number:04}")
     server = serve("--listing")
     for read in (0, 1, 100_000):
@@ -376,10 +376,10 @@ def test_disconnect_during_long_listing(place, serve):
     assert len(listing(server, "/").links) == 4000
 
 
-def test_long_listing_for_http_1_0_and_1_1(place, serve):
+def test_long_listing_for_http_1_0_and_1_1(root, serve):
     for number in range(2000):
         write(
-            place,
+            root,
             f"file with a rather long name, so that there are several slices, number {number:04}")
     server = serve("--listing")
     with server.connect() as connection:
@@ -387,6 +387,6 @@ def test_long_listing_for_http_1_0_and_1_1(place, serve):
         response = connection.response()
         assert response.body.count(b"\n") == 2000
     with server.connect() as connection:
-        head = connection.ask("HEAD", "/")
-        assert head.status == 200 and head.body == b"" and connection.ask("GET",
-                                                                          "/small").status == 404
+        head = connection.request("HEAD", "/")
+        assert head.status == 200 and head.body == b"" and connection.request(
+            "GET", "/small").status == 404

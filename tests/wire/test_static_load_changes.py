@@ -26,7 +26,7 @@ import time
 import pytest
 
 import raw
-from static_server import KIB, place, serve  # noqa: F401 (fixtures)
+from static_server import KIB, root, serve  # noqa: F401 (fixtures)
 from wire_server import eventually
 
 SECONDS = float(os.environ.get("UVHTTP_CHANGES_SECONDS", "0"))
@@ -125,7 +125,7 @@ class Reader(threading.Thread):
                 sent = time.monotonic()
                 connection.send(raw.request("GET", "/" + file.name))
                 try:
-                    answer = connection.response()
+                    response = connection.response()
                 except (AssertionError, ConnectionResetError) as error:
                     # A body that ends early with its connection. A client can detect this.
                     if not isinstance(error,
@@ -135,9 +135,9 @@ class Reader(threading.Thread):
                     connection.close()
                     connection = self.server.connect()
                     continue
-                self.answers[answer.status] = self.answers.get(answer.status, 0) + 1
-                assert answer.status in (200, 404), answer
-                age = self.judge(file, answer, sent)
+                self.answers[response.status] = self.answers.get(response.status, 0) + 1
+                assert response.status in (200, 404), response
+                age = self.judge(file, response, sent)
                 self.oldest, self.late = max(self.oldest, age), self.late + (age > INTERVAL + 0.002)
             connection.close()
         except BaseException as error:  # reported by the test
@@ -166,30 +166,29 @@ def play(server, files, steps, judge):
             reader.join()
     errors = [reader.error for reader in readers if reader.error]
     assert not errors, errors
-    answers = {}
+    responses = {}
     for reader in readers:
         for status, number in reader.answers.items():
-            answers[status] = answers.get(status, 0) + number
+            responses[status] = responses.get(status, 0) + number
     oldest, cut = max(reader.oldest for reader in readers), sum(reader.cut for reader in readers)
     late = sum(reader.late for reader in readers)
     print(
-        f"\n{count} changes, answers {answers}, {cut} cut off, the oldest {oldest * 1000:.0f} ms "
-        f"old, {late} older than {INTERVAL * 1000:.0f} ms"
-    )
-    assert answers.get(200, 0) > 100
-    return oldest, cut, answers
+        f"\n{count} changes, answers {responses}, {cut} cut off, the oldest {oldest * 1000:.0f} ms "
+        f"old, {late} older than {INTERVAL * 1000:.0f} ms")
+    assert responses.get(200, 0) > 100
+    return oldest, cut, responses
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_files_replaced_deleted_touched_under_load(place, serve, workers):
+def test_files_replaced_deleted_touched_under_load(root, serve, workers):
     """rename and unlink change a file in one step. So every 200 is exactly one version, whole, and
     at most INTERVAL old."""
     source = random.Random(20)
-    files = [File(place, number, source) for number in range(12)]
+    files = [File(root, number, source) for number in range(12)]
 
-    def judge(file, answer, sent):
-        if answer.status == 200:
-            age = file.age(check(file.number, answer.body), sent)
+    def judge(file, response, sent):
+        if response.status == 200:
+            age = file.age(check(file.number, response.body), sent)
         elif file.deleting:
             age = 0.0
         else:
@@ -200,25 +199,25 @@ def test_files_replaced_deleted_touched_under_load(place, serve, workers):
         return age
 
     server = serve("--workers", workers, "--revalidate-ms", str(int(INTERVAL * 1000)))
-    _, cut, answers = play(server, files, ([File.replace, File.delete, File.touch], [6, 1, 3]),
-                           judge)
+    _, cut, responses = play(server, files, ([File.replace, File.delete, File.touch], [6, 1, 3]),
+                             judge)
     assert cut == 0, "no file was truncated, so no body may end early"
-    assert answers.get(404, 0) > 0
+    assert responses.get(404, 0) > 0
     for file in files:  # at the end all files are served in their last version
         file.replace()
         with open(file.path, "rb") as now:
             body = now.read()
         with server.connect() as connection:
-            eventually(lambda: connection.ask("GET", "/" + file.name).body == body,
+            eventually(lambda: connection.request("GET", "/" + file.name).body == body,
                        "the last version is served")
 
 
-def test_files_truncated_and_rewritten_under_load(place, serve):
+def test_files_truncated_and_rewritten_under_load(root, serve):
     """Such a file has states between two versions. A reader may get the beginning of the version
     that is being written, and never bytes of two versions. (The files are small enough for the
     cache memory. A large one is sent by sendfile while it changes.)"""
     source = random.Random(21)
-    files = [File(place, number, source) for number in range(6)]
+    files = [File(root, number, source) for number in range(6)]
     lock = threading.Lock()
     written = {file.number: {} for file in files}
     for file in files:
@@ -243,14 +242,15 @@ def test_files_truncated_and_rewritten_under_load(place, serve):
     for file in files:
         rewrite(file)
 
-    def judge(file, answer, sent):
-        assert answer.status == 200
-        body = answer.body
+    def judge(file, response, sent):
+        assert response.status == 200
+        body = response.body
         if body == b"":
             return 0.0
         with lock:
             version = int(body.split()[1]) if len(body) >= HEAD else 0
-            assert version in written[file.number], f"{file.name}: {len(body)} bytes that belong to no version"
+            assert version in written[
+                file.number], f"{file.name}: {len(body)} bytes that belong to no version"
             assert written[file.number][version].startswith(
                 body), f"{file.name}: bytes that do not begin version {version}"
         return 0.0
@@ -262,5 +262,5 @@ def test_files_truncated_and_rewritten_under_load(place, serve):
     with server.connect() as connection:
         for file in files:
             eventually(
-                lambda: connection.ask("GET", "/" + file.name).body == written[file.number][
+                lambda: connection.request("GET", "/" + file.name).body == written[file.number][
                     file.version], "the last version is served")

@@ -10,7 +10,7 @@ import yaml
 
 import raw
 from program import Program, run
-from static_server import KIB, SECRET, place, replace, serve, write  # noqa: F401 (fixtures)
+from static_server import KIB, SECRET, root, replace, serve, write  # noqa: F401 (fixtures)
 from wire_server import eventually
 
 HTML = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
@@ -19,28 +19,28 @@ HTML = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
 def final(server, target):
     """The final URL of a real client after redirects, and its response."""
     with httpx.Client(trust_env=False, follow_redirects=True) as client:
-        answer = client.get(f"http://127.0.0.1:{server.port}{target}")
-    return answer.status_code, answer.url.raw_path.decode(), answer.content
+        response = client.get(f"http://127.0.0.1:{server.port}{target}")
+    return response.status_code, response.url.raw_path.decode(), response.content
 
 
 # Clean URLs
 
 
-def test_clean_urls_serve_and_redirect(place, serve):
-    write(place, "index.html", b"start")
-    write(place, "about.html", b"about")
-    write(place, "docs/index.html", b"docs")
-    write(place, "docs/guide.html", b"guide")
-    write(place, "plain.txt", b"plain")
+def test_clean_urls_serve_and_redirect(root, serve):
+    write(root, "index.html", b"start")
+    write(root, "about.html", b"about")
+    write(root, "docs/index.html", b"docs")
+    write(root, "docs/guide.html", b"guide")
+    write(root, "plain.txt", b"plain")
     server = serve("--clean-urls")
     for _ in range(2):
-        assert server.ask("/about").body == b"about"
-        assert server.ask("/about").get("Content-Type") == "text/html; charset=utf-8"
-        assert server.ask("/docs/guide").body == b"guide"
-        assert server.ask("/docs/").body == b"docs"
-        assert server.ask("/plain.txt").body == b"plain"
-        assert server.ask("/plain").status == 404
-        assert server.ask("/about.htm").status == 404
+        assert server.request("/about").body == b"about"
+        assert server.request("/about").get("Content-Type") == "text/html; charset=utf-8"
+        assert server.request("/docs/guide").body == b"guide"
+        assert server.request("/docs/").body == b"docs"
+        assert server.request("/plain.txt").body == b"plain"
+        assert server.request("/plain").status == 404
+        assert server.request("/about.htm").status == 404
         for target, location in (("/about.html", "/about"), ("/about.html?a=1&b=%2F",
                                                              "/about?a=1&b=%2F"),
                                  ("/index.html", "/"), ("/index.html?x",
@@ -55,45 +55,46 @@ def test_clean_urls_serve_and_redirect(place, serve):
                                  ("//docs/index.html", "/docs/index.html"), ("/./about.html",
                                                                              "/./about")):
             for method in ("GET", "HEAD"):
-                response = server.ask(target, method=method)
+                response = server.request(target, method=method)
                 assert (target, response.status, response.get("Location")) == (target, 301,
                                                                                location)
-        assert server.ask("/about/.").status == 404  # not redirected to itself
+        assert server.request("/about/.").status == 404  # not redirected to itself
     assert final(server, "/docs/index.html?x=1") == (200, "/docs/?x=1", b"docs")
     assert final(server, "/docs/index/.") == (200, "/docs/", b"docs")
     assert final(server, "/docs/guide.html") == (200, "/docs/guide", b"guide")
 
 
-def test_clean_urls_precedence(place, serve):
+def test_clean_urls_precedence(root, serve):
     """The file of exactly that name, then a directory with an index or listing, then the page."""
-    write(place, "a", b"file a")
-    write(place, "a.html", b"page a")
-    write(place, "b/index.html", b"folder b")
-    write(place, "b.html", b"page b")
-    write(place, "c/inner.html", b"inner c")
-    write(place, "c.html", b"page c")
-    write(place, "d.html/index.html", b"folder d.html")
+    write(root, "a", b"file a")
+    write(root, "a.html", b"page a")
+    write(root, "b/index.html", b"folder b")
+    write(root, "b.html", b"page b")
+    write(root, "c/inner.html", b"inner c")
+    write(root, "c.html", b"page c")
+    write(root, "d.html/index.html", b"folder d.html")
     server = serve("--clean-urls")
-    assert server.ask("/a").body == b"file a"
-    assert server.ask("/a.html").body == b"page a"  # /a is another file, so this one keeps its URL
+    assert server.request("/a").body == b"file a"
+    assert server.request(
+        "/a.html").body == b"page a"  # /a is another file, so this one keeps its URL
     assert final(server, "/b") == (200, "/b/", b"folder b")
-    assert server.ask("/b.html").body == b"page b"
-    assert server.ask("/c").body == b"page c"  # the directory has neither index nor listing
-    assert server.ask("/c/").get("Location") == "/c"
-    assert server.ask("/c.html").get("Location") == "/c"
-    assert server.ask("/c/inner").body == b"inner c"
-    assert server.ask("/d").status == 404
+    assert server.request("/b.html").body == b"page b"
+    assert server.request("/c").body == b"page c"  # the directory has neither index nor listing
+    assert server.request("/c/").get("Location") == "/c"
+    assert server.request("/c.html").get("Location") == "/c"
+    assert server.request("/c/inner").body == b"inner c"
+    assert server.request("/d").status == 404
     assert final(server, "/d.html") == (200, "/d.html/", b"folder d.html")
     with_listing = serve("--clean-urls", "--listing")
     assert final(with_listing, "/c")[:2] == (200, "/c/")
-    assert with_listing.ask("/c.html").body == b"page c"
+    assert with_listing.request("/c.html").body == b"page c"
 
 
-def test_clean_urls_redirects_do_not_loop(place, serve):
+def test_clean_urls_redirects_do_not_loop(root, serve):
     for name in ("x", "x.html", "y.html", "y.html.html", "z/index.html", "z/index", "index.html",
                  "index", "w/w.html", "v.html/v.html", "u/index.html/index.html",
                  "t.html/index.html"):
-        write(place, name, name.encode())
+        write(root, name, name.encode())
     server = serve("--clean-urls")
     for target in ("/x", "/x.html", "/x/", "/y", "/y.html", "/y.html.html", "/y/", "/z", "/z/",
                    "/z/index", "/z/index.html", "/", "/index", "/index.html", "/index/", "/w",
@@ -104,65 +105,65 @@ def test_clean_urls_redirects_do_not_loop(place, serve):
         assert status in (200, 403, 404), (target, status, url)
 
 
-def test_clean_urls_redirects_stay_on_this_server(place, serve):
-    write(place, "evil.example/index.html", b"x")
-    write(place, "evil.example/page.html", b"x")
+def test_clean_urls_redirects_stay_on_this_server(root, serve):
+    write(root, "evil.example/index.html", b"x")
+    write(root, "evil.example/page.html", b"x")
     server = serve("--clean-urls")
     for target in ("//evil.example/index.html", "///evil.example/page.html", "//evil.example",
                    "/\\evil.example/index.html"):
-        location = server.ask(target).get("Location")
+        location = server.request(target).get("Location")
         assert location is None or (location[0] == "/" and location[1] not in "/\\"), location
 
 
-def test_without_clean_urls_extension_is_required(place, serve):
-    write(place, "about.html", b"about")
+def test_without_clean_urls_extension_is_required(root, serve):
+    write(root, "about.html", b"about")
     server = serve()
-    assert server.ask("/about").status == 404
-    assert server.ask("/about.html").body == b"about"
+    assert server.request("/about").status == 404
+    assert server.request("/about.html").body == b"about"
 
 
-def test_new_file_of_higher_rank_is_served(place, serve):
+def test_new_file_of_higher_rank_is_served(root, serve):
     """A cache entry that a later item of the list has found is replaced when a file of an earlier
     item appears."""
-    write(place, "about.html", b"page")
+    write(root, "about.html", b"page")
     server = serve("--clean-urls", "--revalidate-ms", "20")
-    assert server.ask("/about").body == b"page"
-    write(place, "about/index.html", b"folder")
-    eventually(lambda: server.ask("/about").status == 301, "the directory is detected")
+    assert server.request("/about").body == b"page"
+    write(root, "about/index.html", b"folder")
+    eventually(lambda: server.request("/about").status == 301, "the directory is detected")
     assert final(server, "/about") == (200, "/about/", b"folder")
-    os.remove(os.path.join(place, "about/index.html"))
-    eventually(lambda: server.ask("/about").body == b"page", "the page is served again")
-    os.rmdir(os.path.join(place, "about"))
-    write(place, "about", b"file")
-    eventually(lambda: server.ask("/about").body == b"file", "the file is detected")
-    os.remove(os.path.join(place, "about"))
-    os.remove(os.path.join(place, "about.html"))
-    eventually(lambda: server.ask("/about").status == 404, "all are missing")
+    os.remove(os.path.join(root, "about/index.html"))
+    eventually(lambda: server.request("/about").body == b"page", "the page is served again")
+    os.rmdir(os.path.join(root, "about"))
+    write(root, "about", b"file")
+    eventually(lambda: server.request("/about").body == b"file", "the file is detected")
+    os.remove(os.path.join(root, "about"))
+    os.remove(os.path.join(root, "about.html"))
+    eventually(lambda: server.request("/about").status == 404, "all are missing")
 
 
 # Fallbacks
 
 
-def test_fallback_serves_single_page_application(place, serve):
-    write(place, "index.html", b"<app>")
-    write(place, "assets/app.js", b"js")
-    write(place, "empty/app.js", b"js")
+def test_fallback_serves_single_page_application(root, serve):
+    write(root, "index.html", b"<app>")
+    write(root, "assets/app.js", b"js")
+    write(root, "empty/app.js", b"js")
     server = serve("--spa")
     for _ in range(2):
         for target in ("/", "/users", "/users/7/edit?tab=1", "/users/", "/assets", "/empty/",
                        "/a.b/c"):
-            response = server.ask(target, HTML)
+            response = server.request(target, HTML)
             assert (target, response.status, response.body) == (target, 200, b"<app>")
             assert response.get("Content-Type") == "text/html; charset=utf-8"
-            head = server.ask(target, HTML, method="HEAD")
+            head = server.request(target, HTML, method="HEAD")
             assert head.status == 200 and head.get("Content-Length") == "5"
-        assert server.ask("/users", HTML).get("Vary") == "Accept"
-        assert server.ask("/assets/app.js").body == b"js"
+        assert server.request("/users", HTML).get("Vary") == "Accept"
+        assert server.request("/assets/app.js").body == b"js"
         for target in ("/assets/old.js", "/favicon.ico", "/users/john.doe", "/a.css/"):
-            assert (target, server.ask(target, HTML).status) == (target, 404)
+            assert (target, server.request(target, HTML).status) == (target, 404)
         for target in ("/.git/config", "/a/.b", "/%2Fx", "/a%2Fb"):
-            assert (target, server.ask(target, HTML).status) == (target, 404)
-        assert server.ask("/users", HTML, method="POST").status == 405
+            assert (target, server.request(target, HTML).status) == (target, 404)
+        assert server.request("/users", HTML, method="POST").status == 405
 
 
 @pytest.mark.parametrize("accept, status", [(None, 200), ("*/*", 200), ("text/*", 200),
@@ -170,85 +171,86 @@ def test_fallback_serves_single_page_application(place, serve):
                                             ("application/json, text/html;q=0.1", 200),
                                             ("application/json", 404), ("image/png,image/*", 404),
                                             ("text/html;q=0, */*", 404), ("text/css", 404)])
-def test_fallback_requires_accept_html(place, serve, accept, status):
-    write(place, "index.html", b"<app>")
+def test_fallback_requires_accept_html(root, serve, accept, status):
+    write(root, "index.html", b"<app>")
     server = serve("--spa")
     fields = () if accept is None else (f"Accept: {accept}", )
     for _ in range(2):
-        response = server.ask("/api/users", *fields)
+        response = server.request("/api/users", *fields)
         assert response.status == status
         assert response.get("Vary") == "Accept"
-    assert server.ask("/").get("Vary") is None  # a file like any other
+    assert server.request("/").get("Vary") is None  # a file like any other
 
 
-def test_fallback_uses_all_accept_lines(place, serve):
-    write(place, "index.html", b"<app>")
+def test_fallback_uses_all_accept_lines(root, serve):
+    write(root, "index.html", b"<app>")
     server = serve("--spa")
-    assert server.ask("/api/users", "Accept: application/json", "Accept: text/html").status == 200
-    assert server.ask("/api/users", "Accept: */*;q=0.1", "Accept: text/html;q=0").status == 404
+    assert server.request("/api/users", "Accept: application/json",
+                          "Accept: text/html").status == 200
+    assert server.request("/api/users", "Accept: */*;q=0.1", "Accept: text/html;q=0").status == 404
 
 
-def test_fallback_supports_conditions_and_ranges(place, serve):
-    write(place, "app.html", b"0123456789")
+def test_fallback_supports_conditions_and_ranges(root, serve):
+    write(root, "app.html", b"0123456789")
     server = serve("--fallback", "/app.html")
-    tag = server.ask("/route").get("ETag")
-    assert server.ask("/other", f"If-None-Match: {tag}").status == 304
-    assert server.ask("/other", "Range: bytes=2-4").body == b"234"
-    assert server.ask("/").body == b"0123456789"
-    assert server.ask("/app.html").body == b"0123456789"
+    tag = server.request("/route").get("ETag")
+    assert server.request("/other", f"If-None-Match: {tag}").status == 304
+    assert server.request("/other", "Range: bytes=2-4").body == b"234"
+    assert server.request("/").body == b"0123456789"
+    assert server.request("/app.html").body == b"0123456789"
 
 
-def test_fallback_is_one_cache_entry(place, serve):
-    write(place, "index.html", b"<app>")
-    write(place, "keep.txt", b"keep")
+def test_fallback_is_one_cache_entry(root, serve):
+    write(root, "index.html", b"<app>")
+    write(root, "keep.txt", b"keep")
     server = serve("--spa", "--cache-entries", "2", "--revalidate-ms", "3600000")
-    tag = server.ask("/keep.txt").get("ETag")
+    tag = server.request("/keep.txt").get("ETag")
     for number in range(50):
-        assert server.ask(f"/route/{number}").body == b"<app>"
-    path = os.path.join(place, "keep.txt")
+        assert server.request(f"/route/{number}").body == b"<app>"
+    path = os.path.join(root, "keep.txt")
     os.utime(path, ns=(0, 10 ** 18))
-    assert server.ask("/keep.txt").get("ETag") == tag, "the file is evicted"
+    assert server.request("/keep.txt").get("ETag") == tag, "the file is evicted"
 
 
-def test_fallback_path_that_becomes_a_file(place, serve):
-    write(place, "index.html", b"<app>")
+def test_fallback_path_that_becomes_a_file(root, serve):
+    write(root, "index.html", b"<app>")
     server = serve("--spa", "--revalidate-ms", "20")
-    assert server.ask("/news").body == b"<app>"
-    write(place, "news", b"news")
-    eventually(lambda: server.ask("/news").body == b"news", "the file is served")
-    os.remove(os.path.join(place, "news"))
-    eventually(lambda: server.ask("/news").body == b"<app>", "the fallback is served")
-    replace(place, "index.html", b"<new>")
-    eventually(lambda: server.ask("/news").body == b"<new>", "the new page is served")
-    os.remove(os.path.join(place, "index.html"))
-    eventually(lambda: server.ask("/news").status == 404, "the page is missing")
-    server.ask("/news"), server.ask("/more")
+    assert server.request("/news").body == b"<app>"
+    write(root, "news", b"news")
+    eventually(lambda: server.request("/news").body == b"news", "the file is served")
+    os.remove(os.path.join(root, "news"))
+    eventually(lambda: server.request("/news").body == b"<app>", "the fallback is served")
+    replace(root, "index.html", b"<new>")
+    eventually(lambda: server.request("/news").body == b"<new>", "the new page is served")
+    os.remove(os.path.join(root, "index.html"))
+    eventually(lambda: server.request("/news").status == 404, "the page is missing")
+    server.request("/news"), server.request("/more")
     assert server.log().count("the page '/index.html' cannot be sent") == 1
-    write(place, "index.html", b"<back>")
-    assert server.ask("/news").body == b"<back>"
+    write(root, "index.html", b"<back>")
+    assert server.request("/news").body == b"<back>"
 
 
-def test_clean_urls_with_a_fallback(place, serve):
-    write(place, "index.html", b"<app>")
-    write(place, "about.html", b"about")
+def test_clean_urls_with_a_fallback(root, serve):
+    write(root, "index.html", b"<app>")
+    write(root, "about.html", b"about")
     server = serve("--spa", "--clean-urls")
-    assert server.ask("/about").body == b"about"
-    assert server.ask("/about.html").get("Location") == "/about"
-    assert server.ask("/about/").get("Location") == "/about"
-    assert server.ask("/other").body == b"<app>"
-    assert server.ask("/index.html").get("Location") == "/"
+    assert server.request("/about").body == b"about"
+    assert server.request("/about.html").get("Location") == "/about"
+    assert server.request("/about/").get("Location") == "/about"
+    assert server.request("/other").body == b"<app>"
+    assert server.request("/index.html").get("Location") == "/"
 
 
 # Lists
 
 
-def test_try_files_order(place, serve):
-    write(place, "a", b"a")
-    write(place, "b.html", b"b.html")
-    write(place, "c/index.html", b"c/index.html")
-    write(place, "pages/d.md", b"pages/d.md")
-    write(place, "fallback.html", b"fallback")
-    write(place, "folder/inner", b"inner")
+def test_try_files_order(root, serve):
+    write(root, "a", b"a")
+    write(root, "b.html", b"b.html")
+    write(root, "c/index.html", b"c/index.html")
+    write(root, "pages/d.md", b"pages/d.md")
+    write(root, "fallback.html", b"fallback")
+    write(root, "folder/inner", b"inner")
     server = serve("--try-files",
                    "{path} {path}.html {path}/index.html /pages//{path}.md /fallback.html =404")
     for _ in range(2):
@@ -257,124 +259,126 @@ def test_try_files_order(place, serve):
                              ("/d", b"pages/d.md"), ("/e", b"fallback"), ("/folder", b"fallback"),
                              ("/folder/", b"fallback"), ("/folder/inner", b"inner"),
                              ("/x/y/z", b"fallback"), ("/", b"fallback")):
-            response = server.ask(target)
+            response = server.request(target)
             assert (target, response.status, response.body) == (target, 200, body)
-        assert server.ask("/e", "Accept: application/json").body == b"fallback"
-        assert server.ask("/.hidden").status == 404
-    os.remove(os.path.join(place, "fallback.html"))
-    eventually(lambda: server.ask("/e").status == 404, "no file exists")
+        assert server.request("/e", "Accept: application/json").body == b"fallback"
+        assert server.request("/.hidden").status == 404
+    os.remove(os.path.join(root, "fallback.html"))
+    eventually(lambda: server.request("/e").status == 404, "no file exists")
 
 
-def test_try_files_with_directory_and_status(place, serve):
-    write(place, "old.html", b"old")
-    write(place, "docs/index.html", b"docs")
-    write(place, "bare/x", b"x")
+def test_try_files_with_directory_and_status(root, serve):
+    write(root, "old.html", b"old")
+    write(root, "docs/index.html", b"docs")
+    write(root, "bare/x", b"x")
     server = serve("--try-files", "{path}.html {path}/ =410")
-    assert server.ask("/old").body == b"old"
-    assert server.ask("/docs").get("Location") == "/docs/"
-    assert server.ask("/docs/").body == b"docs"
-    assert server.ask("/bare").status == 410
-    assert server.ask("/bare/").status == 410
-    assert server.ask("/docs/index.html").status == 410  # no entry marks this path as a file name
+    assert server.request("/old").body == b"old"
+    assert server.request("/docs").get("Location") == "/docs/"
+    assert server.request("/docs/").body == b"docs"
+    assert server.request("/bare").status == 410
+    assert server.request("/bare/").status == 410
+    assert server.request(
+        "/docs/index.html").status == 410  # no entry marks this path as a file name
 
 
-def test_try_files_serves_no_hidden_or_outside_file(place, serve):
-    write(place, ".html", b"hidden")
-    write(place, "a/.html", b"hidden")
-    write(place, "x/.env/y", b"hidden")
-    os.symlink("../secret.txt", os.path.join(place, "out.txt"))
+def test_try_files_serves_no_hidden_or_outside_file(root, serve):
+    write(root, ".html", b"hidden")
+    write(root, "a/.html", b"hidden")
+    write(root, "x/.env/y", b"hidden")
+    os.symlink("../secret.txt", os.path.join(root, "out.txt"))
     server = serve("--try-files", "{path}.html {path}.txt x/{path}")
     for target in ("/", "/a/", "/.env/y"):
-        assert server.ask(target).status == 404
-    response = server.ask("/out")
+        assert server.request(target).status == 404
+    response = server.request("/out")
     assert response.status == 403 and SECRET not in response.body
-    assert server.ask("/../secret").status in (400, 404)
-    assert server.ask("/%2e%2e/secret").status in (400, 404)
+    assert server.request("/../secret").status in (400, 404)
+    assert server.request("/%2e%2e/secret").status in (400, 404)
 
 
-def test_try_files_ends_at_denied_file(place, serve):
-    os.mkfifo(os.path.join(place, "pipe"))
-    write(place, "pipe.html", b"page")
-    assert serve("--clean-urls").ask("/pipe").status == 403
+def test_try_files_ends_at_denied_file(root, serve):
+    os.mkfifo(os.path.join(root, "pipe"))
+    write(root, "pipe.html", b"page")
+    assert serve("--clean-urls").request("/pipe").status == 403
 
 
 # Error pages
 
 
-def test_error_pages_are_sent(place, serve):
-    write(place, "404.html", b"<lost>")
-    write(place, ".errors/denied.html", raw.pattern(100 * KIB))
-    write(place, "bare/x", b"x")
+def test_error_pages_are_sent(root, serve):
+    write(root, "404.html", b"<lost>")
+    write(root, ".errors/denied.html", raw.pattern(100 * KIB))
+    write(root, "bare/x", b"x")
     server = serve("--error-pages", "404=/404.html 403=/.errors/denied.html")
-    tag = server.ask("/404.html").get("ETag")
+    tag = server.request("/404.html").get("ETag")
     for _ in range(2):
         for fields in ((), (f"If-None-Match: {tag}", ), ("If-None-Match: *", ),
                        ("Range: bytes=0-1", ), ("If-Match: \"x\"", ),
                        ("If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT", ),
                        ("If-Unmodified-Since: Thu, 01 Jan 1998 00:00:00 GMT", )):
-            response = server.ask("/missing", *fields)
+            response = server.request("/missing", *fields)
             assert (fields, response.status, response.body) == (fields, 404, b"<lost>")
             assert response.get("Content-Type") == "text/html; charset=utf-8"
             for name in ("ETag", "Last-Modified", "Accept-Ranges", "Content-Range"):
                 assert response.get(name) is None
-        head = server.ask("/missing", method="HEAD")
+        head = server.request("/missing", method="HEAD")
         assert (head.status, head.get("Content-Length"), head.body) == (404, "6", b"")
-        assert server.ask("/.git/config").body == b"<lost>"
-        assert server.ask("/a%2Fb").body == b"<lost>"
-        denied = server.ask("/bare/")
+        assert server.request("/.git/config").body == b"<lost>"
+        assert server.request("/a%2Fb").body == b"<lost>"
+        denied = server.request("/bare/")
         assert (denied.status, denied.body) == (403, raw.pattern(100 * KIB))
-        assert server.ask("/404.html").status == 200  # its own path serves it as a file
-        assert server.ask("/.errors/denied.html").status == 404
-        assert server.ask("/404.html", "Range: bytes=10-").status == 416
-        assert server.ask("/404.html", "Range: bytes=10-").body != b"<lost>"
+        assert server.request("/404.html").status == 200  # its own path serves it as a file
+        assert server.request("/.errors/denied.html").status == 404
+        assert server.request("/404.html", "Range: bytes=10-").status == 416
+        assert server.request("/404.html", "Range: bytes=10-").body != b"<lost>"
     with server.connect() as connection:  # the connection is reusable
         for _ in range(3):
-            assert connection.ask("GET", "/missing").body == b"<lost>"
+            assert connection.request("GET", "/missing").body == b"<lost>"
 
 
-def test_missing_error_page_gets_default_text(place, serve):
-    write(place, "sorry.html", b"there at the start")
+def test_missing_error_page_gets_default_text(root, serve):
+    write(root, "sorry.html", b"there at the start")
     server = serve("--error-pages", "4xx=/sorry.html", "--revalidate-ms", "20")
-    os.remove(os.path.join(place, "sorry.html"))
+    os.remove(os.path.join(root, "sorry.html"))
     for _ in range(3):
-        response = server.ask("/missing")
+        response = server.request("/missing")
         assert (response.status, response.body) == (404, b"404 Not Found\n")
-    assert server.ask("/sorry.html").status == 404
+    assert server.request("/sorry.html").status == 404
     assert server.log().count("the page '/sorry.html' cannot be sent: no such file") == 1
-    write(place, "sorry.html", b"sorry")
-    assert server.ask("/missing").body == b"sorry"
-    replace(place, "sorry.html", b"sorry again")
-    eventually(lambda: server.ask("/missing").body == b"sorry again", "the new page is served")
-    os.remove(os.path.join(place, "sorry.html"))
-    eventually(lambda: server.ask("/missing").body == b"404 Not Found\n", "the default text is served")
+    write(root, "sorry.html", b"sorry")
+    assert server.request("/missing").body == b"sorry"
+    replace(root, "sorry.html", b"sorry again")
+    eventually(lambda: server.request("/missing").body == b"sorry again", "the new page is served")
+    os.remove(os.path.join(root, "sorry.html"))
+    eventually(lambda: server.request("/missing").body == b"404 Not Found\n",
+               "the default text is served")
     assert server.log().count("cannot be sent") == 2
 
 
-def test_error_page_of_status_overrides_class(place, serve):
+def test_error_page_of_status_overrides_class(root, serve):
     for name in ("one", "class"):
-        write(place, name + ".html", name.encode())
-    write(place, "bare/x")
+        write(root, name + ".html", name.encode())
+    write(root, "bare/x")
     server = serve("--error-pages", "404,500=/one.html 4xx=/class.html")
-    assert server.ask("/missing").body == b"one"
-    assert (server.ask("/bare/").status, server.ask("/bare/").body) == (403, b"class")
+    assert server.request("/missing").body == b"one"
+    assert (server.request("/bare/").status, server.request("/bare/").body) == (403, b"class")
 
 
-def test_error_pages_with_try_files_and_fallback(place, serve):
-    write(place, "gone.html", b"gone")
-    write(place, "index.html", b"<app>")
+def test_error_pages_with_try_files_and_fallback(root, serve):
+    write(root, "gone.html", b"gone")
+    write(root, "index.html", b"<app>")
     server = serve("--try-files", "{path} =410", "--error-pages", "410=gone.html")
-    assert (server.ask("/x").status, server.ask("/x").body) == (410, b"gone")
+    assert (server.request("/x").status, server.request("/x").body) == (410, b"gone")
     server = serve("--spa", "--error-pages", "404=gone.html")
-    assert server.ask("/x").body == b"<app>"
-    response = server.ask("/x", "Accept: image/png")
+    assert server.request("/x").body == b"<app>"
+    response = server.request("/x", "Accept: image/png")
     assert (response.status, response.body, response.get("Vary")) == (404, b"gone", "Accept")
 
 
-def test_error_page_without_descriptors_is_text(place, serve):
-    write(place, "busy.html", b"busy")
+def test_error_page_without_descriptors_is_text(root, serve):
+    write(root, "busy.html", b"busy")
     server = serve("--error-pages", "503=/busy.html", descriptors=40)
     first = server.connect()
-    assert first.ask("GET", "/missing").status == 404
+    assert first.request("GET", "/missing").status == 404
     # a connection with a request in progress is not closed
     first.send(b"GET /file0 HTTP/1.1\r\nHost: a\r\n")
     crowd = [server.connect() for _ in range(48)]
@@ -383,10 +387,11 @@ def test_error_page_without_descriptors_is_text(place, serve):
     eventually(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) >= 35,
                "all descriptors but the reserve for files are used")
     first.send(b"\r\n" + b"".join(raw.request("GET", f"/file{number}") for number in range(1, 8)))
-    answers = first.responses(8)
-    assert {answer.status for answer in answers} <= {404, 503}
-    assert {answer.body
-            for answer in answers} <= {b"404 Not Found\n", b"503 Service Unavailable\n", b"busy"}
+    responses = first.responses(8)
+    assert {response.status for response in responses} <= {404, 503}
+    assert {response.body
+            for response in responses
+            } <= {b"404 Not Found\n", b"503 Service Unavailable\n", b"busy"}
     for connection in crowd:
         connection.close()
     first.close()
@@ -395,38 +400,38 @@ def test_error_page_without_descriptors_is_text(place, serve):
 # Links
 
 
-def make_links(place):
-    write(place, "real/file", b"inside")
-    os.symlink("real/file", os.path.join(place, "in"))
-    os.symlink("real", os.path.join(place, "folder"))
-    os.symlink("../secret.txt", os.path.join(place, "out"))
-    os.symlink(os.path.join(os.path.dirname(place), "secret.txt"), os.path.join(place, "absolute"))
+def make_links(root):
+    write(root, "real/file", b"inside")
+    os.symlink("real/file", os.path.join(root, "in"))
+    os.symlink("real", os.path.join(root, "folder"))
+    os.symlink("../secret.txt", os.path.join(root, "out"))
+    os.symlink(os.path.join(os.path.dirname(root), "secret.txt"), os.path.join(root, "absolute"))
 
 
 @pytest.mark.parametrize("policy, inside, outside", [(None, 200, 403), ("inside", 200, 403),
                                                      ("none", 403, 403), ("all", 200, 200),
                                                      ("owner", 200, 200)])
-def test_symlink_policies(place, serve, policy, inside, outside):
-    make_links(place)
+def test_symlink_policies(root, serve, policy, inside, outside):
+    make_links(root)
     server = serve(*(() if policy is None else ("--symlinks", policy)))
     for _ in range(2):
-        assert server.ask("/real/file").body == b"inside"
-        assert server.ask("/in").status == server.ask("/folder/file").status == inside
-        assert server.ask("/out").status == server.ask("/absolute").status == outside
-        assert server.ask("/../secret.txt").status in (400, 404)
-    assert (SECRET == server.ask("/out").body) == (outside == 200)
+        assert server.request("/real/file").body == b"inside"
+        assert server.request("/in").status == server.request("/folder/file").status == inside
+        assert server.request("/out").status == server.request("/absolute").status == outside
+        assert server.request("/../secret.txt").status in (400, 404)
+    assert (SECRET == server.request("/out").body) == (outside == 200)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner")
-def test_symlink_of_another_owner(place, serve):
-    make_links(place)
-    os.chown(os.path.join(place, "out"), 1, -1, follow_symlinks=False)
-    os.chown(os.path.join(place, "folder"), 1, -1, follow_symlinks=False)
+def test_symlink_of_another_owner(root, serve):
+    make_links(root)
+    os.chown(os.path.join(root, "out"), 1, -1, follow_symlinks=False)
+    os.chown(os.path.join(root, "folder"), 1, -1, follow_symlinks=False)
     server = serve("--symlinks", "owner", "--revalidate-ms", "20")
-    assert [server.ask(target).status
+    assert [server.request(target).status
             for target in ("/out", "/folder/file", "/in")] == [403, 403, 200]
-    os.chown(os.path.join(place, "in"), 1, -1, follow_symlinks=False)
-    eventually(lambda: server.ask("/in").status == 403, "the new owner is detected")
+    os.chown(os.path.join(root, "in"), 1, -1, follow_symlinks=False)
+    eventually(lambda: server.request("/in").status == 403, "the new owner is detected")
 
 
 # Options and keys
@@ -502,36 +507,36 @@ def test_symlink_of_another_owner(place, serve):
     (["--symlinks", "some"
       ], "--symlinks: 'some' is invalid; allowed are inside, all, none, owner"),
 ])
-def test_invalid_options(place, flags, message):
-    done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", *flags)
+def test_invalid_options(root, flags, message):
+    done = run("uvhttp", "serve", root, "-l", "127.0.0.1:0", *flags)
     assert (done.returncode, done.stderr) == (2, f"uvhttp: {message}\n")
 
 
 @pytest.mark.parametrize("pages, fault", [("404=/404.html 403=/x", "/x' does not exist"),
                                           ("404=/sub", "/sub' is not a regular file"),
                                           ("4xx=404.html/x", "/404.html/x' does not exist")])
-def test_missing_pages_are_reported(place, pages, fault):
-    write(place, "404.html", b"<lost>")
-    write(place, "sub/file")
-    done = run("uvhttp", "serve", place, "-l", "127.0.0.1:0", "--error-pages", pages)
-    assert (done.returncode, done.stderr) == (1, f"uvhttp: error_pages: the file '{place}{fault}\n")
+def test_missing_pages_are_reported(root, pages, fault):
+    write(root, "404.html", b"<lost>")
+    write(root, "sub/file")
+    done = run("uvhttp", "serve", root, "-l", "127.0.0.1:0", "--error-pages", pages)
+    assert (done.returncode, done.stderr) == (1, f"uvhttp: error_pages: the file '{root}{fault}\n")
 
 
-def test_options_may_name_served_hidden_files(place, serve):
-    write(place, ".app.html", b"<app>")
+def test_options_may_name_served_hidden_files(root, serve):
+    write(root, ".app.html", b"<app>")
     server = serve("--hidden", "--fallback", "/.app.html")
-    assert server.ask("/route").body == b"<app>"
-    assert serve("--hidden", "--index", "...html .app.html").ask("/").body == b"<app>"
+    assert server.request("/route").body == b"<app>"
+    assert serve("--hidden", "--index", "...html .app.html").request("/").body == b"<app>"
 
 
-def test_environment_variables_set_options(place):
-    write(place, "index.html", b"<app>")
-    write(place, "404.html", b"<lost>")
+def test_environment_variables_set_options(root):
+    write(root, "index.html", b"<app>")
+    write(root, "404.html", b"<lost>")
     server = Program(
-        "uvhttp", "serve", place, "-l", "127.0.0.1:0", environment={
+        "uvhttp", "serve", root, "-l", "127.0.0.1:0", environment={
             "UVHTTP_SPA": "on", "UVHTTP_ERROR_PAGES": "404=/404.html", "UVHTTP_SYMLINKS": "none"
         })
-    assert (server.ask("/a").body, server.ask("/a.png").body) == (b"<app>", b"<lost>")
+    assert (server.request("/a").body, server.request("/a.png").body) == (b"<app>", b"<lost>")
     assert server.stop() == 0
 
 
@@ -558,23 +563,24 @@ def test_static_aliases(tmp_path, run_site):
     write(tmp_path, "site/index.html", b"<site>")
     write(tmp_path, "brand/icons/my icon{1}.ico", b"icon")
     write(tmp_path, "data/w3/images/top.gif", b"gif")
-    gone = write(tmp_path, "site/gone.txt", b"there at the start")
+    removed = write(tmp_path, "site/gone.txt", b"there at the start")
     server = run_site([{"path": "/", "static": "site"}, {
         "path": "/favicon.ico", "static": "brand/icons", "file": "my icon{1}.ico",
         "prewarm": ["/favicon.ico"]
     }, {"path": "/always/", "static": "brand",
         "file": "/icons/my icon{1}.ico"}, {"path": "/gone", "static": "site", "file": "gone.txt"},
                        {"path": "/i/", "static": "data/w3/images"}, ])
-    os.remove(gone)
+    os.remove(removed)
     for _ in range(2):
-        icon = server.ask("/favicon.ico?x")
+        icon = server.request("/favicon.ico?x")
         assert (icon.status, icon.body, icon.get("Content-Type")[:6]) == (200, b"icon", "image/")
-        assert server.ask("/favicon.ico", "Range: bytes=1-2").body == b"co"
-        assert server.ask("/favicon.ico", f"If-None-Match: {icon.get('ETag')}").status == 304
-        assert server.ask("/always/one").body == server.ask("/always/a/b.html").body == b"icon"
-        assert server.ask("/i/top.gif").body == b"gif"
-        assert server.ask("/gone").status == 404
-        assert server.ask("/").body == b"<site>"
+        assert server.request("/favicon.ico", "Range: bytes=1-2").body == b"co"
+        assert server.request("/favicon.ico", f"If-None-Match: {icon.get('ETag')}").status == 304
+        assert server.request("/always/one").body == server.request(
+            "/always/a/b.html").body == b"icon"
+        assert server.request("/i/top.gif").body == b"gif"
+        assert server.request("/gone").status == 404
+        assert server.request("/").body == b"<site>"
 
 
 def test_several_roots_are_searched_in_order(tmp_path, run_site):
@@ -588,16 +594,18 @@ def test_several_roots_are_searched_in_order(tmp_path, run_site):
         "path": "/", "static": "custom", "more_roots": ["theme", "base"], "revalidate_ms": 20,
         "clean_urls": True
     }])
-    assert server.ask("/style.css").body == b"custom"
-    assert server.ask("/docs/").body == b"docs"
-    assert server.ask("/docs/own").body == b"own"
-    assert server.ask("/docs").status == 301
-    assert server.ask("/").body == b"base"
-    assert server.ask("/missing").status == 404
+    assert server.request("/style.css").body == b"custom"
+    assert server.request("/docs/").body == b"docs"
+    assert server.request("/docs/own").body == b"own"
+    assert server.request("/docs").status == 301
+    assert server.request("/").body == b"base"
+    assert server.request("/missing").status == 404
     os.remove(tmp_path / "custom/style.css")
-    eventually(lambda: server.ask("/style.css").body == b"theme", "the file of the next root is served")
+    eventually(lambda: server.request("/style.css").body == b"theme",
+               "the file of the next root is served")
     write(tmp_path, "custom/style.css", b"again")
-    eventually(lambda: server.ask("/style.css").body == b"again", "the file of the first root is served")
+    eventually(lambda: server.request("/style.css").body == b"again",
+               "the file of the first root is served")
 
 
 def test_sibling_belongs_to_file_in_same_root(tmp_path, run_site):
@@ -609,8 +617,8 @@ def test_sibling_belongs_to_file_in_same_root(tmp_path, run_site):
     write(tmp_path, "base/b.js.gz", gzip.compress(b"coded"))
     server = run_site(
         [{"path": "/", "static": "theme", "more_roots": ["base"], "precompressed": True}])
-    assert server.ask("/a.js", "Accept-Encoding: gzip").body == b"theme"
-    assert gzip.decompress(server.ask("/b.js", "Accept-Encoding: gzip").body) == b"coded"
+    assert server.request("/a.js", "Accept-Encoding: gzip").body == b"theme"
+    assert gzip.decompress(server.request("/b.js", "Accept-Encoding: gzip").body) == b"coded"
 
 
 def test_uploads_are_stored_in_first_root(tmp_path, run_site):
@@ -623,32 +631,34 @@ def test_uploads_are_stored_in_first_root(tmp_path, run_site):
         "path": "/", "static": "custom", "more_roots": ["theme"], "uploads": True,
         "revalidate_ms": 20
     }
-    ask = lambda server, target, *fields: server.ask(target, "Content-Length: 3", *fields, method=
-                                                     "PUT", body=b"new")  # noqa: E731
+    fetch = lambda server, target, *fields: server.request(target, "Content-Length: 3", *fields,
+                                                           method="PUT", body=b"new")  # noqa: E731
     server = run_site([route])
     assert [
-        ask(server, target).status
+        fetch(server, target).status
         for target in ("/a.txt", "/sub/b.txt", "/only", "/only/c.txt", "/only/d.txt")
     ] == [409] * 5
-    assert ask(server, "/sub/d.txt").status == 201
+    assert fetch(server, "/sub/d.txt").status == 201
     server = run_site([{**route, "upload_overwrite": True, "upload_directories": True}])
-    assert ask(server, "/a.txt", "If-None-Match: *").status == 412
-    assert ask(server, "/a.txt", f"If-Match: {server.ask('/a.txt').get('ETag')}").status == 201
+    assert fetch(server, "/a.txt", "If-None-Match: *").status == 412
+    assert fetch(server, "/a.txt",
+                 f"If-Match: {server.request('/a.txt').get('ETag')}").status == 201
     assert [
-        ask(server, target).status
+        fetch(server, target).status
         for target in ("/sub/b.txt", "/only/c.txt", "/only/d.txt", "/a.txt")
     ] == [201, 201, 201, 204]
     assert [path.read_bytes() for path in sorted(tmp_path.glob("theme/**/*.txt"))] == [b"theme"] * 3
     assert len(list(tmp_path.glob("custom/**/*.txt"))) == 6
-    eventually(lambda: server.ask("/only/c.txt").body == b"new", "the file of the first root is served")
+    eventually(lambda: server.request("/only/c.txt").body == b"new",
+               "the file of the first root is served")
 
 
-def test_printed_configuration_loads_again(tmp_path, place):
+def test_printed_configuration_loads_again(tmp_path, root):
     flags = [
         "--clean-urls", "--fallback", "/a $b.html", "--error-pages", "404=/x.html 5xx=/y.html",
         "--symlinks", "owner"
     ]
-    printed = run("uvhttp", "serve", place, *flags, "--print-config").stdout
+    printed = run("uvhttp", "serve", root, *flags, "--print-config").stdout
     route = yaml.safe_load(printed)["sites"][0]["routes"][0]
     assert route["clean_urls"] is True and route["spa"] is False and route["symlinks"] == "owner"
     assert route["error_pages"] == "404=/x.html 5xx=/y.html" and "try_files" not in route
@@ -659,8 +669,8 @@ def test_printed_configuration_loads_again(tmp_path, place):
         yaml.dump({
             "sites": [{
                 "routes": [{
-                    "path": "/x", "static": place, "file": "a: b", "more_roots": [str(tmp_path)]
-                }, {"path": "/y", "static": place, "try_files": "{path}"}]
+                    "path": "/x", "static": root, "file": "a: b", "more_roots": [str(tmp_path)]
+                }, {"path": "/y", "static": root, "try_files": "{path}"}]
             }]
         }))
     first, second = yaml.safe_load(run("uvhttp", "run", path,

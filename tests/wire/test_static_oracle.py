@@ -24,7 +24,7 @@ import pytest
 
 import byte_ranges
 import raw
-from static_server import KIB, place, serve, write  # noqa: F401 (fixtures)
+from static_server import KIB, root, serve, write  # noqa: F401 (fixtures)
 from test_clients import CLIENTS, installed, run
 
 SEED = int(os.environ.get("UVHTTP_ORACLE_SEED", "9110"))
@@ -41,7 +41,7 @@ KIND = "application/octet-stream"
 NEAR, MOST = 80, 64  # include/uvhttp/static.h
 
 Request = collections.namedtuple("Request", "method name lines")  # lines: (field name, value) pairs
-Response = collections.namedtuple("Answer", "status fields body")
+Response = collections.namedtuple("Response", "status fields body")
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 DATES = ("If-Modified-Since", "If-Unmodified-Since")
@@ -222,10 +222,10 @@ def tags_are_a_list(request, _):
         known, rest = [], value.lstrip(" \t,")
         while found := TAG.match(rest):
             known.append(found[0])
-            behind = rest[found.end():].lstrip(" \t")
-            if behind and behind[0] != ",":
+            following = rest[found.end():].lstrip(" \t")
+            if following and following[0] != ",":
                 break
-            rest = behind.lstrip(" \t,")
+            rest = following.lstrip(" \t,")
         request = with_value(request, field, ", ".join(known) or '"matches-nothing"')
     return request
 
@@ -365,8 +365,7 @@ def an_empty_file_has_no_ranges(request, size):
 def length_of_parts(ranges, size):
     heads = sum(
         len(f"\r\n--{'b' * 16}\r\nContent-Type: {KIND}\r\nContent-Range: bytes "
-            f"{first}-{last}/{size}\r\n\r\n"
-            ) + last - first + 1 for first, last in ranges)
+            f"{first}-{last}/{size}\r\n\r\n") + last - first + 1 for first, last in ranges)
     return heads - len("\r\n") + len(f"\r\n--{'b' * 16}--\r\n")
 
 
@@ -382,12 +381,12 @@ def near_ranges_are_coalesced(request, size):
         return with_value(request, "Range", None)
     # (first, last, index in the request), in file order
     groups = []
-    for (first, last), turn in sorted(
-        (found, turn) for turn, spec in enumerate(specs) if (found := resolve(spec, size))):
+    for (first, last), index in sorted(
+        (found, index) for index, spec in enumerate(specs) if (found := resolve(spec, size))):
         if groups and first - groups[-1][1] - 1 < NEAR:
-            groups[-1] = (groups[-1][0], max(groups[-1][1], last), min(groups[-1][2], turn))
+            groups[-1] = (groups[-1][0], max(groups[-1][1], last), min(groups[-1][2], index))
         else:
-            groups.append((first, last, turn))
+            groups.append((first, last, index))
     ranges = [group[:2] for group in sorted(groups, key=lambda group: group[2])]
     if len(ranges) > 1 and length_of_parts(ranges, size) > size:
         return with_value(request, "Range", None)
@@ -397,9 +396,9 @@ def near_ranges_are_coalesced(request, size):
 
 
 RULES = [
-    repeated_lines_form_one_list, tags_are_a_list, dates_are_of_three_forms, if_range_has_one_validator,
-    ranges_are_for_get, ranges_are_well_formed, numbers_have_no_bound, an_empty_file_has_no_ranges,
-    empty_suffix_is_unsatisfiable, near_ranges_are_coalesced
+    repeated_lines_form_one_list, tags_are_a_list, dates_are_of_three_forms,
+    if_range_has_one_validator, ranges_are_for_get, ranges_are_well_formed, numbers_have_no_bound,
+    an_empty_file_has_no_ranges, empty_suffix_is_unsatisfiable, near_ranges_are_coalesced
 ]
 
 
@@ -423,15 +422,15 @@ class Peer:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.file = self.socket.makefile("rb", buffering=1 << 18)
 
-    def ask(self, requests):
+    def request(self, requests):
         self.socket.sendall(b"".join(
             raw.request(one.method, "/" +
                         one.name, *(f"{name}: {value}"
                                     for name, value in one.lines))
             for one in requests))
-        return [self.answer(one.method) for one in requests]
+        return [self.response(one.method) for one in requests]
 
-    def answer(self, method):
+    def response(self, method):
         status = self.file.readline()
         assert status.startswith(b"HTTP/1.1 "), f"no status line: {status!r}"
         status, fields = int(status[9:12]), {}
@@ -449,26 +448,26 @@ class Peer:
         self.socket.close()
 
 
-def essence(answer):
+def essence(response):
     """The parts of a response that both must agree on.
 
     304: Go omits Last-Modified, which 15.4.5 allows. 412 and 416: the text and the fields of the
     file may differ (15.5.13, 15.5.17). multipart/byteranges: boundaries, and so lengths, differ;
     the parts do not.
     """
-    fields = answer.fields
-    if answer.status == 304:
+    fields = response.fields
+    if response.status == 304:
         return (304, fields["etag"])
-    if answer.status == 412:
+    if response.status == 412:
         return (412, )
-    if answer.status == 416:
+    if response.status == 416:
         return (416, fields.get("content-range"))
     of_file = tuple(fields.get(name) for name in ("etag", "last-modified", "accept-ranges"))
     if fields.get("content-type", "").startswith("multipart/"):
         assert "content-range" not in fields
-        return (answer.status, of_file, byte_ranges.parse(fields["content-type"], answer.body))
-    return (answer.status, of_file, fields["content-type"], fields["content-length"],
-            fields.get("content-range"), answer.body)
+        return (response.status, of_file, byte_ranges.parse(fields["content-type"], response.body))
+    return (response.status, of_file, fields["content-type"], fields["content-length"],
+            fields.get("content-range"), response.body)
 
 
 def same(ours, theirs):
@@ -482,15 +481,15 @@ def same(ours, theirs):
 
 
 def show(request, ours, theirs, rewritten_request, instead):
-    def text(answer):
-        return f"{answer.status} {answer.fields} {answer.body[:60]!r}"
+    def text(response):
+        return f"{response.status} {response.fields} {response.body[:60]!r}"
 
     return (f"\nseed {SEED}\n{request}\n  ours: {text(ours)}\n    Go: {text(theirs)}\n"
             f"and by the rules\n{rewritten_request}\n    Go: {text(instead)}")
 
 
 @pytest.fixture
-def oracle(tmp_path, place):
+def oracle(tmp_path, root):
     """oracle(tags) starts the Go program with the root and returns its port."""
     environment = {
         "HOME": str(tmp_path), **os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off", "GOFLAGS": ""
@@ -501,7 +500,7 @@ def oracle(tmp_path, place):
     running = []
 
     def start(tags):
-        process = subprocess.Popen([str(program), place], stdin=subprocess.PIPE,
+        process = subprocess.Popen([str(program), root], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE)
         running.append(process)
         process.stdin.write("".join(f"{name} {tag}\n" for name, tag in tags.items()).encode() +
@@ -516,32 +515,31 @@ def oracle(tmp_path, place):
         process.stdout.close()
 
 
-def test_responses_equal_those_of_go(place, serve, oracle):
+def test_responses_equal_those_of_go(root, serve, oracle):
     for name, size in SIZES.items():
-        os.utime(write(place, name, raw.pattern(size)), ns=(0, MODIFIED * 10 ** 9 + 123456789))
+        os.utime(write(root, name, raw.pattern(size)), ns=(0, MODIFIED * 10 ** 9 + 123456789))
     server = serve()
-    tags = {name: server.ask("/" + name).get("ETag") for name in SIZES}
+    tags = {name: server.request("/" + name).get("ETag") for name in SIZES}
     ours, theirs = Peer(server.port), Peer(oracle(tags))
     rng = random.Random(SEED)
     kinds, used, alike = collections.Counter(), collections.Counter(), 0
     for _ in range(0, COUNT, BATCH):
         requests = [some_request(rng, tags) for _ in range(BATCH)]
         differing = []
-        for request, mine, other in zip(requests, ours.ask(requests), theirs.ask(requests)):
+        for request, mine, other in zip(requests, ours.request(requests), theirs.request(requests)):
             several = mine.fields.get("content-type", "").startswith("multipart/")
             kinds[f"{mine.status} multipart" if several else str(mine.status)] += 1
             if not same(mine, other):
                 differing.append((request, mine, other))
         alike += BATCH - len(differing)
-        asked = [explained(request, used) for request, _, _ in differing]
-        for (request, mine, other), instead, last in zip(differing, asked, theirs.ask(asked)):
+        rewritten = [explained(request, used) for request, _, _ in differing]
+        for (request, mine, other), instead, last in zip(differing, rewritten,
+                                                         theirs.request(rewritten)):
             assert same(mine, last), show(request, mine, other, instead, last)
     ours.close()
     theirs.close()
-    print(
-        f"seed {SEED}: {COUNT} requests, {alike} answered alike at once; {dict(kinds)}; rules "
-        f"used: {dict(used)}"
-    )
+    print(f"seed {SEED}: {COUNT} requests, {alike} answered alike at once; {dict(kinds)}; rules "
+          f"used: {dict(used)}")
     # The requests cover every response, and every rule is used.
     assert set(kinds) == {"200", "206", "206 multipart", "304", "412", "416"} and min(
         kinds.values()) >= COUNT // 100, kinds

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import raw
-from static_server import KIB, SECRET, place, serve, url, write  # noqa: F401 (fixtures)
+from static_server import KIB, SECRET, root, serve, url, write  # noqa: F401 (fixtures)
 
 INSIDE = b"inside the root"
 ATTACK = b"written by the attacker"
@@ -71,14 +71,14 @@ def spellings():
 
 
 @pytest.fixture
-def attacked(place):
-    parent = os.path.dirname(place)
-    write(place, "sub/file", INSIDE)
+def attacked(root):
+    parent = os.path.dirname(root)
+    write(root, "sub/file", INSIDE)
     for name, target in (("link-out", ".."), ("link-secret", "../secret.txt"),
                          ("link-absolute", os.path.join(parent, "secret.txt")),
                          ("link-proc", "/proc/self/cwd"), ("sub/link-up", "../..")):
-        os.symlink(target, os.path.join(place, name))
-    return place
+        os.symlink(target, os.path.join(root, name))
+    return root
 
 
 @pytest.mark.parametrize("flags", [("--listing", "--hidden"), ("--no-listing", ),
@@ -100,24 +100,25 @@ def test_path_traversal_never_sends_secret(attacked, serve, flags):
         connection.send(
             f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".
             encode() + body)
-        answer = connection.response()
-        assert answer.status < 500, (method, target, answer)
+        response = connection.response()
+        assert response.status < 500, (method, target, response)
         for hidden in (SECRET, b"root:", b"secret.txt</a>"):
-            assert hidden not in answer.body, (target, answer)
-        assert answer.status != 200 or answer.body in (
-            INSIDE, ATTACK) or answer.body.startswith(b"<!DOCTYPE html>"), (target, answer)
-        seen[answer.status] = seen.get(answer.status, 0) + 1
-        if answer.says_close():
+            assert hidden not in response.body, (target, response)
+        assert response.status != 200 or response.body in (
+            INSIDE, ATTACK) or response.body.startswith(b"<!DOCTYPE html>"), (target, response)
+        seen[response.status] = seen.get(response.status, 0) + 1
+        if response.has_close():
             connection.close()
             connection = None
     if connection:
         connection.close()
     assert {400, 404} <= set(seen), seen
-    assert sorted(os.listdir(os.path.dirname(attacked))) == before, "no file is written outside the root"
+    assert sorted(os.listdir(
+        os.path.dirname(attacked))) == before, "no file is written outside the root"
     assert not {"new.txt", "secret.txt"} & set(os.listdir(f"/proc/{server.process.pid}/cwd"))
     with open(os.path.join(os.path.dirname(attacked), "secret.txt"), "rb") as file:
         assert file.read() == SECRET
-    assert server.ask("/sub/file").body == INSIDE
+    assert server.request("/sub/file").body == INSIDE
 
 
 # Races
@@ -126,31 +127,31 @@ def test_path_traversal_never_sends_secret(attacked, serve, flags):
 def race(server, target, swap, method="GET", clients=4, requests=REQUESTS):
     """Clients repeat a request until its total number is reached, while `swap` is called
     repeatedly. Returns the counted responses."""
-    answers, errors, running = {}, [], [clients]
+    responses, errors, running = {}, [], [clients]
     lock = threading.Lock()
 
-    def ask():
+    def fetch():
         try:
             with server.connect() as connection:
                 counted = {}
                 for _ in range(requests // clients):
                     body = b"from a client" if method == "PUT" else b""
-                    answer = connection.ask(method, target, body=body)
-                    found = (answer.status, answer.body if answer.status == 200 else b"")
+                    response = connection.request(method, target, body=body)
+                    found = (response.status, response.body if response.status == 200 else b"")
                     counted[found] = counted.get(found, 0) + 1
-                    if answer.says_close():
+                    if response.has_close():
                         connection.close()
                         connection.__init__(server.port)
             with lock:
                 for found, count in counted.items():
-                    answers[found] = answers.get(found, 0) + count
+                    responses[found] = responses.get(found, 0) + count
         except Exception as error:  # reported below
             errors.append(error)
         finally:
             with lock:
                 running[0] -= 1
 
-    threads = [threading.Thread(target=ask) for _ in range(clients)]
+    threads = [threading.Thread(target=fetch) for _ in range(clients)]
     for thread in threads:
         thread.start()
     try:
@@ -161,8 +162,8 @@ def race(server, target, swap, method="GET", clients=4, requests=REQUESTS):
         for thread in threads:
             thread.join()
     assert not errors, errors
-    assert sum(answers.values()) == requests
-    return answers
+    assert sum(responses.values()) == requests
+    return responses
 
 
 def swapper(here, other):
@@ -179,55 +180,55 @@ def swapper(here, other):
 
 
 @pytest.mark.parametrize("outside", ["..", "ABSOLUTE"], ids=["climbs", "absolute"])
-def test_directory_swapped_for_outside_symlink(place, serve, outside):
+def test_directory_swapped_for_outside_symlink(root, serve, outside):
     """The outside directory has a file of the same name. A lookup that resolves the link in two
     steps would send it."""
-    parent = os.path.dirname(place)
-    write(place, "dir/deep/secret.txt", INSIDE)
+    parent = os.path.dirname(root)
+    write(root, "dir/deep/secret.txt", INSIDE)
     write(parent, "deep/secret.txt", SECRET)
-    os.symlink(parent if outside == "ABSOLUTE" else outside, os.path.join(place, "link"))
+    os.symlink(parent if outside == "ABSOLUTE" else outside, os.path.join(root, "link"))
     server = serve("--revalidate-ms", "1", "--hidden", "--listing")
-    answers = race(server, "/dir/deep/secret.txt",
-                   swapper(os.path.join(place, "dir"), os.path.join(place, "link")))
-    assert {status for status, _ in answers} <= {200, 403, 404}
-    assert {body for status, body in answers if status == 200} == {INSIDE}
-    assert len(answers) > 1, "both states of the race occur"
+    responses = race(server, "/dir/deep/secret.txt",
+                     swapper(os.path.join(root, "dir"), os.path.join(root, "link")))
+    assert {status for status, _ in responses} <= {200, 403, 404}
+    assert {body for status, body in responses if status == 200} == {INSIDE}
+    assert len(responses) > 1, "both states of the race occur"
 
 
-def test_file_swapped_for_outside_symlink(place, serve):
-    write(place, "file", INSIDE)
-    os.symlink("../secret.txt", os.path.join(place, "link"))
+def test_file_swapped_for_outside_symlink(root, serve):
+    write(root, "file", INSIDE)
+    os.symlink("../secret.txt", os.path.join(root, "link"))
     server = serve("--revalidate-ms", "1")
-    answers = race(server, "/file", swapper(os.path.join(place, "file"),
-                                            os.path.join(place, "link")))
-    assert {status for status, _ in answers} <= {200, 403, 404}
-    assert {body for status, body in answers if status == 200} == {INSIDE}
-    assert len(answers) > 1
+    responses = race(server, "/file", swapper(os.path.join(root, "file"),
+                                              os.path.join(root, "link")))
+    assert {status for status, _ in responses} <= {200, 403, 404}
+    assert {body for status, body in responses if status == 200} == {INSIDE}
+    assert len(responses) > 1
 
 
-def test_file_swapped_for_fifo(place, serve):
+def test_file_swapped_for_fifo(root, serve):
     """Opening a FIFO would wait for a writer that never comes."""
-    write(place, "file", INSIDE)
-    os.mkfifo(os.path.join(place, "fifo"))
+    write(root, "file", INSIDE)
+    os.mkfifo(os.path.join(root, "fifo"))
     server = serve("--revalidate-ms", "1")
-    answers = race(server, "/file", swapper(os.path.join(place, "file"),
-                                            os.path.join(place, "fifo")))
-    assert {status for status, _ in answers} <= {200, 403, 404}
-    assert {body for status, body in answers if status == 200} == {INSIDE}
+    responses = race(server, "/file", swapper(os.path.join(root, "file"),
+                                              os.path.join(root, "fifo")))
+    assert {status for status, _ in responses} <= {200, 403, 404}
+    assert {body for status, body in responses if status == 200} == {INSIDE}
 
 
-def test_upload_into_directory_swapped_for_symlink(place, serve):
+def test_upload_into_directory_swapped_for_symlink(root, serve):
     """An open directory of the root stays one, whatever its path resolves to when the file gets its
     name."""
-    parent = os.path.dirname(place)
-    write(place, "dir/deep/x", INSIDE)
+    parent = os.path.dirname(root)
+    write(root, "dir/deep/x", INSIDE)
     write(parent, "deep/x", SECRET)
-    os.symlink("..", os.path.join(place, "link"))
+    os.symlink("..", os.path.join(root, "link"))
     server = serve("--uploads", "--upload-overwrite")
-    answers = race(server, "/dir/deep/x",
-                   swapper(os.path.join(place, "dir"), os.path.join(place, "link")), "PUT",
-                   requests=4000)
-    assert {status for status, _ in answers} <= {201, 204, 403, 409}
+    responses = race(server, "/dir/deep/x",
+                     swapper(os.path.join(root, "dir"), os.path.join(root, "link")), "PUT",
+                     requests=4000)
+    assert {status for status, _ in responses} <= {201, 204, 403, 409}
     with open(os.path.join(parent, "deep", "x"), "rb") as file:
         assert file.read() == SECRET
     assert os.listdir(os.path.join(parent, "deep")) == ["x"] and sorted(
@@ -237,21 +238,21 @@ def test_upload_into_directory_swapped_for_symlink(place, serve):
 # Special files
 
 
-def test_special_files_are_rejected(place, serve):
+def test_special_files_are_rejected(root, serve):
     """They are rejected at once, repeatedly, and the server stays responsive."""
     names = {
         "fifo": 403, "socket": 403, "folder-of-fifos/fifo": 403, "to-fifo": 403, "to-proc": 403,
         "to-dev": 403, "to-self": 403, "to-itself": 403, "nowhere": 404
     }
-    os.mkfifo(os.path.join(place, "fifo"))
-    os.mkdir(os.path.join(place, "folder-of-fifos"))
-    os.mkfifo(os.path.join(place, "folder-of-fifos", "fifo"))
+    os.mkfifo(os.path.join(root, "fifo"))
+    os.mkdir(os.path.join(root, "folder-of-fifos"))
+    os.mkfifo(os.path.join(root, "folder-of-fifos", "fifo"))
     for name, target in (("to-fifo", "fifo"), ("to-proc", "/proc/self/mem"),
                          ("to-dev", "/dev/zero"), ("to-self", "/proc/self/fd/0"),
                          ("to-itself", "to-itself"), ("nowhere", "missing")):
-        os.symlink(target, os.path.join(place, name))
+        os.symlink(target, os.path.join(root, name))
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(os.path.join(place, "socket"))
+    listener.bind(os.path.join(root, "socket"))
     if os.geteuid() == 0:
         for name, kind, number in (("zero", stat.S_IFCHR, os.makedev(1,
                                                                      5)), ("random", stat.S_IFCHR,
@@ -259,25 +260,25 @@ def test_special_files_are_rejected(place, serve):
                                    ("tty", stat.S_IFCHR, os.makedev(5, 0)), ("disk", stat.S_IFBLK,
                                                                              os.makedev(7, 0))):
             try:
-                os.mknod(os.path.join(place, name), kind | 0o666, number)
+                os.mknod(os.path.join(root, name), kind | 0o666, number)
             except PermissionError:
                 continue
             names[name] = 403
-    write(place, "file", INSIDE)
+    write(root, "file", INSIDE)
     server = serve("--listing", "--uploads", "--upload-overwrite", "--revalidate-ms", "1")
     with server.connect() as connection:
         for _ in range(5):  # as often as the pool has threads, and once more
             for name, status in names.items():
                 for fields in ((), ("Range: bytes=0-9", )):
-                    assert (name, connection.ask("GET", "/" + name,
-                                                 *fields).status) == (name, status)
-                assert connection.ask("HEAD", "/" + name).status == status
-                assert connection.ask("GET", f"/{name}/x").status in (403, 404)
-            assert connection.ask("GET", "/file").body == INSIDE
-            assert connection.ask("GET", "/").status == connection.ask(
+                    assert (name, connection.request("GET", "/" + name,
+                                                     *fields).status) == (name, status)
+                assert connection.request("HEAD", "/" + name).status == status
+                assert connection.request("GET", f"/{name}/x").status in (403, 404)
+            assert connection.request("GET", "/file").body == INSIDE
+            assert connection.request("GET", "/").status == connection.request(
                 "GET", "/folder-of-fifos/").status == 200
     for name in names:
-        assert server.ask("/" + name, method="PUT", body=b"x").status == 403
+        assert server.request("/" + name, method="PUT", body=b"x").status == 403
     listener.close()
 
 
@@ -293,20 +294,20 @@ def all_names():
     return sorted(names - {b".", b".."})
 
 
-def test_listing_links_of_names_of_every_byte(place, serve):
+def test_listing_links_of_names_of_every_byte(root, serve):
     """The links of a listing are resolved as a browser does, so they must be complete."""
     import html
     import re
     import urllib.parse
     names = all_names()
     for name in names:
-        write(place, b"names/" + name, b"<" + name + b">")
+        write(root, b"names/" + name, b"<" + name + b">")
     with serve("--hidden", "--listing", "--cache-entries", "4096").connect() as connection:
         for _ in range(2):
             for name in names:
-                answer = connection.ask("GET", url(b"names/" + name))
-                assert (name, answer.status, answer.body) == (name, 200, b"<" + name + b">")
-        page = connection.ask("GET", "/names/").body
+                response = connection.request("GET", url(b"names/" + name))
+                assert (name, response.status, response.body) == (name, 200, b"<" + name + b">")
+        page = connection.request("GET", "/names/").body
         links = {
             urllib.parse.urljoin("http://h/names/", html.unescape(link))
             for link in re.findall(r'href="([^"]*)"', page.decode("utf-8", "replace"))
@@ -317,7 +318,7 @@ def test_listing_links_of_names_of_every_byte(place, serve):
             if parts.netloc != "h" or not parts.path.startswith(
                     "/names/") or parts.path == "/names/" or parts.query:
                 continue
-            answer = connection.ask("GET", parts.path)
-            assert answer.status == 200, link
-            found.add(answer.body[1:-1])
+            response = connection.request("GET", parts.path)
+            assert response.status == 200, link
+            found.add(response.body[1:-1])
         assert found == set(names)

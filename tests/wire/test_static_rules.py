@@ -13,21 +13,21 @@ import yaml
 
 import raw
 from program import Program, run
-from static_server import place, serve, write  # noqa: F401 (fixtures)
+from static_server import root, serve, write  # noqa: F401 (fixtures)
 from wire_server import eventually
 
 KEPT = "public, max-age=31536000, immutable"
 
 
 @pytest.fixture
-def start(place, tmp_path):
+def start(root, tmp_path):
     """start("rules: ...") runs a site with these keys of its root, as the value of a flow map."""
     running = []
 
     def starter(keys, headers=""):
         path = tmp_path / "site.yaml"
         path.write_text("listen: 127.0.0.1:0\nserver: {workers: 1}\nsites:\n  - " + headers +
-                        "routes:\n      - {path: /, static: " + place + ", " + keys + "}\n")
+                        "routes:\n      - {path: /, static: " + root + ", " + keys + "}\n")
         running.append(Program("uvhttp", "run", path))
         return running[-1]
 
@@ -53,20 +53,20 @@ def start(place, tmp_path):
                                           ("a.py", "text/plain; charset=utf-8"),
                                           ("a.b", "application/octet-stream"),
                                           ("LICENSE", "application/octet-stream"), ])
-def test_content_type_by_extension(place, serve, name, wanted):
-    write(place, name, b"x")
-    answer = serve().ask("/" + name)
-    assert (answer.status, answer.get("Content-Type")) == (200, wanted)
+def test_content_type_by_extension(root, serve, name, wanted):
+    write(root, name, b"x")
+    response = serve().request("/" + name)
+    assert (response.status, response.get("Content-Type")) == (200, wanted)
     # the file's own compression is no content coding of the response
-    assert answer.get("Content-Encoding") is None
+    assert response.get("Content-Encoding") is None
 
 
-def test_configured_content_types(place, serve):
+def test_configured_content_types(root, serve):
     for name in ("a.md", "a.TAR.GZ", "a.gz", "a.unknown", "none", "a.css"):
-        write(place, name, b"x")
+        write(root, name, b"x")
     server = serve("--type", "md=text/x-one", "--type=md=text/x-two; charset=latin1", "--type",
                    ".tar.gz=application/x-three", "--default-type", "text/x-default")
-    types = {name: server.ask("/" + name).get("Content-Type") for name in os.listdir(place)}
+    types = {name: server.request("/" + name).get("Content-Type") for name in os.listdir(root)}
     assert types == {
         "a.md": "text/x-two; charset=latin1", "a.TAR.GZ": "application/x-three",
         "a.gz": "application/gzip", "a.unknown": "text/x-default", "none": "text/x-default",
@@ -78,9 +78,9 @@ def test_configured_content_types(place, serve):
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
-def test_rule_fields_with_all_kinds_of_responses(place, start, size):
+def test_rule_fields_with_all_kinds_of_responses(root, start, size):
     """Cached or not, in memory or from disk, a range or 304: RFC 9110 section 15.4.5."""
-    write(place, "a.css", raw.pattern(size))
+    write(root, "a.css", raw.pattern(size))
     server = start(
         """rules: [{match: "*.css", cache_control: max-age=5,
                     headers: {Vary: Origin, X-Robots-Tag: noindex, Content-Location: /b.css,
@@ -92,10 +92,10 @@ def test_rule_fields_with_all_kinds_of_responses(place, start, size):
     }
     with server.connect() as connection:
         for _ in range(2):
-            whole = connection.ask("GET", "/a.css")
-            part = connection.ask("GET", "/a.css", "Range: bytes=2-5")
-            head = connection.ask("HEAD", "/a.css")
-            known = connection.ask("GET", "/a.css", "If-None-Match: " + whole.get("ETag"))
+            whole = connection.request("GET", "/a.css")
+            part = connection.request("GET", "/a.css", "Range: bytes=2-5")
+            head = connection.request("HEAD", "/a.css")
+            known = connection.request("GET", "/a.css", "If-None-Match: " + whole.get("ETag"))
             assert [one.status for one in (whole, part, head, known)] == [200, 206, 200, 304]
             for one in (whole, part, head, known):
                 assert {name: one.get(name) for name in both} == both
@@ -105,32 +105,32 @@ def test_rule_fields_with_all_kinds_of_responses(place, start, size):
             assert whole.body == raw.pattern(size) and part.body == raw.pattern(size)[2:6]
 
 
-def test_rules_apply_to_files_only(place, start):
-    write(place, "a/index.html", b"x")
-    os.mkdir(os.path.join(place, "empty"))
+def test_rules_apply_to_files_only(root, start):
+    write(root, "a/index.html", b"x")
+    os.mkdir(os.path.join(root, "empty"))
     server = start(
         """listing: true,
            rules: [{match: "**", cache_control: max-age=5, headers: {X-Rule: "1"}}]"""
     )
     for target, status in (("/none.css", 404), ("/a", 301), ("/empty/", 200)):
-        answer = server.ask(target)
-        assert (answer.status, answer.get("X-Rule")) == (status, None)
-        assert "max-age" not in (answer.get("Cache-Control") or "")
-    refused = server.ask("/a/index.html", "If-Match: \"other\"")
+        response = server.request(target)
+        assert (response.status, response.get("X-Rule")) == (status, None)
+        assert "max-age" not in (response.get("Cache-Control") or "")
+    refused = server.request("/a/index.html", "If-Match: \"other\"")
     assert (refused.status, refused.get("X-Rule")) == (412, None)
-    unsatisfied = server.ask("/a/index.html", "Range: bytes=9-")
+    unsatisfied = server.request("/a/index.html", "Range: bytes=9-")
     assert (unsatisfied.status, unsatisfied.get("X-Rule"),
             unsatisfied.get("Cache-Control")) == (416, None, None)
-    assert server.ask("/a/").get("X-Rule") == "1"
+    assert server.request("/a/").get("X-Rule") == "1"
 
 
-def test_rules_match_file_path_and_last_one_applies(place, serve):
+def test_rules_match_file_path_and_last_one_applies(root, serve):
     for name in ("index.html", "docs/index.html", "docs/a.css", "docs/deep/a.css", "a.css"):
-        write(place, name, b"x")
+        write(root, name, b"x")
     server = serve("--cache-control", "**=max-age=1", "--cache-control", "/docs/*=max-age=2",
                    "--cache-control", "index.html=no-cache")
     ages = {
-        path: server.ask(path).get("Cache-Control")
+        path: server.request(path).get("Cache-Control")
         for path in ("/", "/docs/", "/docs/a.css", "/docs/deep/a.css", "/a.css")
     }
     assert ages == {
@@ -139,38 +139,40 @@ def test_rules_match_file_path_and_last_one_applies(place, serve):
     }
 
 
-def test_rule_fields_of_another_index_file(place, serve):
+def test_rule_fields_of_another_index_file(root, serve):
     """The same file by another name is not the cached entry."""
-    write(place, "one.html", b"x")
+    write(root, "one.html", b"x")
     server = serve("--index", "one.html two.html", "--revalidate-ms", "1", "--cache-control",
                    "one.html=max-age=1", "--cache-control", "two.html=max-age=2")
-    assert server.ask("/").get("Cache-Control") == "max-age=1"
-    os.rename(os.path.join(place, "one.html"), os.path.join(place, "two.html"))
-    eventually(lambda: server.ask("/").get("Cache-Control") == "max-age=2", "the other index file is served")
+    assert server.request("/").get("Cache-Control") == "max-age=1"
+    os.rename(os.path.join(root, "one.html"), os.path.join(root, "two.html"))
+    eventually(lambda: server.request("/").get("Cache-Control") == "max-age=2",
+               "the other index file is served")
 
 
-def test_rule_overrides_fields_of_route_and_site(place, start):
-    write(place, "a.css", b"x")
-    write(place, "b.css", b"x")
+def test_rule_overrides_fields_of_route_and_site(root, start):
+    write(root, "a.css", b"x")
+    write(root, "b.css", b"x")
     server = start(
         'rules: [{match: a.css, cache_control: max-age=1}], headers: {Cache-Control: max-age=2}',
         headers="headers: {Cache-Control: max-age=3, X-Site: here}\n    ")
-    for answer in (server.ask("/a.css"),
-                   server.ask("/a.css", f'If-None-Match: {server.ask("/a.css").get("ETag")}')):
-        assert (answer.get("Cache-Control"), answer.get("X-Site")) == ("max-age=1", "here")
-    assert server.ask("/b.css").get("Cache-Control") == "max-age=2"
+    for response in (server.request("/a.css"),
+                     server.request("/a.css",
+                                    f'If-None-Match: {server.request("/a.css").get("ETag")}')):
+        assert (response.get("Cache-Control"), response.get("X-Site")) == ("max-age=1", "here")
+    assert server.request("/b.css").get("Cache-Control") == "max-age=2"
 
 
 # A preset
 
 
-def test_immutable_assets_preset(place, serve):
+def test_immutable_assets_preset(root, serve):
     for name in ("index.html", "assets/index-BfK3x_9Q.js", "main.3f2a9c01.css", "logo.svg",
                  "own.3f2a9c01.css"):
-        write(place, name, b"x")
+        write(root, name, b"x")
     server = serve("--immutable-assets", "--cache-control", "own.*=no-store")
     kept = {
-        name: server.ask(name).get("Cache-Control")
+        name: server.request(name).get("Cache-Control")
         for name in ("/", "/index.html", "/assets/index-BfK3x_9Q.js", "/main.3f2a9c01.css",
                      "/logo.svg", "/own.3f2a9c01.css")
     }
@@ -178,11 +180,11 @@ def test_immutable_assets_preset(place, serve):
         "/": "no-cache", "/index.html": "no-cache", "/assets/index-BfK3x_9Q.js": KEPT,
         "/main.3f2a9c01.css": KEPT, "/logo.svg": None, "/own.3f2a9c01.css": "no-store"
     }
-    again = server.ask("/main.3f2a9c01.css",
-                       "If-None-Match: " + server.ask("/main.3f2a9c01.css").get("ETag"))
+    again = server.request("/main.3f2a9c01.css",
+                           "If-None-Match: " + server.request("/main.3f2a9c01.css").get("ETag"))
     assert (again.status, again.get("Cache-Control")) == (304, KEPT)
     # 404 is not cacheable forever
-    assert server.ask("/gone.3f2a9c01.css").get("Cache-Control") is None
+    assert server.request("/gone.3f2a9c01.css").get("Cache-Control") is None
 
 
 # Downloads
@@ -192,12 +194,12 @@ def test_immutable_assets_preset(place, serve):
     "report.pdf", "two words.pdf", "gr\u00fc\u00dfe \u20ac.pdf", "a\"b\\c%41.pdf", "it's;x=1.pdf",
     "\U0001f600.pdf"
 ])
-def test_download_has_name_of_file(place, start, name):
+def test_download_has_name_of_file(root, start, name):
     """Python's parser of the field and curl read the name."""
-    write(place, "in/" + name, b"content")
+    write(root, "in/" + name, b"content")
     server = start('rules: [{match: "*.pdf", download: true}]')
     target = "/in/" + urllib.parse.quote(name)
-    value = server.ask(target).get("Content-Disposition")
+    value = server.request(target).get("Content-Disposition")
     message = email.message.Message()
     message["Content-Disposition"] = value
     assert value.isascii() and message.get_content_disposition() == "attachment"
@@ -205,23 +207,23 @@ def test_download_has_name_of_file(place, start, name):
     assert (urllib.parse.unquote(extended[1]) if extended else message.get_filename()) == name
 
 
-def test_curl_saves_download_by_name(place, start, tmp_path):
-    write(place, "r \u00e4.pdf", b"content")
-    write(place, "plain.pdf", b"plain")
+def test_curl_saves_download_by_name(root, start, tmp_path):
+    write(root, "r \u00e4.pdf", b"content")
+    write(root, "plain.pdf", b"plain")
     server = start(
         'rules: [{match: "*.pdf", download: true}, {match: "/shown/**", download: false}]')
-    write(place, "shown/x.pdf", b"x")
+    write(root, "shown/x.pdf", b"x")
     subprocess.run(["curl", "-sSfOJ", f"{server.url}plain.pdf?x=y"], cwd=tmp_path, check=True,
                    timeout=60)
     assert (tmp_path / "plain.pdf").read_bytes() == b"plain"
-    assert server.ask("/shown/x.pdf").get("Content-Disposition") == 'inline; filename="x.pdf"'
+    assert server.request("/shown/x.pdf").get("Content-Disposition") == 'inline; filename="x.pdf"'
 
 
 # Configuration
 
 
-def test_printed_rules_load_again(place, start, tmp_path):
-    write(place, "a.x", b"x")
+def test_printed_rules_load_again(root, start, tmp_path):
+    write(root, "a.x", b"x")
     start("""types: {x: text/x-x, "tar.gz": a/b}, default_type: text/plain, immutable_assets: true,
              rules: [{match: ["*.x", /b/**], type: text/x-y, cache_control: no-cache,
                       download: true, headers: {X-A: "a $$ \\" b"}}]"""
@@ -241,15 +243,14 @@ def test_printed_rules_load_again(place, start, tmp_path):
                               for match in ("*.x", "/b/**")]
 
 
-def test_flags_are_printed_as_keys(place):
-    done = run("uvhttp", "serve", place, "--print-config", "--type", "x=a/b", "--cache-control",
+def test_flags_are_printed_as_keys(root):
+    done = run("uvhttp", "serve", root, "--print-config", "--type", "x=a/b", "--cache-control",
                "*.x=no-cache",
                environment={"UVHTTP_TYPE": "y=a/b", "UVHTTP_CACHE_CONTROL": "*.y=no-cache"})
     route = yaml.safe_load(done.stdout)["sites"][0]["routes"][0]
     assert (route["types"], route["rules"]) == ({"x": "a/b"},
                                                 [{"match": "*.x", "cache_control": "no-cache"}])
-    done = run("uvhttp", "serve", place, "--print-config",
-               environment={"UVHTTP_TYPE": "y=a/b; c=d"})
+    done = run("uvhttp", "serve", root, "--print-config", environment={"UVHTTP_TYPE": "y=a/b; c=d"})
     assert yaml.safe_load(done.stdout)["sites"][0]["routes"][0]["types"] == {"y": "a/b; c=d"}
 
 
@@ -276,9 +277,9 @@ def test_flags_are_printed_as_keys(place):
     ("rules: [{match: a, headers: {Content-Encoding: x}}]",
      'field is "Content-Encoding"; must be the name of a field'),
 ])
-def test_invalid_rules_in_configuration(place, tmp_path, keys, message):
+def test_invalid_rules_in_configuration(root, tmp_path, keys, message):
     path = tmp_path / "site.yaml"
-    path.write_text("sites:\n  - routes:\n      - {path: /, static: " + place + ", " + keys + "}\n")
+    path.write_text("sites:\n  - routes:\n      - {path: /, static: " + root + ", " + keys + "}\n")
     done = run("uvhttp", "check", path)
     assert done.returncode == 1 and message in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -305,6 +306,6 @@ def test_rules_require_a_directory(tmp_path):
     (["--cache-control", "a="], 'uvhttp: --cache-control: value is ""; must be a non-empty text'),
     (["--type", "a=b/c"] * 65, "uvhttp: --type: too many values; at most 64 are allowed"),
 ])
-def test_invalid_rule_flags(place, flags, message):
-    done = run("uvhttp", "serve", place, *flags)
+def test_invalid_rule_flags(root, flags, message):
+    done = run("uvhttp", "serve", root, *flags)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(message)

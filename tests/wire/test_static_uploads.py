@@ -14,7 +14,7 @@ import subprocess
 import pytest
 
 import raw
-from static_server import KIB, MIB, SECRET, place, replace, serve, write  # noqa: F401 (fixtures)
+from static_server import KIB, MIB, SECRET, replace, root, serve, write  # noqa: F401 (fixtures)
 from test_clients import curl, installed
 from wire_server import eventually
 
@@ -27,7 +27,7 @@ def read(root, name):
 
 
 def put(server, target, body=b"new", *fields):
-    return server.ask(target, f"Content-Length: {len(body)}", *fields, method="PUT", body=body)
+    return server.request(target, f"Content-Length: {len(body)}", *fields, method="PUT", body=body)
 
 
 def form(*files, fields=(), boundary="b0undary"):
@@ -35,16 +35,15 @@ def form(*files, fields=(), boundary="b0undary"):
     parts = [b'Content-Disposition: form-data; name="%s"\r\n\r\n%s' % pair for pair in fields]
     parts += [
         b'Content-Disposition: form-data; name="file"; filename="%s"\r\nContent-Type: '
-        b'text/plain\r\n\r\n%s'
-        % pair for pair in files
+        b'text/plain\r\n\r\n%s' % pair for pair in files
     ]
     return b"".join(b"--%s\r\n%s\r\n" % (boundary.encode(), part)
                     for part in parts) + b"--%s--\r\n" % boundary.encode()
 
 
 def post(server, target, body, *fields):
-    return server.ask(target, 'Content-Type: multipart/form-data; boundary="b0undary"',
-                      f"Content-Length: {len(body)}", *fields, method="POST", body=body)
+    return server.request(target, 'Content-Type: multipart/form-data; boundary="b0undary"',
+                          f"Content-Length: {len(body)}", *fields, method="POST", body=body)
 
 
 def names(root):
@@ -65,53 +64,54 @@ def digest(body, kind="sha-256"):
 
 @pytest.mark.parametrize("size", [0, 1, 32 * KIB, LARGE])
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
-def test_put_creates_served_file(place, serve, size, coded):
+def test_put_creates_served_file(root, serve, size, coded):
     server, body = serve("--uploads", "--upload-overwrite"), raw.pattern(size)
     with server.connect() as connection:
         for number, status in enumerate((201, 204, 204)):
             body = raw.pattern(size, number)
             if coded:
-                pieces = [body[i:i + 70_000] for i in range(0, size, 70_000)]
-                answer = connection.ask("PUT", "/a%20file.txt", "Transfer-Encoding: chunked",
-                                        body=raw.chunked(*pieces))
+                chunks = [body[i:i + 70_000] for i in range(0, size, 70_000)]
+                response = connection.request("PUT", "/a%20file.txt", "Transfer-Encoding: chunked",
+                                              body=raw.chunked(*chunks))
             else:
-                answer = connection.ask("PUT", "/a%20file.txt", f"Content-Length: {size}",
-                                        body=body)
-            assert answer.status == status
-            assert answer.get("Location") == ("/a%20file.txt" if status == 201 else None)
-            got = connection.ask("GET", "/a%20file.txt")  # at once, not the cached 404
-            assert (got.status, got.body, got.get("ETag")) == (200, body, answer.get("ETag"))
+                response = connection.request("PUT", "/a%20file.txt", f"Content-Length: {size}",
+                                              body=body)
+            assert response.status == status
+            assert response.get("Location") == ("/a%20file.txt" if status == 201 else None)
+            got = connection.request("GET", "/a%20file.txt")  # at once, not the cached 404
+            assert (got.status, got.body, got.get("ETag")) == (200, body, response.get("ETag"))
             assert got.get("Content-Type").startswith("text/plain")
-    assert names(place) == ["a file.txt"] and read(place, "a file.txt") == body
+    assert names(root) == ["a file.txt"] and read(root, "a file.txt") == body
     mask = os.umask(0)
     os.umask(mask)
-    assert stat.S_IMODE(os.stat(os.path.join(place, "a file.txt")).st_mode) == 0o666 & ~mask
+    assert stat.S_IMODE(os.stat(os.path.join(root, "a file.txt")).st_mode) == 0o666 & ~mask
 
 
-def test_uploads_are_disabled_by_default(place, serve):
+def test_uploads_are_disabled_by_default(root, serve):
     server = serve()
     for method in ("PUT", "POST", "DELETE"):
-        answer = server.ask("/x", "Content-Length: 1", method=method, body=b"x")
-        assert (answer.status, answer.allow() & {"PUT", "POST", "DELETE"}) == (405, set())
-    assert names(place) == []
+        response = server.request("/x", "Content-Length: 1", method=method, body=b"x")
+        assert (response.status, response.allow() & {"PUT", "POST", "DELETE"}) == (405, set())
+    assert names(root) == []
 
 
-def test_allow_has_upload_methods(place, serve):
+def test_allow_has_upload_methods(root, serve):
     server = serve("--uploads")
-    for answer in (server.ask("/x", method="DELETE"), server.ask("/x", method="OPTIONS")):
-        assert {"GET", "HEAD", "PUT", "POST"} <= answer.allow() and "DELETE" not in answer.allow()
-    answer = put(server, "/folder/")
-    assert (answer.status, answer.allow()) == (405, {"GET", "HEAD", "POST"})
+    for response in (server.request("/x", method="DELETE"), server.request("/x", method="OPTIONS")):
+        assert {"GET", "HEAD", "PUT", "POST"
+                } <= response.allow() and "DELETE" not in response.allow()
+    response = put(server, "/folder/")
+    assert (response.status, response.allow()) == (405, {"GET", "HEAD", "POST"})
 
 
-def test_uploaded_index_file_is_served_at_once(place, serve):
+def test_uploaded_index_file_is_served_at_once(root, serve):
     """The cache entry of the directory is dropped, too."""
-    write(place, "docs/index.html", b"old")
+    write(root, "docs/index.html", b"old")
     server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", "3600000")
-    assert server.ask("/docs/").body == b"old"
+    assert server.request("/docs/").body == b"old"
     assert put(server, "//docs///index.html").status == 404
     assert put(server, "/docs/index.html").status == 204
-    assert server.ask("/docs/").body == server.ask("/docs/index.html").body == b"new"
+    assert server.request("/docs/").body == server.request("/docs/index.html").body == b"new"
 
 
 HOUR = "3600000"
@@ -137,8 +137,8 @@ DERIVED = {
         ({"index.html": b"old"}, ["--spa"], ("/deep/place", "Accept: text/html"), "/index.html",
          (200, b"old"), (200, b"new")), "no-fallback-any-more":
              ({"index.html": b"old"}, ["--spa", "--upload-directories"],
-              ("/deep/place", "Accept: text/html"), "/deep/place",
-              (200, b"old"), (200, b"new")), "error-page":
+              ("/deep/place",
+               "Accept: text/html"), "/deep/place", (200, b"old"), (200, b"new")), "error-page":
                    ({"404.html": b"old"}, ["--error-pages", "404=/404.html"], ("/none", ),
                     "/404.html", (404, b"old"), (404, b"new")), "made-folder":
                         ({}, ["--upload-directories"], ("/a/b/", ), "/a/b/c/d", 404, 403),
@@ -163,13 +163,13 @@ DERIVED = {
 
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("case", DERIVED.values(), ids=DERIVED.keys())
-def test_upload_is_served_at_once_by_every_worker(place, serve, case, workers):
+def test_upload_is_served_at_once_by_every_worker(root, serve, case, workers):
     """No entry is revalidated because its interval has expired: that would take an hour."""
-    files, flags, asked, stored, before, after = case
+    files, flags, requested, stored, before, after = case
     for name, content in files.items():
-        write(place, name, content)
+        write(root, name, content)
         # siblings must not be older than their source
-        os.utime(os.path.join(place, name), (10 ** 9, 10 ** 9))
+        os.utime(os.path.join(root, name), (10 ** 9, 10 ** 9))
     server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", HOUR, "--negative-ms",
                    HOUR, "--workers", str(workers), *flags)
     connections = [server.connect() for _ in range(4 * workers)]
@@ -180,81 +180,83 @@ def test_upload_is_served_at_once_by_every_worker(place, serve, case, workers):
     for expected in (before, before, after):
         if expected is after:
             assert put(server, stored).status in (201, 204)
-        for answer in [connection.ask("GET", *asked) for connection in connections]:
-            assert (answer.status, answer.body)[:len(status_of(expected))] == status_of(expected)
+        for response in [connection.request("GET", *requested) for connection in connections]:
+            assert (response.status,
+                    response.body)[:len(status_of(expected))] == status_of(expected)
     for connection in connections:
         connection.close()
 
 
-def test_form_upload_is_served_at_once(place, serve):
-    write(place, "d/index.html", b"old")
+def test_form_upload_is_served_at_once(root, serve):
+    write(root, "d/index.html", b"old")
     server = serve("--uploads", "--upload-overwrite", "--clean-urls", "--revalidate-ms", HOUR,
                    "--negative-ms", HOUR)
-    assert server.ask("/d/").body == b"old" and server.ask("/d/about").status == 404
+    assert server.request("/d/").body == b"old" and server.request("/d/about").status == 404
     assert post(server, "/d/", form((b"index.html", b"new"),
                                     (b"about.html", b"here"))).status == 201
-    assert server.ask("/d/").body == b"new" and server.ask("/d/about").body == b"here"
+    assert server.request("/d/").body == b"new" and server.request("/d/about").body == b"here"
 
 
-def test_upload_keeps_other_cache_entries(place, serve):
+def test_upload_keeps_other_cache_entries(root, serve):
     """They are not looked up on disk: the lookup would find that the file is deleted."""
     for name in ("kept", "d/kept.html", "d/index.html"):
-        write(place, name, b"old")
+        write(root, name, b"old")
     server = serve("--uploads", "--upload-directories", "--revalidate-ms", HOUR, "--negative-ms",
                    HOUR)
     for target in ("/kept", "/d/kept.html", "/d/"):
-        assert server.ask(target).body == b"old"
-        os.remove(os.path.join(place, target[1:] + ("index.html" if target.endswith("/") else "")))
+        assert server.request(target).body == b"old"
+        os.remove(os.path.join(root, target[1:] + ("index.html" if target.endswith("/") else "")))
     assert put(server, "/other").status == put(server, "/new/deep/other").status == put(
         server, "/e/other").status == 201
     for target in ("/kept", "/d/kept.html", "/d/"):
-        assert server.ask(target).body == b"old"
+        assert server.request(target).body == b"old"
 
 
-def test_upload_overwrite_requires_option(place, serve):
+def test_upload_overwrite_requires_option(root, serve):
     server = serve("--uploads")
     assert put(server, "/x", b"first").status == 201
-    answer = put(server, "/x", b"second")
-    assert answer.status == 409 and b"overwriting is disabled" in answer.body
-    assert read(place, "x") == b"first"
-    wait_for_contents(place, "x")
+    response = put(server, "/x", b"second")
+    assert response.status == 409 and b"overwriting is disabled" in response.body
+    assert read(root, "x") == b"first"
+    wait_for_contents(root, "x")
 
 
-def test_partial_upload_is_not_served(place, serve):
-    write(place, "x", b"old")
+def test_partial_upload_is_not_served(root, serve):
+    write(root, "x", b"old")
     server = serve("--uploads", "--upload-overwrite", "--hidden", "--listing")
     with server.connect() as connection:
         connection.send(raw.request("PUT", "/x", "Content-Length: 1000000") + raw.pattern(500_000))
-        eventually(lambda: len(names(place)) == 2, "writing has begun")
-        hidden, = set(names(place)) - {"x"}
-        assert hidden.startswith(".uvhttp-") and read(place, "x") == b"old"
-        assert server.ask("/" + hidden).status == 404, "not served even with hidden files enabled"
-        assert server.ask("/x").body == b"old"
+        eventually(lambda: len(names(root)) == 2, "writing has begun")
+        hidden, = set(names(root)) - {"x"}
+        assert hidden.startswith(".uvhttp-") and read(root, "x") == b"old"
+        assert server.request("/" +
+                              hidden).status == 404, "not served even with hidden files enabled"
+        assert server.request("/x").body == b"old"
         connection.send(raw.pattern(500_000, 500_000))
         assert connection.response().status == 204
-    assert names(place) == ["x"] and read(place, "x") == raw.pattern(1_000_000)
+    assert names(root) == ["x"] and read(root, "x") == raw.pattern(1_000_000)
 
 
-def test_temporary_files_of_killed_process_are_not_served(place, serve):
-    write(place, ".uvhttp-0123456789abcdef.part", b"half")
+def test_temporary_files_of_killed_process_are_not_served(root, serve):
+    write(root, ".uvhttp-0123456789abcdef.part", b"half")
     for flags in ((), ("--hidden", )):
         server = serve("--uploads", *flags)
-        assert server.ask("/.uvhttp-0123456789abcdef.part").status == 404
+        assert server.request("/.uvhttp-0123456789abcdef.part").status == 404
         assert put(server, "/.uvhttp-0123456789abcdef.part").status == 403
-    assert read(place, ".uvhttp-0123456789abcdef.part") == b"half"
+    assert read(root, ".uvhttp-0123456789abcdef.part") == b"half"
 
 
-def test_upload_with_sync(place, serve):
+def test_upload_with_sync(root, serve):
     server = serve("--uploads", "--upload-sync", "--upload-overwrite")
     assert [put(server, "/x", body).status for body in (b"a", b"bc")] == [201, 204]
     assert post(server, "/", form((b"y", b"de"))).status == 201
-    assert read(place, "x") == b"bc" and read(place, "y") == b"de"
+    assert read(root, "x") == b"bc" and read(root, "y") == b"de"
 
 
 # Conditions (RFC 9110 section 13)
 
 
-def test_if_match_prevents_lost_updates(place, serve):
+def test_if_match_prevents_lost_updates(root, serve):
     server = serve("--uploads", "--upload-overwrite")
     assert put(server, "/x", b"1", "If-Match: *").status == 412, "the file does not exist"
     tag = put(server, "/x", b"1").get("ETag")
@@ -263,29 +265,29 @@ def test_if_match_prevents_lost_updates(place, serve):
     assert put(server, "/x", b"3", f"If-Match: {tag}").status == 412, "the file has changed"
     assert put(server, "/x", b"3",
                f"If-Match: W/{newer.get('ETag')}").status == 412, "If-Match compares strongly"
-    assert read(place, "x") == b"2"
+    assert read(root, "x") == b"2"
     assert put(server, "/x", b"3", "If-Match: *").status == 204
-    wait_for_contents(place, "x")
+    wait_for_contents(root, "x")
 
 
-def test_if_none_match_creates_new_files_only(place, serve):
+def test_if_none_match_creates_new_files_only(root, serve):
     server = serve("--uploads", "--upload-overwrite")
     assert put(server, "/x", b"1", "If-None-Match: *").status == 201
     assert put(server, "/x", b"2", "If-None-Match: *").status == 412
-    tag = server.ask("/x").get("ETag")
+    tag = server.request("/x").get("ETag")
     assert put(server, "/x", b"2", f"If-None-Match: {tag}").status == 412
     assert put(server, "/x", b"2", 'If-None-Match: "other"').status == 204
 
 
-def test_upload_conditions_use_selected_representation(place, serve):
+def test_upload_conditions_use_selected_representation(root, serve):
     """A selected sibling has its own tag (RFC 9110 sections 3.2 and 13.1.1)."""
     server, gzip = serve("--uploads", "--upload-overwrite", "--precompressed",
                          "--compress"), "Accept-Encoding: gzip"
-    os.mkdir(os.path.join(place, "d"))
+    os.mkdir(os.path.join(root, "d"))
     for name in ("p.txt", "d/p.txt"):
-        for path in (write(place, name, b"text" * 1000), write(place, name + ".gz", b"coded")):
+        for path in (write(root, name, b"text" * 1000), write(root, name + ".gz", b"coded")):
             os.utime(path, ns=(0, 784111777_000000000))  # no upload gets the same timestamp
-        plain, coded = server.ask("/" + name), server.ask("/" + name, gzip)
+        plain, coded = server.request("/" + name), server.request("/" + name, gzip)
         assert (coded.body, plain.get("ETag") == coded.get("ETag")) == (b"coded", False)
         condition = f"If-Match: {coded.get('ETag')}"
         assert put(server, "/" + name, b"1", f"If-None-Match: {coded.get('ETag')}",
@@ -296,33 +298,33 @@ def test_upload_conditions_use_selected_representation(place, serve):
         assert put(server, "/" + name, b"1", f"If-Match: {plain.get('ETag')}", gzip).status == 412
         assert put(server, "/" + name, b"1", condition, "Accept-Encoding: br;q=0.5",
                    gzip).status == 204, "the tags are on two lines"
-        newer = server.ask("/" + name, gzip)  # the sibling is older now
+        newer = server.request("/" + name, gzip)  # the sibling is older now
         assert put(server, "/" + name, b"2", condition, gzip).status == 412
         assert put(server, "/" + name, b"2", f"If-Match: {newer.get('ETag')}", gzip).status == 204
-        assert read(place, name) == b"2"
+        assert read(root, name) == b"2"
 
 
-def test_if_match_never_matches_compression_on_the_fly(place, serve):
+def test_if_match_never_matches_compression_on_the_fly(root, serve):
     server, gzip = serve("--uploads", "--upload-overwrite", "--precompressed",
                          "--compress"), "Accept-Encoding: gzip"
-    write(place, "x.txt", b"text" * 1000)
-    coded = server.ask("/x.txt", gzip).get("ETag")
+    write(root, "x.txt", b"text" * 1000)
+    coded = server.request("/x.txt", gzip).get("ETag")
     assert coded.startswith("W/")
     assert put(server, "/x.txt", b"1", f"If-Match: {coded}", gzip).status == 412
-    plain = server.ask("/x.txt", "Accept-Encoding: identity").get("ETag")
+    plain = server.request("/x.txt", "Accept-Encoding: identity").get("ETag")
     assert put(server, "/x.txt", b"1", f"If-Match: {plain}",
                "Accept-Encoding: identity").status == 204
 
 
-def test_upload_conditions_on_several_lines_form_one_list(place, serve):
+def test_upload_conditions_on_several_lines_form_one_list(root, serve):
     server = serve("--uploads", "--upload-overwrite")
     tag = put(server, "/x", b"1").get("ETag")
     assert put(server, "/x", b"2", 'If-None-Match: "other"', f"If-None-Match: {tag}").status == 412
     assert put(server, "/x", b"2", 'If-Match: "other"', f"If-Match: {tag}").status == 204
 
 
-def test_upload_if_unmodified_since(place, serve):
-    path = write(place, "x", b"1")
+def test_upload_if_unmodified_since(root, serve):
+    path = write(root, "x", b"1")
     os.utime(path, ns=(0, 784111777_000000000))
     server = serve("--uploads", "--upload-overwrite")
     assert put(server, "/x", b"2",
@@ -332,7 +334,7 @@ def test_upload_if_unmodified_since(place, serve):
 
 
 @pytest.mark.parametrize("field", ["If-None-Match: *", "If-Match: {tag}"])
-def test_concurrent_conditional_uploads_have_one_winner(place, serve, field):
+def test_concurrent_conditional_uploads_have_one_winner(root, serve, field):
     """Both got 100: the condition is evaluated again after the body has arrived."""
     server = serve("--uploads", "--upload-overwrite")
     tag = put(server, "/x", b"0").get("ETag")
@@ -347,8 +349,8 @@ def test_concurrent_conditional_uploads_have_one_winner(place, serve, field):
         connection.send(b"%02d" % number)
     statuses = [connection.response().status for connection in connections]
     assert sorted(statuses)[1:] == [412] * 7 and min(statuses) in (201, 204)
-    assert read(place, target[1:]) == b"%02d" % statuses.index(min(statuses))
-    wait_for_contents(place, *{"x", target[1:]})
+    assert read(root, target[1:]) == b"%02d" % statuses.index(min(statuses))
+    wait_for_contents(root, *{"x", target[1:]})
 
 
 # Digests (RFC 9530)
@@ -356,7 +358,7 @@ def test_concurrent_conditional_uploads_have_one_winner(place, serve, field):
 
 @pytest.mark.parametrize("name", ["Content-Digest", "repr-digest"])
 @pytest.mark.parametrize("size", [0, 3, LARGE])
-def test_upload_with_valid_digest_is_stored(place, serve, name, size):
+def test_upload_with_valid_digest_is_stored(root, serve, name, size):
     server, body = serve("--uploads", "--upload-overwrite"), raw.pattern(size)
     assert put(server, "/x", body, f"{name}: {digest(body)}").status == 201
     assert put(server, "/x", body,
@@ -373,14 +375,14 @@ def test_upload_with_valid_digest_is_stored(place, serve, name, size):
      ["Content-Digest: sha-256=:AAAA:"], ["Content-Digest: sha-256"],
      ["Content-Digest: sha-256=abc"], ["Repr-Digest: sha-256=:!:"], ["Content-Digest: sha-256=:"],
      ["Content-Digest: " + digest(b"new")[:-1]], ])
-def test_upload_with_invalid_digest_gets_400(place, serve, fields):
-    write(place, "x", b"old")
+def test_upload_with_invalid_digest_gets_400(root, serve, fields):
+    write(root, "x", b"old")
     server = serve("--uploads", "--upload-overwrite")
     for target in ("/x", "/y"):
-        answer = put(server, target, b"new", *fields)
-        assert answer.status == 400 and b"digest" in answer.body
-    assert read(place, "x") == b"old"
-    wait_for_contents(place, "x")
+        response = put(server, target, b"new", *fields)
+        assert response.status == 400 and b"digest" in response.body
+    assert read(root, "x") == b"old"
+    wait_for_contents(root, "x")
 
 
 # Rejected uploads, which must not transfer their body
@@ -395,16 +397,16 @@ REFUSED = [("/x", ["Content-Range: bytes 0-2/9"], 400), ("/x", ["Content-Encodin
 
 
 @pytest.fixture
-def special_root(place):
-    write(place, "file", b"old")
-    write(place, "folder/x", b"old")
-    os.symlink(os.path.dirname(place), os.path.join(place, "out"))
-    os.symlink("..", os.path.join(place, "up"))
-    os.symlink("file", os.path.join(place, "inner"))
-    os.mkfifo(os.path.join(place, "fifo"))
+def special_root(root):
+    write(root, "file", b"old")
+    write(root, "folder/x", b"old")
+    os.symlink(os.path.dirname(root), os.path.join(root, "out"))
+    os.symlink("..", os.path.join(root, "up"))
+    os.symlink("file", os.path.join(root, "inner"))
+    os.mkfifo(os.path.join(root, "fifo"))
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(os.path.join(place, "socket"))
-    yield place
+    listener.bind(os.path.join(root, "socket"))
+    yield root
     listener.close()
 
 
@@ -415,33 +417,33 @@ def test_rejected_upload_gets_status_before_body(special_root, serve, target, fi
     with server.connect() as connection:
         connection.send(
             raw.request("PUT", target, "Content-Length: 3", "Expect: 100-continue", *fields))
-        answer = connection.response()
-        assert (answer.status, answer.interim) == (status, [])
+        response = connection.response()
+        assert (response.status, response.interim) == (status, [])
     assert put(server, target, b"new", *fields).status == status
     assert (names(special_root), names(os.path.join(special_root, "folder"))) == before
     assert read(special_root, "file") == b"old"
     assert names(os.path.dirname(special_root)) == ["root", "secret.txt"]
 
 
-def test_upload_follows_symlinks_inside_root(place, serve):
-    os.mkdir(os.path.join(place, "real"))
-    os.symlink("real", os.path.join(place, "link"))
+def test_upload_follows_symlinks_inside_root(root, serve):
+    os.mkdir(os.path.join(root, "real"))
+    os.symlink("real", os.path.join(root, "link"))
     assert put(serve("--uploads"), "/link/x").status == 201
-    assert read(place, "real/x") == b"new"
+    assert read(root, "real/x") == b"new"
 
 
 @pytest.mark.parametrize("target", [
     "/../x", "/%2e%2e/x", "/a/../../x", "/..%2fx", "/%2e%2e%2fx", "/..%5cx", "/%252e%252e/x",
     "/.%2e/x", "/%c0%ae%c0%ae/x"
 ])
-def test_upload_never_writes_outside_root(place, serve, target):
+def test_upload_never_writes_outside_root(root, serve, target):
     assert put(serve("--uploads", "--upload-directories"),
                target).status in (201, 400, 403, 404, 409)
-    assert names(os.path.dirname(place)) == ["root", "secret.txt"]
+    assert names(os.path.dirname(root)) == ["root", "secret.txt"]
 
 
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
-def test_upload_beyond_limit_gets_413(place, serve, coded):
+def test_upload_beyond_limit_gets_413(root, serve, coded):
     server, body = serve("--uploads", "--upload-max-size", "300000"), raw.pattern(300_001)
     assert put(server, "/fits", body[:-1]).status == 201
     with server.connect() as connection:
@@ -451,19 +453,19 @@ def test_upload_beyond_limit_gets_413(place, serve, coded):
         else:
             connection.send(
                 raw.request("PUT", "/x", "Expect: 100-continue", "Content-Length: 300001"))
-        answer = connection.response()
-        assert (answer.status, answer.interim, answer.says_close()) == (413, [], True)
-    wait_for_contents(place, "fits")
+        response = connection.response()
+        assert (response.status, response.interim, response.has_close()) == (413, [], True)
+    wait_for_contents(root, "fits")
 
 
-def test_upload_creates_parent_directories(place, serve):
+def test_upload_creates_parent_directories(root, serve):
     server = serve("--uploads", "--upload-directories")
     assert put(server, "/a/b/c/x").status == 201
     assert put(server, "/a/b/y").status == 201
     assert put(server, "/a/b/y/z").status == 409
     assert put(server, "/a/.b/z").status == 403
-    assert read(place, "a/b/c/x") == read(place, "a/b/y") == b"new" and names(
-        os.path.join(place, "a")) == ["b"]
+    assert read(root, "a/b/c/x") == read(root, "a/b/y") == b"new" and names(os.path.join(
+        root, "a")) == ["b"]
 
 
 def test_upload_creates_no_directories_through_symlinks(special_root, serve):
@@ -472,20 +474,20 @@ def test_upload_creates_no_directories_through_symlinks(special_root, serve):
     assert names(os.path.dirname(special_root)) == ["root", "secret.txt"]
 
 
-def test_upload_into_read_only_directory(place, serve):
-    how = {"wrapper": ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
-           } if os.geteuid() == 0 else {}
+def test_upload_into_read_only_directory(root, serve):
+    options = {"wrapper": ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+               } if os.geteuid() == 0 else {}
     from program import Program
-    server = Program("uvhttp", "serve", place, "--listen", "127.0.0.1:0", "--uploads", **how)
-    os.chmod(place, 0o500)
+    server = Program("uvhttp", "serve", root, "--listen", "127.0.0.1:0", "--uploads", **options)
+    os.chmod(root, 0o500)
     try:
         with server.connect() as connection:
             connection.send(raw.request("PUT", "/x", "Content-Length: 3", "Expect: 100-continue"))
-            answer = connection.response()
-            assert (answer.status, answer.interim) == (403, [])
+            response = connection.response()
+            assert (response.status, response.interim) == (403, [])
         assert "permission denied (403)" in server.log()
     finally:
-        os.chmod(place, 0o700)
+        os.chmod(root, 0o700)
         assert server.stop() == 0
 
 
@@ -495,7 +497,7 @@ def test_upload_into_read_only_directory(place, serve):
 @pytest.mark.parametrize("leave", ["reset", "half_close"])
 @pytest.mark.parametrize("sent", [0, 100, 500_000])
 @pytest.mark.parametrize("method", ["PUT", "POST"])
-def test_disconnect_during_upload_leaves_no_file(place, serve, leave, sent, method):
+def test_disconnect_during_upload_leaves_no_file(root, serve, leave, sent, method):
     server = serve("--uploads")
     body = form((b"a", raw.pattern(300_000)), (b"b", raw.pattern(700_000)))
     with server.connect() as connection:
@@ -504,19 +506,19 @@ def test_disconnect_during_upload_leaves_no_file(place, serve, leave, sent, meth
                         f"Content-Length: {len(body)}") + body[:sent] if method ==
             "POST" else raw.request("PUT", "/x", "Content-Length: 1000000") + raw.pattern(sent))
         if sent > 0 or method == "PUT":
-            eventually(lambda: names(place) != [] or sent < 200_000, "writing has begun")
+            eventually(lambda: names(root) != [] or sent < 200_000, "writing has begun")
         getattr(connection, leave)()
-    wait_for_contents(place)
+    wait_for_contents(root)
     assert put(server, "/y").status == 201
 
 
-def test_server_stop_during_upload_leaves_no_file(place, serve):
+def test_server_stop_during_upload_leaves_no_file(root, serve):
     server = serve("--uploads", "--drain-timeout", "1")
     with server.connect() as connection:
         connection.send(raw.request("PUT", "/x", "Content-Length: 1000000") + raw.pattern(500_000))
-        eventually(lambda: names(place) != [], "writing has begun")
+        eventually(lambda: names(root) != [], "writing has begun")
         server.finish()
-    assert names(place) == []
+    assert names(root) == []
 
 
 def small_disk(size):
@@ -529,25 +531,26 @@ def small_disk(size):
     return limit
 
 
-def test_upload_beyond_file_size_limit(place, serve):
+def test_upload_beyond_file_size_limit(root, serve):
     server = serve("--uploads", prepare=small_disk(200_000))
     assert put(server, "/fits", raw.pattern(200_000)).status == 201
     with server.connect() as connection:
         connection.send(
             raw.request("PUT", "/x", "Content-Length: 900000000") + raw.pattern(400_000))
-        answer = connection.response()
-        assert answer.status == 507 and b"insufficient storage" in answer.body
-        assert answer.says_close()
+        response = connection.response()
+        assert response.status == 507 and b"insufficient storage" in response.body
+        assert response.has_close()
     body = form((b"a", b"small"), (b"b", raw.pattern(300_000)))
     assert post(server, "/", body).status == 507
-    wait_for_contents(place, "fits")
+    wait_for_contents(root, "fits")
     assert server.log().count("file too large (507)") == 2
-    assert put(server, "/also-fits", raw.pattern(200_000)).status == 201, "the server still accepts uploads"
+    assert put(server, "/also-fits",
+               raw.pattern(200_000)).status == 201, "the server still accepts uploads"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
-def test_upload_to_full_file_system(place, serve):
-    disk = os.path.join(place, "disk")
+def test_upload_to_full_file_system(root, serve):
+    disk = os.path.join(root, "disk")
     os.mkdir(disk)
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], check=False,
                       capture_output=True).returncode != 0:
@@ -567,18 +570,18 @@ def test_upload_to_full_file_system(place, serve):
 # Forms
 
 
-def test_form_with_files_is_stored(place, serve):
-    os.mkdir(os.path.join(place, "in"))
+def test_form_with_files_is_stored(root, serve):
+    os.mkdir(os.path.join(root, "in"))
     server = serve("--uploads", "--upload-overwrite")
     files = [(b"a?%b.txt", b"1"), (b"C:\\dir\\large", raw.pattern(LARGE)), (b"../../up", b""),
              (b".dot", b"4")]
-    answer = post(server, "/in/", form(*files, fields=[(b"note", b"ignored")]))
-    assert (answer.status, answer.get("Location")) == (201, None)
-    lines = answer.body.decode().splitlines()
+    response = post(server, "/in/", form(*files, fields=[(b"note", b"ignored")]))
+    assert (response.status, response.get("Location")) == (201, None)
+    lines = response.body.decode().splitlines()
     assert lines == ["/in/a%3F%25b.txt", "/in/large", "/in/up", "/in/_dot"]
     for line, (_, content) in zip(lines, files):
-        assert server.ask(line).body == content
-    assert names(os.path.join(place, "in")) == sorted(["a?%b.txt", "large", "up", "_dot"])
+        assert server.request(line).body == content
+    assert names(os.path.join(root, "in")) == sorted(["a?%b.txt", "large", "up", "_dot"])
     # the path of the directory works without a slash, too
     again = post(server, "/in", form((b"up", b"new")))
     assert (again.status, again.get("Location"), again.body) == (200, None, b"/in/up\n")
@@ -592,22 +595,22 @@ def test_form_with_files_is_stored(place, serve):
                           (form((b"dir/", b"1")), 400, b"no name"),
                           (form((b"new", b"1"), (b"file", b"2")), 409, b"overwriting is disabled"),
                           (form((b"new", b"1"), (b"folder", b"2")), 409, b"directory with that "
-                                                                         b"name"),
+                           b"name"),
                           (form((b"new", b"1"), (b"inner", b"2")), 403, b"not a regular file"),
                           (form((b"new", b"1"))[:-4], 400, b"closing delimiter"),
                           (form(*((b"%d" % i, b"1") for i in range(101))), 413, b"too many parts"),
                           (b"--b0undary\r\nX: y\r\n\r\n", 400, b"Content-Disposition"), ])
 def test_form_is_stored_completely_or_not_at_all(special_root, serve, body, status, reason):
     before = names(special_root)
-    answer = post(serve("--uploads"), "/", body)
-    assert answer.status == status and reason in answer.body
+    response = post(serve("--uploads"), "/", body)
+    assert response.status == status and reason in response.body
     wait_for_contents(special_root, *before)
     assert read(special_root, "file") == b"old"
 
 
 def test_invalid_forms_and_targets_are_rejected(special_root, serve):
     server = serve("--uploads")
-    assert server.ask("/", "Content-Type: text/plain", method="POST", body=b"x").status == 415
+    assert server.request("/", "Content-Type: text/plain", method="POST", body=b"x").status == 415
     assert post(server, "/missing/", form((b"x", b"1"))).status == 404
     assert post(server, "/file", form((b"x", b"1"))).status == 409
     assert post(server, "/out", form((b"x", b"1"))).status == 403
@@ -621,15 +624,15 @@ def test_invalid_forms_and_targets_are_rejected(special_root, serve):
                           (["Sec-Fetch-Site: same-site", "Origin: http://localhost"], 403),
                           (["Origin: http://localhost.example"], 403), (["Origin: null"], 403),
                           (["Origin: http://localhost:1"], 403), ])
-def test_cross_site_forms_are_rejected(place, serve, fields, status):
+def test_cross_site_forms_are_rejected(root, serve, fields, status):
     assert post(serve("--uploads"), "/", form((b"x", b"1")), *fields).status == status
-    wait_for_contents(place, *(["x"] if status == 201 else []))
+    wait_for_contents(root, *(["x"] if status == 201 else []))
 
 
 # Concurrent uploads
 
 
-def test_concurrent_uploads(place, serve):
+def test_concurrent_uploads(root, serve):
     server = serve("--uploads", "--workers", "2")
     connections = [server.connect() for _ in range(32)]
     for step in range(6):
@@ -638,11 +641,11 @@ def test_concurrent_uploads(place, serve):
             connection.send(head + raw.pattern(100_000, number + step * 100_000))
     for number, connection in enumerate(connections):
         assert connection.response().status == 201
-        assert connection.ask("GET", f"/{number}").body == raw.pattern(600_000, number)
+        assert connection.request("GET", f"/{number}").body == raw.pattern(600_000, number)
         connection.close()
 
 
-def test_readers_get_old_or_new_file(place, serve):
+def test_readers_get_old_or_new_file(root, serve):
     server = serve("--uploads", "--upload-overwrite", "--revalidate-ms", "1")
     bodies = [bytes([number]) * (20 * KIB + number) for number in range(40)]
     put(server, "/x", bodies[0])
@@ -658,46 +661,47 @@ def test_readers_get_old_or_new_file(place, serve):
 # Real clients
 
 
-def test_curl_uploads(place, serve):
+def test_curl_uploads(root, serve):
     server = serve("--uploads", "--upload-overwrite")
-    source = os.path.join(os.path.dirname(place), "source file")
+    source = os.path.join(os.path.dirname(root), "source file")
     with open(source, "wb") as file:
         file.write(raw.pattern(LARGE))
     # curl adds the name
     assert curl(server, "-T", source, "--expect100-timeout", "60", path="/") == b"201 Created\n"
-    assert read(place, "source file") == raw.pattern(LARGE)
+    assert read(root, "source file") == raw.pattern(LARGE)
     assert curl(server, "-F", f"file=@{source};filename=other", path="/") == b"/other\n"
-    assert read(place, "other") == raw.pattern(LARGE)
+    assert read(root, "other") == raw.pattern(LARGE)
     pipe = subprocess.run(
         [installed("curl", "curl"), "-sS", "--noproxy", "*", "-T", "-", server.url + "piped"],
         input=raw.pattern(700_000), capture_output=True, check=True)
-    assert pipe.stdout == b"201 Created\n" and read(place, "piped") == raw.pattern(700_000)
+    assert pipe.stdout == b"201 Created\n" and read(root, "piped") == raw.pattern(700_000)
 
 
-def test_curl_with_expect_is_rejected_before_body(place, serve):
+def test_curl_with_expect_is_rejected_before_body(root, serve):
     server = serve("--uploads", "--upload-max-size", "1000")
-    source = write(os.path.dirname(place), "source", raw.pattern(2_000_000)).decode()
-    told = curl(server, "-T", source, "--expect100-timeout", "60", "--output", "/dev/null",
-                "--write-out", "%{http_code} %{size_upload}", path="/x")
-    assert told == b"413 0"
+    source = write(os.path.dirname(root), "source", raw.pattern(2_000_000)).decode()
+    output = curl(server, "-T", source, "--expect100-timeout", "60", "--output", "/dev/null",
+                  "--write-out", "%{http_code} %{size_upload}", path="/x")
+    assert output == b"413 0"
 
 
-def test_httpx_uploads(place, serve):
+def test_httpx_uploads(root, serve):
     import httpx
     server = serve("--uploads")
     with httpx.Client(base_url=server.url, trust_env=False) as client:
-        answer = client.put("/x", content=(raw.pattern(100_000, i * 100_000) for i in range(5)))
-        assert (answer.status_code, answer.headers["location"]) == (201, "/x")
+        response = client.put("/x", content=(raw.pattern(100_000, i * 100_000) for i in range(5)))
+        assert (response.status_code, response.headers["location"]) == (201, "/x")
         got = client.get("/x")
-        assert got.content == raw.pattern(500_000) and got.headers["etag"] == answer.headers["etag"]
-        answer = client.post(
+        assert got.content == raw.pattern(
+            500_000) and got.headers["etag"] == response.headers["etag"]
+        response = client.post(
             "/", files=[("file", ("a.txt", b"A")), ("file", ("\u00fc.bin", raw.pattern(LARGE)))],
             data={"note": "n"})
-        assert (answer.status_code, answer.text) == (201, "/a.txt\n/%C3%BC.bin\n")
+        assert (response.status_code, response.text) == (201, "/a.txt\n/%C3%BC.bin\n")
         assert client.get("/\u00fc.bin").content == raw.pattern(LARGE)
 
 
-def test_aiohttp_uploads(place, serve):
+def test_aiohttp_uploads(root, serve):
     import aiohttp
     import asyncio
     server = serve("--uploads")
@@ -705,18 +709,18 @@ def test_aiohttp_uploads(place, serve):
     async def go():
         async with aiohttp.ClientSession() as session:
             async with session.put(server.url + "x", data=raw.pattern(LARGE),
-                                   expect100=True) as answer:
-                assert answer.status == 201
+                                   expect100=True) as response:
+                assert response.status == 201
             form_data = aiohttp.FormData()
             form_data.add_field("file", raw.pattern(70_000), filename="y.bin")
-            async with session.post(server.url, data=form_data) as answer:
-                assert (answer.status, await answer.text()) == (201, "/y.bin\n")
+            async with session.post(server.url, data=form_data) as response:
+                assert (response.status, await response.text()) == (201, "/y.bin\n")
 
     asyncio.run(go())
-    assert read(place, "x") == raw.pattern(LARGE) and read(place, "y.bin") == raw.pattern(70_000)
+    assert read(root, "x") == raw.pattern(LARGE) and read(root, "y.bin") == raw.pattern(70_000)
 
 
-def test_node_uploads(place, serve):
+def test_node_uploads(root, serve):
     server = serve("--uploads")
     script = """
         const url = process.argv[1];
@@ -735,4 +739,4 @@ def test_node_uploads(place, serve):
         [installed("node", "nodejs"), "--input-type=module", "-e", script, server.url],
         capture_output=True, check=True, timeout=120)
     assert json.loads(result.stdout) == [201, "/x", 412, 201, "/node.txt\n"]
-    assert read(place, "x") == b"n" * 3_000_000 and read(place, "node.txt") == b"inside"
+    assert read(root, "x") == b"n" * 3_000_000 and read(root, "node.txt") == b"inside"

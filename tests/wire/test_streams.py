@@ -39,9 +39,9 @@ def closed_before(server):
 def test_stream_echoes_bytes_unchanged(server, closed_before):
     with server.connect() as connection:
         upgrade(connection)
-        for piece in (b"GET / HTTP/1.1\r\n\r\n", bytes(range(256)), b"x"):
-            connection.send(piece)
-            assert connection.receive_exactly(len(piece)) == piece
+        for chunk in (b"GET / HTTP/1.1\r\n\r\n", bytes(range(256)), b"x"):
+            connection.send(chunk)
+            assert connection.receive_exactly(len(chunk)) == chunk
     finished(server, closed_before)
 
 
@@ -84,19 +84,19 @@ def test_request_without_upgrade_gets_426(server, request_bytes):
         response = connection.response()
         assert (response.status, response.get("Upgrade"),
                 response.get("Connection")) == (426, "Echo/1", "Upgrade")
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 def test_http_1_0_upgrade_gets_426(server):
     with server.connect() as connection:
         connection.send(offer(version="HTTP/1.0"))
         response = connection.response()
-        assert response.status == 426 and response.says_close()
+        assert response.status == 426 and response.has_close()
     with server.connect() as connection:
         connection.send(offer("/echo-stream", "Connection: keep-alive", version="HTTP/1.0"))
         response = connection.response()
         assert (response.status, response.get("Connection")) == (426, "Upgrade, keep-alive")
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 @pytest.mark.parametrize("lines", [("Connection: keep-alive, Upgrade", "Upgrade: h2c, echo/1"),
@@ -111,7 +111,7 @@ def test_middleware_runs_before_upgrade(server):
     with server.connect() as connection:
         connection.send(offer("/upgrade-wrongly"))
         assert connection.response().body == b"UVHTTP_EINVAL UVHTTP_EINVAL 1"
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
 
 
 def test_upgrade_with_unread_body_fails(server):
@@ -161,9 +161,9 @@ def test_stream_back_pressure_with_late_reader(server, closed_before):
             if writable:
                 sent += connection.socket.send(data[sent:sent + 65536])
             if readable:
-                piece = connection.receive()
-                assert piece == data[got:got + len(piece)]
-                got += len(piece)
+                chunk = connection.receive()
+                assert chunk == data[got:got + len(chunk)]
+                got += len(chunk)
     finished(server, closed_before)
 
 
@@ -224,7 +224,7 @@ def test_stop_notifies_or_ends_stream(start, path, last):
     server = start(drain_timeout=60)
     with server.connect() as connection:
         upgrade(connection, offer(path))
-        server.ask("GET", "/stop")
+        server.request("GET", "/stop")
         assert connection.rest() == last
     assert server.wait() == 0
 
@@ -233,7 +233,7 @@ def test_drain_timeout_ends_stream(start):
     server = start(drain_timeout=0)
     with server.connect() as connection:
         upgrade(connection, offer("/polite-stream"))
-        server.ask("GET", "/stop")
+        server.request("GET", "/stop")
         connection.rest()
     assert server.wait() == 0
 
@@ -261,7 +261,7 @@ def test_stream_to_another_server(server, start, host):
         through(connection, host, other.port)
         assert connection.receive_exactly(10) == b"connected\n"
         for _ in range(3):
-            assert connection.ask().body == b"Hello, world\n"
+            assert connection.request().body == b"Hello, world\n"
         assert other.stats()["total_requests"] >= 3
         after = server.stats()
         # This connection, and the one for the stats. The outgoing connection is not counted.
@@ -278,7 +278,8 @@ def test_proxied_stream_back_pressure_with_late_reader(server, start):
         through(connection, "127.0.0.1", other.port)
         assert connection.receive_exactly(10) == b"connected\n"
         connection.send(raw.request("GET", f"/large?size={size}", "Connection: close"))
-        eventually(lambda: server.stats()["refused_pieces"] > refused, "the socket to the client is full")
+        eventually(lambda: server.stats()["refused_pieces"] > refused,
+                   "the socket to the client is full")
         response = connection.response()
         assert response.status == 200 and response.body == raw.pattern(size)
 
@@ -298,7 +299,7 @@ def test_stop_ends_outgoing_connections(start):
     with server.connect() as connection:
         through(connection, "127.0.0.1", other.port)
         assert connection.receive_exactly(10) == b"connected\n"
-        server.ask("GET", "/stop")
+        server.request("GET", "/stop")
         connection.rest()
     assert server.wait() == 0
 

@@ -29,7 +29,7 @@ from cryptography.x509 import ocsp
 
 import raw
 import tls
-from wire_server import SAFETY_TIMEOUT, WireServer, built, eventually, written_to
+from wire_server import SAFETY_TIMEOUT, WireServer, built, eventually, read_output
 
 AUTH_OFF, OPTIONAL, REQUIRED = 0, 1, 2
 
@@ -39,7 +39,7 @@ class Server:
     def __init__(self, *flags, cert=None):
         flags = list(flags) if any(
             flag.startswith("--cert=")
-            for flag in flags) else [f"--cert={cert or tls.usual()}", *flags]
+            for flag in flags) else [f"--cert={cert or tls.default_cert()}", *flags]
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen([built("tls_server"), *flags], stdout=subprocess.PIPE,
                                         stderr=self.errors)
@@ -51,21 +51,22 @@ class Server:
         self.plain, self.port = int(found[1]), int(found[2])
 
     def log(self):
-        return written_to(self.errors)
+        return read_output(self.errors)
 
-    def connect(self, name="localhost", session=None, context=None, **how):
-        return raw.Connection(self.port, tls=context or tls.context(**how), name=name,
+    def connect(self, name="localhost", session=None, context=None, **options):
+        return raw.Connection(self.port, tls=context or tls.context(**options), name=name,
                               session=session)
 
-    def ask(self, target="/hello", *fields, plain=False, host="localhost", **how):
-        with raw.Connection(self.plain, tls=None) if plain else self.connect(**how) as connection:
-            return connection.ask("GET", target, *fields, host=host)
+    def request(self, target="/hello", *fields, plain=False, host="localhost", **options):
+        with raw.Connection(self.plain, tls=None) if plain else self.connect(
+                **options) as connection:
+            return connection.request("GET", target, *fields, host=host)
 
-    def info(self, target="/info", **how):
-        return json.loads(self.ask(target, **how).body)
+    def info(self, target="/info", **options):
+        return json.loads(self.request(target, **options).body)
 
     def stats(self):
-        return json.loads(self.ask("/stats", plain=True).body)
+        return json.loads(self.request("/stats", plain=True).body)
 
     def stop(self):
         if self.process.poll() is None:
@@ -79,8 +80,8 @@ class Server:
 def start():
     running = []
 
-    def starter(*flags, **how):
-        running.append(Server(*flags, **how))
+    def starter(*flags, **options):
+        running.append(Server(*flags, **options))
         return running[-1]
 
     yield starter
@@ -118,7 +119,7 @@ def pem_of(path):
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 @pytest.mark.parametrize("kind", ["ec", "rsa"])
 def test_versions_and_key_types(start, version, kind):
-    info = start(cert=tls.usual(kind)).info(only=version, alpn=["h2", "http/1.1"])
+    info = start(cert=tls.default_cert(kind)).info(only=version, alpn=["h2", "http/1.1"])
     assert info["scheme"] == "https" and info["version"] == f"TLSv{version}"
     assert (info["server_name"], info["protocol"], info["resumed"]) == ("localhost", "http/1.1",
                                                                         False)
@@ -136,10 +137,10 @@ def test_blocking_handler_gets_tls_info(server):
     assert server.info("/blocking") == server.info()
 
 
-def handshake_error(server, **how):
+def handshake_error(server, **options):
     with pytest.raises((ssl.SSLError, ConnectionError)) as error:
-        with server.connect(**how) as connection:
-            connection.ask()
+        with server.connect(**options) as connection:
+            connection.request()
     return str(error.value)
 
 
@@ -189,7 +190,7 @@ def test_alpn_without_common_protocol_is_rejected(server):
 
 
 def test_configuration_errors_name_the_cause(tmp_path):
-    good, other = tls.usual(), tls.certificate("other.example")
+    good, other = tls.default_cert(), tls.certificate("other.example")
     empty = tmp_path / "empty.pem"
     empty.write_text("")
     bare = tmp_path / "bare.pem"
@@ -212,7 +213,7 @@ def test_configuration_errors_name_the_cause(tmp_path):
         (f"--cert={good}", "--suites=NOTHING"):
             'cipher_suites is "NOTHING"',
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1306:"
-                           "!aNULL"):
+         "!aNULL"):
             "OpenSSL does not support 'ECDHE-ECDSA-CHACHA20-POLY1306'",
         (f"--cert={good}", "--ciphers=ECDHE-ECDSA-AES128-GCM-SHA256,TLS_AES_128_GCM_SHA256"):
             "'TLS_AES_128_GCM_SHA256' is for TLS 1.3; use cipher_suites",
@@ -229,8 +230,7 @@ def test_configuration_errors_name_the_cause(tmp_path):
         (f"--cert={good}", "--groups=nothing"):
             'groups is "nothing": OpenSSL does not support all of them', (f"--cert={bare}", ):
             f"the key of {bare} cannot be read from {bare}: it contains no private key in PEM "
-            f"format",
-        (f"--cert={good}", f"--key={tls.usual('rsa')}"):
+            f"format", (f"--cert={good}", f"--key={tls.default_cert('rsa')}"):
             "the key does not match the certificate: the key type differs",
         (f"--cert={good}", "--client-auth=2"):
             "client_auth is on, but client_ca_file is not set", (f"--cert={good}", f"--ca={good}"):
@@ -252,14 +252,14 @@ def test_configuration_errors_name_the_cause(tmp_path):
             f"ocsp_file '{empty}' contains no successful OCSP response in DER format",
     }
     for flags, words in cases.items():
-        told = refused(*flags)
-        assert told.startswith("UVHTTP_ECONFIG: ") and words in told, (flags, told)
+        message = refused(*flags)
+        assert message.startswith("UVHTTP_ECONFIG: ") and words in message, (flags, message)
 
 
 def test_weak_key_error_names_the_file():
     weak = tls.certificate("weak.example", kind="weak")
-    for flags in [(f"--cert={weak}", ), (f"--cert={tls.usual()}", f"--cert={weak}"),
-                  (f"--cert={weak}", f"--cert={tls.usual()}")]:
+    for flags in [(f"--cert={weak}", ), (f"--cert={tls.default_cert()}", f"--cert={weak}"),
+                  (f"--cert={weak}", f"--cert={tls.default_cert()}")]:
         assert f"the certificate of {weak} cannot be used: ee key too small" in refused(*flags)
 
 
@@ -268,11 +268,11 @@ def test_key_pass_phrases(start, tmp_path):
     (tmp_path / "right").write_text("open sesame\nmore\n")
     (tmp_path / "wrong").write_text("open\n")
     for flag in (f"--pass={tmp_path}/right", "--phrase=open sesame"):
-        assert start(f"--cert={locked}", flag).ask().status == 200
+        assert start(f"--cert={locked}", flag).request().status == 200
     assert "the key is encrypted, but no pass phrase is set" in refused(f"--cert={locked}")
     for flag in (f"--pass={tmp_path}/wrong", "--phrase=open"):
-        told = refused(f"--cert={locked}", flag)
-        assert "the pass phrase is wrong" in told and "open" not in told.replace(
+        message = refused(f"--cert={locked}", flag)
+        assert "the pass phrase is wrong" in message and "open" not in message.replace(
             "cannot be opened", "")
 
 
@@ -291,7 +291,7 @@ def test_certificate_chain_is_sent(start, tmp_path):
     end = "-----END CERTIFICATE-----\n"
     head, key = cert.read_text().split(end, 1)
     with_chain.write_text(head + end + (where / "ca.pem").read_text() + key)
-    assert start(cert=with_chain).ask(ca=root).status == 200
+    assert start(cert=with_chain).request(ca=root).status == 200
     assert "unable to get" in handshake_error(start(cert=cert), ca=root)
 
 
@@ -311,14 +311,14 @@ def test_sni_selects_certificate(start):
         for name, path in expected.items():
             with server.connect(name=name, only=version) as connection:
                 assert leaf(connection) == pem_of(path), name
-                assert json.loads(connection.ask("GET", "/info").body)["server_name"] == (
+                assert json.loads(connection.request("GET", "/info").body)["server_name"] == (
                     name or "").lower() or name != (name or "").lower()
 
 
 def test_client_offer_selects_key_type(start):
     ec, rsa = tls.certificate("both.example"), tls.certificate("both.example", kind="rsa")
-    for flags in ((f"--cert={ec}", f"--cert={rsa}"), (f"--cert={tls.usual()}", f"--cert={rsa}",
-                                                      f"--cert={ec}")):
+    for flags in ((f"--cert={ec}", f"--cert={rsa}"), (f"--cert={tls.default_cert()}",
+                                                      f"--cert={rsa}", f"--cert={ec}")):
         server = start(*flags)
         for suite, path in (("ECDHE-ECDSA-AES128-GCM-SHA256", ec), ("ECDHE-RSA-AES128-GCM-SHA256",
                                                                     rsa)):
@@ -337,12 +337,12 @@ def test_first_certificate_of_name_and_key_type_is_used(start):
 # ---- resumption ----
 
 
-def session_of(server, **how):
+def session_of(server, **options):
     """A session after one request, whose ticket is read."""
-    name = how.pop("name", "localhost")
-    context = tls.context(**how)
+    name = options.pop("name", "localhost")
+    context = tls.context(**options)
     with server.connect(context=context, name=name) as connection:
-        assert connection.ask(host=name).status == 200
+        assert connection.request(host=name).status == 200
         return context, connection.socket.tls.session
 
 
@@ -380,7 +380,7 @@ def test_new_tickets_do_not_extend_session_lifetime(start, version):
     def resume():
         nonlocal session
         with server.connect(context=context, session=session) as connection:
-            resumed = json.loads(connection.ask("GET", "/info").body)["resumed"]
+            resumed = json.loads(connection.request("GET", "/info").body)["resumed"]
             session = connection.socket.tls.session
         return resumed
 
@@ -431,20 +431,20 @@ def test_one_time_ticket_is_followed_by_a_new_one(start):
     context, session = session_of(server, only="1.3")
     for _ in range(5):
         with server.connect(context=context, session=session) as connection:
-            assert json.loads(connection.ask("GET", "/info").body)["resumed"]
+            assert json.loads(connection.request("GET", "/info").body)["resumed"]
             session = connection.socket.tls.session
 
 
 def test_one_time_ticket_stays_used_after_reload(start):
-    server = start("--one-time-tickets", cert=tls.usual())
+    server = start("--one-time-tickets", cert=tls.default_cert())
     context, session = session_of(server, only="1.3")
     assert is_resumed(server, context, session)
-    assert server.ask("/reload", plain=True).body == b"ok"
+    assert server.request("/reload", plain=True).body == b"ok"
     assert not is_resumed(server, context, session)
-    assert server.ask(f"/reload?cert={tls.usual()}", plain=True).body == b"ok"
+    assert server.request(f"/reload?cert={tls.default_cert()}", plain=True).body == b"ok"
     assert not is_resumed(server, context, session)
     context, session = session_of(server, only="1.3")
-    assert server.ask("/reload", plain=True).body == b"ok"
+    assert server.request("/reload", plain=True).body == b"ok"
     assert is_resumed(server, context, session)
 
 
@@ -540,10 +540,11 @@ def test_client_certificate_levels(start, people, version, level):
         assert f" failed: {reason}" in server.log()
     if level == REQUIRED:
         assert handshake_error(server, only=version)
-        eventually(lambda: "peer did not return a certificate" in server.log(), "its reason is logged")
+        eventually(lambda: "peer did not return a certificate" in server.log(),
+                   "its reason is logged")
     else:
         assert server.info(only=version)["subject"] == ""
-        assert server.ask("/private/info", only=version).status == 403
+        assert server.request("/private/info", only=version).status == 403
 
 
 def test_client_names_are_escaped(start, people, tmp_path):
@@ -558,22 +559,22 @@ def test_client_names_are_escaped(start, people, tmp_path):
                 leaf)
     leaf.write_bytes(leaf.read_bytes() + (tmp_path / "key.pem").read_bytes())
     server = start(f"--client-auth={OPTIONAL}", f"--ca={people['ca']}")
-    assert server.ask("/names",
-                      client=leaf).body == b"DNS:ann.example\\, DNS:root.example, DNS:b\\\\c"
+    assert server.request("/names",
+                          client=leaf).body == b"DNS:ann.example\\, DNS:root.example, DNS:b\\\\c"
 
 
 def test_truncated_revocation_list_is_rejected(people, tmp_path):
     whole = people["crl"].read_text()
     for text in (whole[:-30], whole + whole[:len(whole) // 2]):
         (tmp_path / "crl.pem").write_text(text)
-        error = refused(f"--cert={tls.usual()}", f"--client-auth={REQUIRED}",
+        error = refused(f"--cert={tls.default_cert()}", f"--client-auth={REQUIRED}",
                         f"--ca={people['ca']}", f"--crl={tmp_path / 'crl.pem'}")
         assert f"client_crl_file '{tmp_path / 'crl.pem'}' cannot be read" in error
 
 
 def test_plain_request_has_no_client_certificate(start, people):
     server = start(f"--client-auth={OPTIONAL}", f"--ca={people['ca']}")
-    assert server.ask("/private/info", plain=True).status == 403
+    assert server.request("/private/info", plain=True).status == 403
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
@@ -628,13 +629,13 @@ def test_session_of_another_host_requires_client_certificate(start, people, vers
     assert server.info(name="closed.example", client=people["ann"], only=version,
                        host="closed.example")["subject"] == "CN=ann"
     for host in ("closed.example", "CLOSED.example:443", "closed.example."):
-        assert server.ask(name="open.example", only=version, host=host).status == 421, host
-    assert server.ask(name="open.example", only=version, host="open.example").status == 200
+        assert server.request(name="open.example", only=version, host=host).status == 421, host
+    assert server.request(name="open.example", only=version, host="open.example").status == 200
 
 
 def test_server_wide_client_certificates_cause_no_421(start, people):
     server = start(f"--client-auth={REQUIRED}", f"--ca={people['ca']}")
-    assert server.ask(host="elsewhere.example", client=people["ann"]).status == 200
+    assert server.request(host="elsewhere.example", client=people["ann"]).status == 200
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
@@ -644,7 +645,7 @@ def test_session_ends_after_change_of_authorities(start, people, tmp_path, versi
     server = start(f"--client-auth={REQUIRED}", f"--ca={ca}")
     context, session = session_of(server, only=version, client=people["ann"])
     ca.write_bytes(tls.authority("new").read_bytes())
-    assert server.ask("/reload", plain=True).body == b"ok"
+    assert server.request("/reload", plain=True).body == b"ok"
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
         server.info(context=context, session=session)
 
@@ -708,7 +709,7 @@ def test_ocsp_response_is_not_stapled_after_next_update(start, stapling, version
                    version) is None
     server = start(f"--cert={cert}", f"--ocsp={ocsp_response(ca, cert, seconds=4)}")
     eventually(lambda: stapled(server, version) is None, "the response has expired")
-    assert server.ask(only=version).status == 200
+    assert server.request(only=version).status == 200
 
 
 def test_ocsp_response_matches_certificate(start, stapling):
@@ -750,7 +751,7 @@ def test_ocsp_response_is_reloaded(start, stapling):
 def test_key_log_has_secrets(start, tmp_path):
     log = tmp_path / "keys"
     server = start(f"--key-log={log}")
-    assert server.ask(only="1.3").status == 200 and server.ask(only="1.2").status == 200
+    assert server.request(only="1.3").status == 200 and server.request(only="1.2").status == 200
     labels = {line.split()[0] for line in log.read_text().splitlines()}
     assert {"CLIENT_RANDOM", "SERVER_TRAFFIC_SECRET_0", "CLIENT_TRAFFIC_SECRET_0"} <= labels
     assert log.stat().st_mode & 0o777 == 0o600
@@ -763,12 +764,12 @@ def test_replaced_certificate_serves_new_connections(start):
     one, two = tls.certificate("localhost"), tls.certificate("localhost")
     server = start(cert=one)
     with server.connect() as kept:
-        assert kept.ask().status == 200 and leaf(kept) == pem_of(one)
-        assert server.ask(f"/reload?cert={two}", plain=True).body == b"ok"
+        assert kept.request().status == 200 and leaf(kept) == pem_of(one)
+        assert server.request(f"/reload?cert={two}", plain=True).body == b"ok"
         with server.connect() as fresh:
             assert leaf(fresh) == pem_of(two)
-        assert kept.ask().status == 200
-    bad = server.ask("/reload?cert=/nonexistent.pem", plain=True)
+        assert kept.request().status == 200
+    bad = server.request("/reload?cert=/nonexistent.pem", plain=True)
     assert (bad.status, bad.body) == (
         500, b"certificate_file '/nonexistent.pem' cannot be opened: no such file or directory")
     with server.connect() as fresh:
@@ -787,8 +788,7 @@ def test_watched_files_are_reloaded(start, tmp_path):
 
     assert served() == pem_of(one)
     both.write_text("no certificate")
-    eventually(lambda: "certificates not reloaded" in server.log(),
-               "the error is logged")
+    eventually(lambda: "certificates not reloaded" in server.log(), "the error is logged")
     assert f"the certificate of {both} cannot be read" in server.log() and served() == pem_of(one)
     temporary = tmp_path / "new"
     temporary.write_bytes(two.read_bytes())
@@ -930,7 +930,7 @@ class Clients:
             seen = self.certificates.numbers[connection.socket.tls.getpeercert(True)]
             assert seen >= known, f"{seen} is older than {known}"
             for _ in requests:
-                assert connection.ask().status == 200
+                assert connection.request().status == 200
                 self.requests[number] += 1
                 if self.stopped.is_set():
                     break
@@ -971,12 +971,12 @@ def test_load_during_certificate_reloads(start, tmp_path):
     for number in steps():
         if number % 4 == 3:
             replace_file(path, certificates.broken(number))
-            response = server.ask("/reload", plain=True)
+            response = server.request("/reload", plain=True)
             assert response.status == 500 and str(path) in response.body.decode()
             broken += 1
         else:
             replace_file(path, b"".join(certificates.make(number)))
-            assert server.ask("/reload", plain=True).body == b"ok"
+            assert server.request("/reload", plain=True).body == b"ok"
             clients.known = number
         if number % 5 == 0:
             assert server.stats()["own_expires"] == certificates.base + clients.known
@@ -984,10 +984,8 @@ def test_load_during_certificate_reloads(start, tmp_path):
     clients.stop()
     stats = server.stats()
     assert (stats["handshakes"], stats["failures"]) == (sum(clients.handshakes), 0)
-    print(
-        f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} "
-        f"handshakes, {number} replacements, {broken} of them broken"
-    )
+    print(f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} "
+          f"handshakes, {number} replacements, {broken} of them broken")
 
 
 def test_load_during_certificate_replacements(start, tmp_path):
@@ -1003,7 +1001,7 @@ def test_load_during_certificate_replacements(start, tmp_path):
     server = start("--watch", "--workers=2", cert=path)
     clients, begun = Clients(server, certificates, LOAD_CLIENTS), time.monotonic()
 
-    def look():
+    def served_number():
         """The number of the certificate in use, as the server reports it. It is passed to the
         clients."""
         clients.known = server.stats()["own_expires"] - certificates.base
@@ -1015,19 +1013,19 @@ def test_load_during_certificate_replacements(start, tmp_path):
         else:
             replace_file(path, b"".join(certificates.make(number)))
         if number % 5 == 0:
-            lags.append(number - look())
+            lags.append(number - served_number())
     seconds, count = time.monotonic() - begun, server.log().count(STAY)
     assert count <= number // 4 + 1
-    for more in range(1, 4):
-        replace_file(path, certificates.broken(number + more))
-        eventually(lambda: server.log().count(STAY) == count + more, "one log line for each")
-        kept = look()
+    for extra in range(1, 4):
+        replace_file(path, certificates.broken(number + extra))
+        eventually(lambda: server.log().count(STAY) == count + extra, "one log line for each")
+        kept = served_number()
     time.sleep(1.5)  # long enough for another check of the file
-    assert server.log().count(STAY) == count + 3 and look() == kept
+    assert server.log().count(STAY) == count + 3 and served_number() == kept
     last = number + 4
     replace_file(path, b"".join(certificates.make(last)))
     handshakes = 0
-    while look() != last:  # within one second by specification; three on a slow machine
+    while served_number() != last:  # within one second by specification; three on a slow machine
         handshakes += 1
         assert handshakes <= 30, "the last certificate is not loaded"
         time.sleep(0.1)
@@ -1037,11 +1035,10 @@ def test_load_during_certificate_replacements(start, tmp_path):
     clients.stop()
     stats = server.stats()
     assert (stats["handshakes"], stats["failures"]) == (sum(clients.handshakes) + 4, 0)
-    print(
-        f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} "
-        f"handshakes, {number + 4} replacements, of which the server was at most "
-        f"{max(lags)} behind, the last one loaded before look {handshakes + 1} of 100 ms, "
-        f"{server.log().count('certificates reloaded')} loads, {count} + 3 lines of broken ones")
+    print(f"{seconds:.0f} s, {sum(clients.requests)} requests, {sum(clients.handshakes)} "
+          f"handshakes, {number + 4} replacements, of which the server was at most "
+          f"{max(lags)} behind, the last one loaded before look {handshakes + 1} of 100 ms, "
+          f"{server.log().count('certificates reloaded')} loads, {count} + 3 lines of broken ones")
 
 
 # ---- clients that violate the protocol ----
@@ -1059,11 +1056,11 @@ def records(data):
 
 class Script:
     """A client whose records are sent by the test: `outgoing` is the output of the ssl module."""
-    def __init__(self, port, **how):
+    def __init__(self, port, **options):
         self.plain = socket.create_connection(("127.0.0.1", port), timeout=SAFETY_TIMEOUT)
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = tls.context(**how).wrap_bio(self.incoming, self.outgoing,
-                                               server_hostname="localhost")
+        self.tls = tls.context(**options).wrap_bio(self.incoming, self.outgoing,
+                                                   server_hostname="localhost")
 
     def __enter__(self):
         return self
@@ -1143,11 +1140,11 @@ def test_request_in_many_records_in_one_segment(server, version):
 def test_request_in_segment_of_last_flight(server):
     with Script(server.port, only="1.3") as client:
         client.plain.sendall(client.step(client.tls.do_handshake))
-        held = b""
-        while not held:
+        flight = b""
+        while not flight:
             client.receive()
-            held = client.step(client.tls.do_handshake)
-        client.plain.sendall(held + client.step(client.tls.write, hello_request()))
+            flight = client.step(client.tls.do_handshake)
+        client.plain.sendall(flight + client.step(client.tls.write, hello_request()))
         assert client.response().startswith(b"HTTP/1.1 200 OK")
 
 
@@ -1178,7 +1175,7 @@ def test_stream_truncated_at_every_record(server, version):
                 client.plain.shutdown(socket.SHUT_WR)
                 while client.plain.recv(65536):
                     pass
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
@@ -1212,14 +1209,14 @@ def test_server_sends_close_notify(server, version):
 def test_idle_timeout_sends_close_notify(start):
     server = start("--keep-alive-timeout=1")
     with server.connect() as idle:
-        assert idle.ask("GET", "/hello").status == 200
+        assert idle.request("GET", "/hello").status == 200
         assert idle.rest() == b"" and not idle.socket.truncated
 
 
 def test_stop_sends_close_notify_to_idle_connections(start):
     server = start()
     with server.connect() as idle:
-        assert idle.ask("GET", "/hello").status == 200
+        assert idle.request("GET", "/hello").status == 200
         server.process.send_signal(signal.SIGTERM)
         assert idle.rest() == b"" and not idle.socket.truncated
     assert server.process.wait(timeout=SAFETY_TIMEOUT) == 0
@@ -1228,7 +1225,7 @@ def test_stop_sends_close_notify_to_idle_connections(start):
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_close_notify_gets_close_notify(server, version):
     with server.connect(only=version) as connection:
-        assert connection.ask("GET", "/hello").status == 200
+        assert connection.request("GET", "/hello").status == 200
         connection.half_close()
         assert connection.rest() == b"" and not connection.socket.truncated
 
@@ -1250,7 +1247,7 @@ def test_random_bytes_close_connection(server, garbage):
         except OSError:  # the connection was closed before everything was sent
             pass
     eventually(lambda: server.stats()["failures"] == before + 1, "the failure is counted")
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "PATCH", "M-SEARCH"])
@@ -1259,7 +1256,7 @@ def test_plain_request_on_tls_port_gets_400(server, method):
         client.send(raw.request(method, "/hello"))
         response = client.response(method)
         assert response.status == 400 and b"sent to an HTTPS port" in response.body
-        assert response.says_close()
+        assert response.has_close()
         client.assert_closed()
 
 
@@ -1286,8 +1283,8 @@ def test_renegotiation_by_s_client_is_rejected(server):
             assert client.wait(timeout=SAFETY_TIMEOUT) != 0
         finally:
             client.kill()
-        told = client.stderr.read()
-    assert b"RENEGOTIATING" in told and b"no renegotiation" in told
+        message = client.stderr.read()
+    assert b"RENEGOTIATING" in message and b"no renegotiation" in message
     stats = server.stats()
     assert (stats["handshakes"], stats["failures"]) == (before["handshakes"] + 1,
                                                         before["failures"])
@@ -1366,7 +1363,7 @@ def with_records(start, tmp_path):
         yield server, client
 
 
-def assert_answered(client):
+def assert_responds(client):
     client.send(DATA, hello_request())
     kind, data = client.receive()
     assert kind == DATA and data.startswith(b"HTTP/1.1 200 OK") and data.endswith(b"Hello, world\n")
@@ -1379,7 +1376,7 @@ def test_renegotiation_gets_warning_alert(with_records):
     for _ in range(2):
         client.send(HANDSHAKE, CLIENT_HELLO)
         assert client.receive() == (ALERT, NO_RENEGOTIATION)
-        assert_answered(client)
+        assert_responds(client)
     stats = server.stats()
     assert (stats["handshakes"], stats["failures"], stats["active"]) == (1, 0, 2)
 
@@ -1392,7 +1389,7 @@ def test_renegotiation_flood_closes_connection(with_records):
     with pytest.raises(ConnectionError):
         for _ in range(200):
             client.send(HANDSHAKE, *[CLIENT_HELLO] * 1000)
-    assert server.ask(plain=True).status == 200
+    assert server.request(plain=True).status == 200
 
 
 def test_empty_records_are_skipped(with_records):
@@ -1400,7 +1397,7 @@ def test_empty_records_are_skipped(with_records):
     server, client = with_records
     for _ in range(3):
         client.send(DATA, *[b""] * 32)
-        assert server.ask(plain=True).status == 200
+        assert server.request(plain=True).status == 200
         client.send(DATA, hello_request()[:9], *[b""] * 32, hello_request()[9:])
         kind, data = client.receive()
         assert kind == DATA and data.startswith(b"HTTP/1.1 200 OK")
@@ -1413,20 +1410,20 @@ def test_empty_record_flood_closes_connection(with_records):
     client.send(DATA, *[b""] * 1000)
     assert client.receive() == (ALERT, UNEXPECTED_MESSAGE)
     eventually(lambda: server.stats()["active"] == 1, "it is closed")
-    assert server.ask(plain=True).status == 200
+    assert server.request(plain=True).status == 200
 
 
 def test_key_update_flood_does_not_block_loop(server):
     """A KeyUpdate (RFC 8446 section 4.6.3) contains no application data. Other requests get
     responses while 20,000 of them are read. Then the connection is usable."""
     with tls.LibraryClient(server.port) as client, server.connect() as other:
-        assert client.ask(hello_request(), b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
+        assert client.request(hello_request(), b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
         flood = client.key_updates(20000) + client.encrypt(hello_request())
         sender = threading.Thread(target=client.plain.sendall, args=(flood, ))
         sender.start()
         served = 0
         while not select.select([client.plain], [], [], 0)[0]:
-            assert other.ask().status == 200
+            assert other.request().status == 200
             served += 1
         sender.join()
         assert client.receive(b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
@@ -1465,8 +1462,8 @@ def send_at_once(server, scripts, flights):
     return server
 
 
-@pytest.mark.parametrize("most,waited", [(0, 0), (1, 29), (8, 22), (30, 0)])
-def test_max_handshakes_queues_others(start, most, waited):
+@pytest.mark.parametrize("most,queued", [(0, 0), (1, 29), (8, 22), (30, 0)])
+def test_max_handshakes_queues_others(start, most, queued):
     server = start(f"--max-handshakes={most}")
     scripts, flights = hellos(server, 30)
     send_at_once(server, scripts, flights)
@@ -1477,7 +1474,7 @@ def test_max_handshakes_queues_others(start, most, waited):
         assert script.response().startswith(b"HTTP/1.1 200 OK")
         script.plain.close()
     stats = server.stats()
-    assert (stats["handshakes"], stats["failures"], stats["waited"]) == (30, 0, waited)
+    assert (stats["handshakes"], stats["failures"], stats["waited"]) == (30, 0, queued)
 
 
 def test_disconnect_leaves_handshake_queue(start):
@@ -1504,7 +1501,7 @@ def test_stalled_handshakes_do_not_block_others(start):
         script.plain.sendall(flight)
     for script in scripts[20:]:
         assert script.receive()
-    assert server.ask().status == 200
+    assert server.request().status == 200
     for script in scripts:
         script.plain.close()
 
@@ -1521,7 +1518,7 @@ def test_handshakes_on_threads(start, people, version):
     server = start("--handshake-threads=2", f"--client-auth={OPTIONAL}", f"--ca={people['ca']}",
                    f"--crl={people['crl']}")
     for _ in range(20):
-        assert server.ask(only=version).status == 200
+        assert server.request(only=version).status == 200
     assert server.info(only=version, client=people["ann"])["subject"] == "CN=ann"
     assert handshake_error(server, client=people["bob"], only=version)
     eventually(lambda: "failed: certificate revoked" in server.log(), "the reason is logged")
@@ -1531,22 +1528,22 @@ def test_handshakes_on_threads(start, people, version):
 
 def test_disconnect_while_handshake_is_on_thread(start):
     server = start("--handshake-threads=2", "--max-handshakes=20", "--workers=2",
-                   cert=tls.usual("rsa"))
-    for turn in range(300):
+                   cert=tls.default_cert("rsa"))
+    for number in range(300):
         client = Script(server.port)
         flight = client.step(client.tls.do_handshake)
-        client.plain.sendall(flight if turn % 3 else flight[:turn % len(flight) + 1])
-        if turn % 2:
+        client.plain.sendall(flight if number % 3 else flight[:number % len(flight) + 1])
+        if number % 2:
             client.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        if turn % 5 == 0:
-            assert server.ask().status == 200
+        if number % 5 == 0:
+            assert server.request().status == 200
         client.plain.close()
-    assert server.ask().status == 200
+    assert server.request().status == 200
     eventually(lambda: server.stats()["active"] == 1, "all connections are closed")
 
 
 def test_stop_while_handshakes_are_on_threads(start):
-    server = start("--handshake-threads=1", cert=tls.usual("rsa"))
+    server = start("--handshake-threads=1", cert=tls.default_cert("rsa"))
     clients = [Script(server.port) for _ in range(40)]
     for client in clients:
         client.plain.sendall(client.step(client.tls.do_handshake))
@@ -1564,9 +1561,10 @@ def test_handshake_survives_stopped_process(start, threads):
     with Script(server.port, only="1.3") as client:
         client.plain.sendall(client.step(client.tls.do_handshake))
         client.receive()
-        held = client.step(client.tls.do_handshake) + client.step(client.tls.write, hello_request())
+        flight = client.step(client.tls.do_handshake) + client.step(client.tls.write,
+                                                                    hello_request())
         server.process.send_signal(signal.SIGSTOP)
-        client.plain.sendall(held)
+        client.plain.sendall(flight)
         time.sleep(2)  # longer than the timeout
         server.process.send_signal(signal.SIGCONT)
         assert client.response().startswith(b"HTTP/1.1 200 OK")
@@ -1579,13 +1577,13 @@ def test_partial_client_hello_does_not_extend_timeout(start, threads):
     with Script(server.port) as client:
         hello = client.step(client.tls.do_handshake)
         client.plain.sendall(hello[:20])
-        assert server.ask().status == 200  # the data sent before is processed
+        assert server.request().status == 200  # the data sent before is processed
         server.process.send_signal(signal.SIGSTOP)
         client.plain.sendall(hello[20:40])
         time.sleep(2)  # longer than the timeout
         server.process.send_signal(signal.SIGCONT)
         # Handshake steps run, and report their ends, in the order of their starts.
-        assert server.ask().status == 200
+        assert server.request().status == 200
         assert server.stats()["timeouts"] == 1
         assert client.plain.recv(1) == b""
 
@@ -1599,14 +1597,14 @@ def test_slow_handshakes_do_not_affect_others(start):
         one = socket.create_connection(("127.0.0.1", server.port), timeout=SAFETY_TIMEOUT)
         one.sendall(hello[:-1])
         slow.append(one)
-    assert server.ask().status == 200 and server.stats()["active"] >= 2000
+    assert server.request().status == 200 and server.stats()["active"] >= 2000
     for one in slow[:1000]:
         one.sendall(hello[-1:])
     assert all(one.recv(5)[:1] == b"\x16" for one in slow[:1000])
     for one in slow:
         one.close()
     eventually(lambda: server.stats()["active"] == 1, "all connections are closed")
-    assert server.ask().status == 200
+    assert server.request().status == 200
 
 
 def test_client_without_reads_takes_little_memory(start):
@@ -1615,7 +1613,7 @@ def test_client_without_reads_takes_little_memory(start):
     with server.connect() as client:
         client.send(raw.request("GET", "/big"))
         for _ in range(3):
-            assert server.ask().status == 200
+            assert server.request().status == 200
         size = int(pathlib.Path(f"/proc/{server.process.pid}/statm").read_text().split()
                    [1]) * os.sysconf("SC_PAGE_SIZE")
         client.send(hello_request())
@@ -1628,9 +1626,9 @@ def test_client_without_reads_takes_little_memory(start):
 def test_max_connections_gets_503_over_tls(start):
     server = start("--max-connections=1")
     with server.connect() as first:
-        assert first.ask().status == 200
-        response = server.ask()
-        assert response.status == 503 and response.says_close()
+        assert first.request().status == 200
+        response = server.request()
+        assert response.status == 503 and response.has_close()
 
 
 def test_stop_completes_response_in_progress(start):
@@ -1672,7 +1670,7 @@ def test_reset_handshake_log_has_address(start):
 def test_silent_connection_is_not_logged(server):
     before = server.log()
     socket.create_connection(("127.0.0.1", server.port)).close()
-    assert server.ask().status == 200 and server.log() == before
+    assert server.request().status == 200 and server.log() == before
 
 
 def test_reset_before_first_byte_is_not_logged(server):
@@ -1693,7 +1691,7 @@ def test_silent_clients_are_closed_without_free_descriptors(start, first):
     begun = socket.create_connection(("127.0.0.1", server.port))
     begun.sendall(first)  # a connection that has sent data does not end the search
     silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
-    assert server.ask().status == 200
+    assert server.request().status == 200
     assert "file descriptors are nearly exhausted" in server.log()
     for one in (begun, *silent):
         one.close()
@@ -1718,11 +1716,11 @@ def test_stop_closes_silent_connections(start):
     with Script(server.port) as client:
         client.plain.sendall(client.step(client.tls.do_handshake))
         client.receive()
-        held = client.step(client.tls.do_handshake)
+        flight = client.step(client.tls.do_handshake)
         eventually(lambda: server.stats()["active"] == 3, "both connections are accepted")
         server.process.send_signal(signal.SIGTERM)
         assert silent.recv(1) == b""
-        client.plain.sendall(held + client.step(client.tls.write, hello_request()))
+        client.plain.sendall(flight + client.step(client.tls.write, hello_request()))
         assert client.response().startswith(b"HTTP/1.1 200 OK")
     silent.close()
     assert server.process.wait(timeout=SAFETY_TIMEOUT) == 0
@@ -1739,7 +1737,7 @@ def test_write_timeout_closes_client_without_reads(start):
 def test_plain_request_on_full_tls_server_gets_one_response(start):
     server = start("--max-connections=1")
     with server.connect() as first:
-        assert first.ask().status == 200
+        assert first.request().status == 200
         with raw.Connection(server.port, tls=None) as client:
             client.send(hello_request())
             assert client.response().status == 503

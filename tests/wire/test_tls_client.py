@@ -24,9 +24,9 @@ def authority():
 
 
 @functools.lru_cache(None)
-def signed(*names, **how):
+def signed(*names, **options):
     """A certificate of the authority that the clients trust."""
-    return tls.certificate(*names, ca=authority(), **how)
+    return tls.certificate(*names, ca=authority(), **options)
 
 
 def server_context(cert, client_ca=None, only=None, alpn=None):
@@ -79,9 +79,9 @@ def echo(context, facts=None):
         with context.wrap_socket(plain, server_side=True) as connection:
             while data := connection.recv(65536):
                 connection.sendall(data)
-            told = facts(connection) if facts else None
+            reported = facts(connection) if facts else None
             connection.unwrap()
-        return told
+        return reported
 
     return talk
 
@@ -101,8 +101,8 @@ def failed(why):
     return f"failed UVHTTP_ETLS: {why}\nheard 0\nclosed {why}\n"
 
 
-def run_against_echo(context, *flags, host="localhost", **how):
-    with serving(echo(context), **how) as (port, _):
+def run_against_echo(context, *flags, host="localhost", **options):
+    with serving(echo(context), **options) as (port, _):
         return run(*flags, host, port)
 
 
@@ -125,27 +125,31 @@ def test_sni_is_sent_for_names_only():
 
 
 def test_address_in_certificate():
-    out, _ = run_against_echo(server_context(signed("127.0.0.1")), f"--ca={authority()}", host="127.0.0.1")
+    out, _ = run_against_echo(server_context(signed("127.0.0.1")), f"--ca={authority()}",
+                              host="127.0.0.1")
     assert out == GOOD
-    out, _ = run_against_echo(server_context(signed("127.0.0.2")), f"--ca={authority()}", host="127.0.0.1")
+    out, _ = run_against_echo(server_context(signed("127.0.0.2")), f"--ca={authority()}",
+                              host="127.0.0.1")
     assert out == failed("the peer's certificate is not for this address")
 
 
 def test_octal_address_is_verified_as_connected():
     """OpenSSL interprets 0177.0.0.1 as 177.0.0.1, the system as 127.0.0.1."""
-    out, _ = run_against_echo(server_context(signed("177.0.0.1")), f"--ca={authority()}", host="0177.0.0.1")
+    out, _ = run_against_echo(server_context(signed("177.0.0.1")), f"--ca={authority()}",
+                              host="0177.0.0.1")
     assert out == failed("the peer's certificate is not for this name")
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
 def test_ipv6_address_in_certificate():
-    out, _ = run_against_echo(server_context(signed("::1")), f"--ca={authority()}", host="::1", address="::1")
+    out, _ = run_against_echo(server_context(signed("::1")), f"--ca={authority()}", host="::1",
+                              address="::1")
     assert out == GOOD
 
 
 def test_address_does_not_match_dns_name():
     out, _ = run_against_echo(server_context(signed("localhost", common_name="127.0.0.1")),
-                  f"--ca={authority()}", host="127.0.0.1")
+                              f"--ca={authority()}", host="127.0.0.1")
     assert out == failed("the peer's certificate is not for this address")
 
 
@@ -160,7 +164,7 @@ def test_wrong_name_is_rejected(names):
 
 def test_common_name_is_ignored():
     out, _ = run_against_echo(server_context(signed("other.example", common_name="localhost")),
-                  f"--ca={authority()}")
+                              f"--ca={authority()}")
     assert out == failed("the peer's certificate is not for this name")
 
 
@@ -168,15 +172,15 @@ def test_common_name_is_ignored():
                                         ("db.example.", True), ("DB.Example", True),
                                         ("wild.example", False), ("a.b.wild.example", False)])
 def test_server_name_option_overrides_host(name, good):
-    out, log = run_against_echo(server_context(signed("db.example", "*.wild.example")), f"--ca={authority()}",
-                    f"--name={name}", host="127.0.0.1")
+    out, log = run_against_echo(server_context(signed("db.example", "*.wild.example")),
+                                f"--ca={authority()}", f"--name={name}", host="127.0.0.1")
     assert out == (GOOD if good else failed("the peer's certificate is not for this name"))
     assert good or f"TLS handshake with {name} (127.0.0.1) failed:" in log
 
 
 def test_unknown_authority_is_rejected():
     out, _ = run_against_echo(server_context(tls.certificate(ca=tls.authority("somebody else"))),
-                  f"--ca={authority()}")
+                              f"--ca={authority()}")
     assert out == failed("the peer's certificate is not signed by a trusted CA")
 
 
@@ -206,7 +210,8 @@ def test_server_certificate_as_only_trust_anchor():
 
 
 def test_insecure_option_accepts_any_certificate():
-    out, log = run_against_echo(server_context(tls.certificate("other.example", days=1)), "--insecure")
+    out, log = run_against_echo(server_context(tls.certificate("other.example", days=1)),
+                                "--insecure")
     assert (out, log) == (GOOD, "")
 
 
@@ -245,17 +250,17 @@ def test_client_certificate_is_sent(version, password, tmp_path):
 
 def test_missing_client_certificate_is_rejected():
     out, _ = run_against_echo(server_context(signed(), client_ca=authority(), only="1.2"),
-                  f"--ca={authority()}")
+                              f"--ca={authority()}")
     assert out == failed("the peer rejected the handshake")
     out, _ = run_against_echo(server_context(signed(), client_ca=authority(), only="1.3"),
-                  f"--ca={authority()}")
+                              f"--ca={authority()}")
     assert out == "connected\nheard 0\nclosed the peer requires a certificate\n"
 
 
 def test_client_certificate_of_unknown_authority_is_rejected():
     mine = tls.certificate("ann", ca=tls.authority("somebody else"))
     out, _ = run_against_echo(server_context(signed(), client_ca=authority(), only="1.2"),
-                  f"--ca={authority()}", f"--cert={mine}")
+                              f"--ca={authority()}", f"--cert={mine}")
     assert out == failed("the peer does not trust the CA of our certificate")
 
 
@@ -265,9 +270,9 @@ def test_client_certificate_of_unknown_authority_is_rejected():
 def test_no_common_version_fails():
     flags = [f"--ca={authority()}"]
     assert run_against_echo(server_context(signed(), only="1.2"), *flags,
-                "--min=2")[0] == failed("the peer does not support the TLS version")
+                            "--min=2")[0] == failed("the peer does not support the TLS version")
     assert run_against_echo(server_context(signed(), only="1.3"), *flags,
-                "--max=1")[0] == failed("the peer does not support the TLS version")
+                            "--max=1")[0] == failed("the peer does not support the TLS version")
 
 
 def test_ciphers_option():
@@ -283,8 +288,9 @@ def test_anonymous_ciphers_are_rejected():
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("aNULL:@SECLEVEL=0")
     flags = ["--max=1", "--ciphers=aNULL:@SECLEVEL=0"]
-    assert run_against_echo(context, *flags,
-                f"--ca={authority()}")[0] == failed("the peer has no certificate for this host")
+    assert run_against_echo(
+        context, *flags,
+        f"--ca={authority()}")[0] == failed("the peer has no certificate for this host")
     assert run_against_echo(context, *flags, "--insecure")[0] == GOOD
 
 
@@ -310,10 +316,9 @@ def test_option_errors_name_the_cause(tmp_path):
     ], f"the certificate of {empty} cannot be read: it contains no such PEM block"), ([
             f"--key={empty}"
     ], f"key_file is '{empty}', but certificate_file is not set"), ([
-            f"--cert={signed()}", f"--key={tls.usual()}"
-    ], f"the key in {tls.usual()} and the certificate of {signed()}: the key does not match "
-       f"the certificate"
-                                                                    ),
+            f"--cert={signed()}", f"--key={tls.default_cert()}"
+    ], f"the key in {tls.default_cert()} and the certificate of {signed()}: the key does not match "
+                                                                    f"the certificate"),
                          (["--min=2",
                            "--max=1"], "min_version is TLS 1.3, but max_version is TLS 1.2"),
                          (["--ciphers=none"], 'ciphers is "none": OpenSSL supports none of them'),

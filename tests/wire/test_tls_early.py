@@ -23,8 +23,8 @@ EARLY = "--early-data=16384"
 def start():
     running = []
 
-    def starter(*flags, **how):
-        running.append(Server(*flags, **how))
+    def starter(*flags, **options):
+        running.append(Server(*flags, **options))
         return running[-1]
 
     yield starter
@@ -32,36 +32,37 @@ def start():
         server.stop()
 
 
-def get(target="/count", *fields, method="GET", close=True, **how):
-    return raw.request(method, target, *fields, *(["Connection: close"] if close else []), **how)
+def get(target="/count", *fields, method="GET", close=True, **options):
+    return raw.request(method, target, *fields, *(["Connection: close"] if close else []),
+                       **options)
 
 
-def command(port, *more, name="localhost"):
+def command(port, *extra, name="localhost"):
     return [
         "openssl", "s_client", "-quiet", "-connect", f"127.0.0.1:{port}", "-tls1_3", "-servername",
-        name, *map(str, more)
+        name, *map(str, extra)
     ]
 
 
-def talk(port, *more, data=b"", name="localhost"):
+def talk(port, *extra, data=b"", name="localhost"):
     """The output of the server for a client that sends `data` after its handshake, until the server
     ends."""
-    run = subprocess.run(command(port, *more, name=name), input=data, capture_output=True,
+    run = subprocess.run(command(port, *extra, name=name), input=data, capture_output=True,
                          timeout=3 * SAFETY_TIMEOUT)
     return run.stdout
 
 
-def session_of(server, path, name="localhost", *more):
+def session_of(server, path, name="localhost", *extra):
     """A file with a session. Each one has its own ticket."""
-    talk(server.port, "-sess_out", path, *more, data=get("/hello", host=name), name=name)
+    talk(server.port, "-sess_out", path, *extra, data=get("/hello", host=name), name=name)
     assert path.exists(), "no ticket was received"
     return path
 
 
 @pytest.fixture
 def session(tmp_path):
-    return lambda server, name="localhost", *more: session_of(server, tmp_path / os.urandom(4).hex(
-    ), name, *more)
+    return lambda server, name="localhost", *extra: session_of(server, tmp_path / os.urandom(4).hex(
+    ), name, *extra)
 
 
 def allows_early(session):
@@ -84,13 +85,13 @@ def gather(accepted, size):
     """The first flight of a client with that many bytes of early data."""
     flight = accepted.recv(65536)
     while early_bytes(flight) < size:
-        more = accepted.recv(65536)
-        assert more, "the client has sent no early data"
-        flight += more
+        extra = accepted.recv(65536)
+        assert extra, "the client has sent no early data"
+        flight += extra
     return flight
 
 
-def early_stream(server, session, data, rest=b"", *more, name="localhost"):
+def early_stream(server, session, data, rest=b"", *extra, name="localhost"):
     """The output for a client with the early data `data` that sends `rest` later. ClientHello and
     early data reach the server together; after the end of the handshake the data would not be
     early."""
@@ -99,7 +100,7 @@ def early_stream(server, session, data, rest=b"", *more, name="localhost"):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(SAFETY_TIMEOUT)
         client = subprocess.Popen(
-            command(listening.getsockname()[1], "-sess_in", session, "-early_data", file, *more,
+            command(listening.getsockname()[1], "-sess_in", session, "-early_data", file, *extra,
                     name=name), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL)
         with listening.accept()[0] as accepted, socket.create_connection(
@@ -117,9 +118,9 @@ def early_stream(server, session, data, rest=b"", *more, name="localhost"):
     return stream
 
 
-def early(*arguments, **how):
+def early(*arguments, **options):
     """Statuses and bodies of these responses."""
-    return parsed(early_stream(*arguments, **how))
+    return parsed(early_stream(*arguments, **options))
 
 
 def parsed(stream):
@@ -136,7 +137,7 @@ def parsed(stream):
 
 def counted(server):
     """The number of executed requests to /count. This request counts, too."""
-    return int(server.ask("/count", plain=True).body.split()[0]) - 1
+    return int(server.request("/count", plain=True).body.split()[0]) - 1
 
 
 def records(data):
@@ -179,8 +180,8 @@ def received(connection):
     """All data until the connection ends."""
     data = b""
     try:
-        while more := connection.recv(65536):
-            data += more
+        while extra := connection.recv(65536):
+            data += extra
     except ConnectionError:
         pass
     return data
@@ -210,9 +211,9 @@ def test_early_response_precedes_end_of_handshake(start, session):
                                                             close=False))) as connection:
         data = b""
         while len(data) < 500000:
-            more = connection.recv(65536)
-            assert more, "the connection ended before the end of the response"
-            data += more
+            extra = connection.recv(65536)
+            assert extra, "the connection ended before the end of the response"
+            data += extra
         stats = server.stats()
         assert (stats["handshakes"], stats["early"], stats["timeouts"]) == (1, 1, 0)
         received(connection)
@@ -340,7 +341,7 @@ def test_early_upgrade_gets_425(start, session):
 def test_client_certificates_disable_early_data(start, session, level):
     ca = tls.authority()
     client = tls.certificate("client.example", ca=ca, usage="clientAuth")
-    server = start(f"--cert={tls.usual()}", f"--auth={level}", f"--ca={ca}", EARLY)
+    server = start(f"--cert={tls.default_cert()}", f"--auth={level}", f"--ca={ca}", EARLY)
     shown = "-cert", client, "-key", client
     assert early(server, session(server, "localhost", *shown), get(), get(),
                  *shown) == [(200, "1 late")]
@@ -375,9 +376,9 @@ def test_early_data_for_unknown_keys_is_skipped(start, session):
 def test_reload_keeps_ticket_register(start, session):
     server = start(EARLY)
     before, again = session(server), session(server)
-    assert server.ask("/reload", plain=True).body == b"ok"
+    assert server.request("/reload", plain=True).body == b"ok"
     assert early(server, before, get()) == [(200, "1 early")]
-    assert server.ask(f"/reload?cert={tls.usual()}", plain=True).body == b"ok"
+    assert server.request(f"/reload?cert={tls.default_cert()}", plain=True).body == b"ok"
     assert early(server, before, get(), get()) == [(200, "2 late")]
     assert early(server, again, get()) == [(200, "3 early")]
 
@@ -456,7 +457,7 @@ def test_first_flight_split_anywhere(start, session):
 
 
 def test_configuration_errors_name_the_cause():
-    cert = f"--cert={tls.usual()}"
+    cert = f"--cert={tls.default_cert()}"
     assert refused(cert, "--early-data=1048577"
                    ) == "UVHTTP_ECONFIG: early_data is 1048577; allowed are 0 to 1048576 bytes"
     assert refused(cert, "--early-data=1",

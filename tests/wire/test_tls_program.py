@@ -25,27 +25,27 @@ import pages
 import raw
 import tls
 from program import Program, clean_environment, run
-from wire_server import SAFETY_TIMEOUT, built, eventually, written_to
+from wire_server import SAFETY_TIMEOUT, built, eventually, read_output
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-ANSWER = "sites: [{routes: [{path: /, respond: {body: hello}}]}]\n"
+RESPOND = "sites: [{routes: [{path: /, respond: {body: hello}}]}]\n"
 LOCAL = "listen: 127.0.0.1:0\n"
 
 
 @pytest.fixture
 def site(tmp_path):
-    folder = tmp_path / "site"
-    folder.mkdir()
-    (folder / "index.html").write_text("the index\n")
-    (folder / "large.bin").write_bytes(raw.pattern(1000000))
-    return folder
+    directory = tmp_path / "site"
+    directory.mkdir()
+    (directory / "index.html").write_text("the index\n")
+    (directory / "large.bin").write_bytes(raw.pattern(1000000))
+    return directory
 
 
 @pytest.fixture
 def pair(tmp_path):
     """pair("a.example"): certificate and key of that name in two files of the directory."""
-    def make(name, *names, **how):
-        both = tls.certificate(*(names or ("localhost", "127.0.0.1")), **how)
+    def make(name, *names, **options):
+        both = tls.certificate(*(names or ("localhost", "127.0.0.1")), **options)
         for part in ("certificate", "key"):
             shutil.copy(both.with_name(f"{part}.pem"), tmp_path / f"{name}.{part}")
         return tmp_path / f"{name}.certificate", tmp_path / f"{name}.key"
@@ -59,11 +59,11 @@ def start(site, tmp_path):
     and a free port of 127.0.0.1."""
     running = []
 
-    def starter(command, *arguments, listen="127.0.0.1:0", environment=None, **how):
+    def starter(command, *arguments, listen="127.0.0.1:0", environment=None, **options):
         if command == "serve":
             arguments = ("--listen", listen, site, *arguments)
         environment = {"XDG_STATE_HOME": str(tmp_path / "state"), **(environment or {})}
-        running.append(Program("uvhttp", command, *arguments, environment=environment, **how))
+        running.append(Program("uvhttp", command, *arguments, environment=environment, **options))
         return running[-1]
 
     yield starter
@@ -82,8 +82,8 @@ def write(tmp_path):
     return writer
 
 
-def problems(path, **how):
-    done = run("uvhttp", "check", path, **how)
+def problems(path, **options):
+    done = run("uvhttp", "check", path, **options)
     assert (done.returncode, done.stdout) == (1, ""), done.stdout
     return [line[len(str(path)) + 1:].strip() for line in done.stderr.splitlines()]
 
@@ -97,18 +97,18 @@ def ports(program):
 
 
 def redirect_port(program):
-    eventually(lambda: program.read_more() and "redirecting" in program.output,
+    eventually(lambda: program.read_available() and "redirecting" in program.output,
                "the log line of the redirects")
     return int(
         re.search(r"^uvhttp: redirecting http://127\.0\.0\.1:(\d+)/ to https$", program.output,
                   re.M)[1])
 
 
-def ask(port, target="/", *fields, ca=None, only=None, client=None, name="localhost", **more):
+def fetch(port, target="/", *fields, ca=None, only=None, client=None, name="localhost", **extra):
     """One request over TLS. Without `ca` any certificate is accepted."""
     context = tls.context(ca=ca, only=only, client=client)
     with raw.Connection(port, tls=context, name=name) as connection:
-        return connection.ask(more.pop("method", "GET"), target, *fields, **more)
+        return connection.request(extra.pop("method", "GET"), target, *fields, **extra)
 
 
 def served(port, name="localhost"):
@@ -131,8 +131,8 @@ def test_certificate_and_key_options(start, pair, tmp_path):
     certificate, key = pair("a")
     program = start("serve", "--tls-cert", certificate, "--tls-key", key)
     assert program.line.endswith(f" at https://127.0.0.1:{program.port}/")
-    assert ask(program.port, ca=certificate).body == b"the index\n"
-    assert ask(program.port, "/large.bin", only="1.2").body == raw.pattern(1000000)
+    assert fetch(program.port, ca=certificate).body == b"the index\n"
+    assert fetch(program.port, "/large.bin", only="1.2").body == raw.pattern(1000000)
     done = subprocess.run([
         "curl", "-sS", "--cacert", certificate, f"https://localhost:{program.port}/", "--resolve",
         f"localhost:{program.port}:127.0.0.1"
@@ -141,7 +141,7 @@ def test_certificate_and_key_options(start, pair, tmp_path):
 
 
 def test_key_in_certificate_file(start):
-    both = tls.usual()
+    both = tls.default_cert()
     program = start("serve", environment={"UVHTTP_TLS_CERT": str(both)})
     assert served(program.port) == fingerprint(both)
 
@@ -160,7 +160,7 @@ def test_sni_selects_certificate(start, pair):
 def test_relative_path_is_relative_to_working_directory(start, pair, tmp_path):
     pair("a")
     program = start("serve", "--tls-cert", "a.certificate", "--tls-key", "a.key", cwd=tmp_path)
-    assert ask(program.port, ca=tmp_path / "a.certificate").status == 200
+    assert fetch(program.port, ca=tmp_path / "a.certificate").status == 200
 
 
 def test_key_with_pass_phrase(start, pair, tmp_path):
@@ -168,16 +168,16 @@ def test_key_with_pass_phrase(start, pair, tmp_path):
     (tmp_path / "phrase").write_text("correct horse\nmore\n")
     program = start("serve", "--tls-cert", certificate, "--tls-key", key, "--tls-passphrase-file",
                     tmp_path / "phrase")
-    assert ask(program.port).status == 200
+    assert fetch(program.port).status == 200
 
 
 def test_modern_profile_accepts_tls_1_3_only(start):
-    program = start("serve", "--tls-cert", tls.usual(), "--tls-profile", "modern")
-    assert ask(program.port, only="1.3").status == 200
+    program = start("serve", "--tls-cert", tls.default_cert(), "--tls-profile", "modern")
+    assert fetch(program.port, only="1.3").status == 200
     with pytest.raises(ssl.SSLError):
-        ask(program.port, only="1.2")
-    assert ask(
-        start("serve", "--tls-cert", tls.usual(), "--tls-profile", "intermediate").port,
+        fetch(program.port, only="1.2")
+    assert fetch(
+        start("serve", "--tls-cert", tls.default_cert(), "--tls-profile", "intermediate").port,
         only="1.2").status == 200
 
 
@@ -185,42 +185,42 @@ def test_client_certificate_options(start):
     ca = tls.authority()
     client = tls.certificate("client.example", ca=ca, usage="clientAuth")
     stranger = tls.certificate("client.example", usage="clientAuth")
-    flags = ["--tls-cert", tls.usual(), "--tls-client-ca", ca]
+    flags = ["--tls-cert", tls.default_cert(), "--tls-client-ca", ca]
     program = start("serve", *flags, "--tls-client-auth", "required")
-    assert ask(program.port, client=client).status == 200
+    assert fetch(program.port, client=client).status == 200
     for none in (None, stranger):
         for only in ("1.2", "1.3"):
             with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
-                ask(program.port, client=none, only=only)
+                fetch(program.port, client=none, only=only)
     program = start("serve", *flags, "--tls-client-auth", "optional")
-    assert [ask(program.port, client=one).status for one in (None, client)] == [200, 200]
+    assert [fetch(program.port, client=one).status for one in (None, client)] == [200, 200]
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
-        ask(program.port, client=stranger)
+        fetch(program.port, client=stranger)
 
 
 def revocation_list(ca, *revoked):
-    folder = ca.parent
-    (folder / "index.txt").write_text("")
-    (folder / "crlnumber").write_text("01\n")
-    (folder / "ca.conf").write_text(
-        f"[ca]\ndefault_ca = it\n[it]\ndatabase = {folder}/index.txt\ncrlnumber = "
-        f"{folder}/crlnumber\n"
+    directory = ca.parent
+    (directory / "index.txt").write_text("")
+    (directory / "crlnumber").write_text("01\n")
+    (directory / "ca.conf").write_text(
+        f"[ca]\ndefault_ca = it\n[it]\ndatabase = {directory}/index.txt\ncrlnumber = "
+        f"{directory}/crlnumber\n"
         "default_md = sha256\ndefault_crl_days = 30\n")
-    common = ["ca", "-config", folder / "ca.conf", "-cert", ca, "-keyfile", folder / "ca.key"]
+    common = ["ca", "-config", directory / "ca.conf", "-cert", ca, "-keyfile", directory / "ca.key"]
     for one in revoked:
         tls.openssl(*common, "-revoke", one)
-    tls.openssl(*common, "-gencrl", "-out", folder / "crl.pem")
-    return folder / "crl.pem"
+    tls.openssl(*common, "-gencrl", "-out", directory / "crl.pem")
+    return directory / "crl.pem"
 
 
 def test_revoked_client_certificate_is_rejected(start):
     ca = tls.authority()
     good, bad = (tls.certificate("client.example", ca=ca, usage="clientAuth") for _ in range(2))
-    program = start("serve", "--tls-cert", tls.usual(), "--tls-client-ca", ca, "--tls-client-auth",
-                    "required", "--tls-client-crl", revocation_list(ca, bad))
-    assert ask(program.port, client=good).status == 200
+    program = start("serve", "--tls-cert", tls.default_cert(), "--tls-client-ca", ca,
+                    "--tls-client-auth", "required", "--tls-client-crl", revocation_list(ca, bad))
+    assert fetch(program.port, client=good).status == 200
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
-        ask(program.port, client=bad)
+        fetch(program.port, client=bad)
 
 
 def dated_list(ca, until):
@@ -244,19 +244,18 @@ def test_expiring_revocation_list_is_logged(start, write, days, checked, logged)
     path = dated_list(ca, days)
     flags = [
         "--tls-cert",
-        tls.usual(), "--tls-client-ca", ca, "--tls-client-auth", "optional", "--tls-client-crl",
-        path
+        tls.default_cert(), "--tls-client-ca", ca, "--tls-client-auth", "optional",
+        "--tls-client-crl", path
     ]
     program = start("serve", *flags)
-    told = f" warning the revocation list of CN=test authority in {path} {logged}"
+    reported = f" warning the revocation list of CN=test authority in {path} {logged}"
     if logged:
-        eventually(lambda: told in program.log(), "the warning is logged")
+        eventually(lambda: reported in program.log(), "the warning is logged")
     else:
-        assert ask(program.port).status == 200 and "revocation" not in program.log()
+        assert fetch(program.port).status == 200 and "revocation" not in program.log()
     file = write(
-        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, "
-        f"client_ca: {ca}, client_crl: {path}}}\n"
-        + ANSWER)
+        f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}], client_auth: optional, "
+        f"client_ca: {ca}, client_crl: {path}}}\n" + RESPOND)
     done = run("uvhttp", "check", file)
     assert done.returncode == 0
     if checked:
@@ -274,33 +273,31 @@ def test_authority_without_revocation_list_is_logged(start, write, tmp_path):
     both.write_text(listed.read_text() + other.read_text())
     flags = [
         "--tls-cert",
-        tls.usual(), "--tls-client-ca", both, "--tls-client-auth", "optional", "--tls-client-crl",
-        path
+        tls.default_cert(), "--tls-client-ca", both, "--tls-client-auth", "optional",
+        "--tls-client-crl", path
     ]
-    told = (
+    reported = (
         f"the authority 'CN=the other one' in '{both}' has no revocation list in '{path}', so its "
-        f"certificates are rejected\n"
-    )
+        f"certificates are rejected\n")
     program = start("serve", *flags)
-    eventually(lambda: " warning " + told in program.log(), "the warning is logged")
+    eventually(lambda: " warning " + reported in program.log(), "the warning is logged")
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
-        ask(program.port, client=tls.certificate(ca=other, usage="clientAuth"))
+        fetch(program.port, client=tls.certificate(ca=other, usage="clientAuth"))
     file = write(
-        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], client_auth: optional, "
-        f"client_ca: {both}, client_crl: {path}}}\n"
-        + ANSWER)
-    assert run("uvhttp", "check", file).stderr == f"{file}: warning: {told}"
+        f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}], client_auth: optional, "
+        f"client_ca: {both}, client_crl: {path}}}\n" + RESPOND)
+    assert run("uvhttp", "check", file).stderr == f"{file}: warning: {reported}"
 
 
 def test_key_log_option_warns(start, tmp_path):
-    program = start("serve", "--tls-cert", tls.usual(), "--tls-key-log", tmp_path / "keys")
-    assert ask(program.port, only="1.3").status == 200
+    program = start("serve", "--tls-cert", tls.default_cert(), "--tls-key-log", tmp_path / "keys")
+    assert fetch(program.port, only="1.3").status == 200
     eventually(lambda: "CLIENT_TRAFFIC_SECRET_0 " in (tmp_path / "keys").read_text(),
                "the file has secrets")
     assert stat.S_IMODE((tmp_path / "keys").stat().st_mode) == 0o600
     assert re.search(rf" warning .*'{tmp_path}/keys'; they decrypt all traffic",
                      program.log())
-    assert "warning" not in start("serve", "--tls-cert", tls.usual()).log()
+    assert "warning" not in start("serve", "--tls-cert", tls.default_cert()).log()
 
 
 def test_changed_files_are_reloaded_by_default(start, pair, tmp_path):
@@ -324,7 +321,7 @@ def test_sighup_reloads_certificates_of_run(start, pair, tmp_path, write):
         "run",
         write(LOCAL +
               "tls: {certificates: [{certificate: a.certificate, key: a.key}], watch: false}\n" +
-              ANSWER))
+              RESPOND))
     old = served(program.port)
     pair("b")
     os.replace(tmp_path / "b.certificate", tmp_path / "a.certificate")
@@ -337,9 +334,9 @@ def test_sighup_reloads_certificates_of_run(start, pair, tmp_path, write):
     eventually(lambda: " info certificates reloaded after SIGHUP\n" in program.log(),
                "the reload is logged")
     assert served(program.port) == fingerprint(tmp_path / "a.certificate") != old
-    program = start("run", write(LOCAL + ANSWER))
+    program = start("run", write(LOCAL + RESPOND))
     program.send_signal(signal.SIGHUP)
-    assert program.ask("/").body == b"hello"
+    assert program.request("/").body == b"hello"
 
 
 def test_sighup_reloads_certificates_of_serve(start, pair, tmp_path):
@@ -356,7 +353,7 @@ def test_sighup_reloads_certificates_of_serve(start, pair, tmp_path):
     program = start("serve")
     for _ in range(3):
         program.send_signal(signal.SIGHUP)
-        assert program.ask("/").body == b"the index\n"
+        assert program.request("/").body == b"the index\n"
 
 
 @pytest.mark.parametrize("ignored", [False, True])
@@ -375,15 +372,15 @@ def test_sighup_of_closed_terminal_ends_serve(site, ignored):
                                env=clean_environment(), start_new_session=True, preexec_fn=begin)
     os.close(terminal)
     try:
-        eventually(lambda: "127.0.0.1" in written_to(output), "the start output is complete")
-        port = int(re.search(r":(\d+)/", written_to(output))[1])
+        eventually(lambda: "127.0.0.1" in read_output(output), "the start output is complete")
+        port = int(re.search(r":(\d+)/", read_output(output))[1])
         process.send_signal(signal.SIGHUP)
         with raw.Connection(port) as connection:
-            assert connection.ask("GET", "/").body == b"the index\n"
+            assert connection.request("GET", "/").body == b"the index\n"
         os.close(master)
         if ignored:
             with raw.Connection(port) as connection:
-                assert connection.ask("GET", "/").body == b"the index\n"
+                assert connection.request("GET", "/").body == b"the index\n"
             process.terminate()
         assert process.wait(3 * SAFETY_TIMEOUT) == 0
     finally:
@@ -463,7 +460,7 @@ def test_expired_certificate_is_logged(start):
 def test_option_errors_prevent_start(site, tmp_path, flags, code, message):
     (tmp_path / "text").write_text("no certificate\n")
     paths = {
-        "a": tls.usual(), "b": tls.certificate(), "none": tmp_path / "none",
+        "a": tls.default_cert(), "b": tls.certificate(), "none": tmp_path / "none",
         "text": tmp_path / "text"
     }
     done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site,
@@ -513,20 +510,20 @@ def other_formats(pair, tmp_path):
 ])
 def test_files_with_wrong_contents(site, write, other_formats, certificate, key, message):
     one, other = other_formats[certificate], other_formats[key]
-    told = f"the certificate of {one} cannot be read: {message}"
+    reported = f"the certificate of {one} cannot be read: {message}"
     if certificate == "certificate":
-        told = f"the key of {one} cannot be read from {other}: {message}"
+        reported = f"the key of {one} cannot be read from {other}: {message}"
     done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, "--tls-cert", one, "--tls-key", other)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"uvhttp: tls: {told}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"uvhttp: tls: {reported}\n")
     text = f"tls: {{certificates: [{{certificate: {one}, key: {other}}}]}}\n"
     wrong = f"{one}, key" if certificate != "certificate" else f"{other}}}]"
-    assert problems(write(text + ANSWER)) == [f"1:{text.index(wrong) + 1}: tls: {told}"]
+    assert problems(write(text + RESPOND)) == [f"1:{text.index(wrong) + 1}: tls: {reported}"]
     done = run("uvhttp", "cert", one, "-k", other)
-    assert (done.returncode, done.stderr) == (1, f"uvhttp cert: {told}\n")
+    assert (done.returncode, done.stderr) == (1, f"uvhttp cert: {reported}\n")
 
 
 def test_keys_are_assigned_in_order(site, pair):
-    one, other = tls.usual(), pair("other")
+    one, other = tls.default_cert(), pair("other")
     done = run("uvhttp", "serve", "-l", "127.0.0.1:0", site, "--tls-cert", one, "--tls-cert",
                other[0], "--tls-key", other[1])
     assert done.returncode == 1 and "the key does not match the certificate" in done.stderr
@@ -538,11 +535,11 @@ def test_keys_are_assigned_in_order(site, pair):
 def test_world_readable_key_is_logged(start, write, pair):
     certificate, key = pair("a")
     key.chmod(0o644)
-    told = f"every user of this machine can read the key in '{key}'; use chmod 600\n"
+    reported = f"every user of this machine can read the key in '{key}'; use chmod 600\n"
     program = start("serve", "--tls-cert", certificate, "--tls-key", key)
-    eventually(lambda: " warning " + told in program.log(), "the warning is logged")
-    path = write(f"tls: {{certificates: [{{certificate: {certificate}, key: {key}}}]}}\n" + ANSWER)
-    assert run("uvhttp", "check", path).stderr == f"{path}: warning: {told}"
+    eventually(lambda: " warning " + reported in program.log(), "the warning is logged")
+    path = write(f"tls: {{certificates: [{{certificate: {certificate}, key: {key}}}]}}\n" + RESPOND)
+    assert run("uvhttp", "check", path).stderr == f"{path}: warning: {reported}"
     key.chmod(0o640)
     assert run("uvhttp", "check", path).stderr == ""
 
@@ -551,42 +548,41 @@ def test_world_readable_key_is_logged(start, write, pair):
 
 
 def test_address_option_disables_tls(start):
-    program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.1:0",
+    program = start("serve", "--tls-cert", tls.default_cert(), "-l", "http://127.0.0.1:0",
                     listen="HTTPS://127.0.0.1:0")
     both = ports(program)
     assert set(both) == {"https", "http"} and both["https"] != both["http"]
-    assert ask(both["https"]).status == 200
+    assert fetch(both["https"]).status == 200
     with raw.Connection(both["http"]) as connection:
-        assert connection.ask("GET", "/").body == b"the index\n"
+        assert connection.request("GET", "/").body == b"the index\n"
     program = start("serve", listen="http://127.0.0.1:0")
-    assert program.ask("/").status == 200
+    assert program.request("/").status == 200
 
 
 @pytest.mark.parametrize(
     "listen", [["http://127.0.0.1:0"], ["unix:socket"], ["http://127.0.0.1:0", "unix:socket"]])
 def test_certificate_without_tls_address_is_rejected(site, write, tmp_path, listen):
     """Otherwise the site would be served in plain text without a warning."""
-    told = ("no address uses TLS: http:// and unix: addresses do not; add an address without "
-            "http://, or omit {}")
+    reported = ("no address uses TLS: http:// and unix: addresses do not; add an address without "
+                "http://, or omit {}")
     flags = [word for address in listen for word in ("-l", address)]
-    for option, value in (("--tls-cert", [tls.usual()]), ("--tls-self-signed", [])):
+    for option, value in (("--tls-cert", [tls.default_cert()]), ("--tls-self-signed", [])):
         done = run("uvhttp", "serve", *flags, option, *value, site, cwd=tmp_path,
                    environment={"XDG_STATE_HOME": str(tmp_path)})
-        assert (done.returncode, done.stdout, done.stderr) == (2, "",
-                                                               f"uvhttp: {told.format(option)}\n")
+        assert (done.returncode, done.stdout,
+                done.stderr) == (2, "", f"uvhttp: {reported.format(option)}\n")
     path = write(
-        f"tls: {{certificates: [{{certificate: {tls.usual()}}}], redirect_http: 0}}\nlisten: "
-        f"[{', '.join(map(repr, listen))}]\n"
-        + ANSWER)
-    assert problems(path) == ["1:6: " + told.format("'tls'")]
+        f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}], redirect_http: 0}}\n"
+        f"listen: [{', '.join(map(repr, listen))}]\n" + RESPOND)
+    assert problems(path) == ["1:6: " + reported.format("'tls'")]
     done = run("uvhttp", "run", path)
     assert (done.returncode, done.stdout,
-            done.stderr) == (1, "", f"{path}:1:6: {told.format(chr(39) + 'tls' + chr(39))}\n")
+            done.stderr) == (1, "", f"{path}:1:6: {reported.format(chr(39) + 'tls' + chr(39))}\n")
     assert run("uvhttp", "check", "-l", "127.0.0.1:0", path).returncode == 0
 
 
 def test_free_port_is_shared_per_protocol(start):
-    program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.2:0", "-l",
+    program = start("serve", "--tls-cert", tls.default_cert(), "-l", "http://127.0.0.2:0", "-l",
                     "127.0.0.3:0", "-l", "http://127.0.0.1:0")
     found = re.findall(r" (https?)://(127\.0\.0\.\d):(\d+)/", program.line)
     assert [one[:2] for one in found] == [("https", "127.0.0.1"), ("http", "127.0.0.2"),
@@ -595,18 +591,21 @@ def test_free_port_is_shared_per_protocol(start):
 
 
 def test_port_cannot_be_plain_and_tls(site, write):
-    told = ("127.0.0.1 port 3 has both http:// and https://; choose another port for one of them")
+    reported = (
+        "127.0.0.1 port 3 has both http:// and https://; choose another port for one of them")
     listen = ["127.0.0.1:3", "http://127.0.0.1:3"]
-    done = run("uvhttp", "serve", "--tls-cert", tls.usual(), "-l", listen[0], "-l", listen[1], site)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"uvhttp: {told}\n")
-    path = write(f"tls: {{certificates: [{{certificate: {tls.usual()}}}]}}\nlisten: {listen}\n"
-                 + ANSWER)
-    assert problems(path) == [f"1:6: {told}"]
+    done = run("uvhttp", "serve", "--tls-cert", tls.default_cert(), "-l", listen[0], "-l",
+               listen[1], site)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"uvhttp: {reported}\n")
+    path = write(
+        f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\nlisten: {listen}\n" +
+        RESPOND)
+    assert problems(path) == [f"1:6: {reported}"]
 
 
 def test_unix_socket_is_plain(start, tmp_path):
     path = str(tmp_path / "socket")
-    start("serve", "--tls-cert", tls.usual(), "-l", f"unix:{path}")
+    start("serve", "--tls-cert", tls.default_cert(), "-l", f"unix:{path}")
     done = subprocess.run(["curl", "-sS", "--unix-socket", path, "http://site/"],
                           capture_output=True, env=clean_environment())
     assert done.stdout == b"the index\n"
@@ -625,7 +624,7 @@ def test_default_tls_port_is_8443(site, flags, expected):
         assert done.returncode == 0, done.stderr
         return yaml.safe_load(done.stdout)["listen"]
 
-    assert listen("--tls-cert", tls.usual()) == expected
+    assert listen("--tls-cert", tls.default_cert()) == expected
     if "https" not in "".join(flags):
         assert listen() == [address.replace("8443", "8080") for address in expected]
 
@@ -635,7 +634,7 @@ def test_default_tls_port_is_8443(site, flags, expected):
 
 def self_signed(program):
     """(path, fingerprint) of the start output."""
-    eventually(lambda: program.read_more() and "SHA-256" in program.output,
+    eventually(lambda: program.read_available() and "SHA-256" in program.output,
                "the log line of the certificate")
     found = re.search(
         r"^uvhttp: self-signed certificate (.*), SHA-256 ((?:[0-9A-F]{2}:){31}[0-9A-F]{2})$",
@@ -650,13 +649,13 @@ def names_of(path):
 
 def test_self_signed_certificate_is_created(start, tmp_path):
     program = start("serve", "--tls-self-signed")
-    path, told = self_signed(program)
+    path, reported = self_signed(program)
     assert path == tmp_path / "state/uvhttp/self-signed.pem"
-    assert told == served(program.port) == fingerprint(path)
+    assert reported == served(program.port) == fingerprint(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(
         path.parent.stat().st_mode) == 0o700
     for name in ("localhost", "127.0.0.1", "::1"):
-        assert ask(program.port, ca=path, name=name).status == 200
+        assert fetch(program.port, ca=path, name=name).status == 200
     tls.openssl("verify", "-x509_strict", "-purpose", "sslserver", "-CAfile", path, path)
     text, names = names_of(path)
     assert "ASN1 OID: prime256v1" in text and "CA:FALSE" in text and ("TLS Web Server "
@@ -669,28 +668,32 @@ def test_self_signed_certificate_is_created(start, tmp_path):
         re.search(rf"Not {which} *: (.*) GMT", text)[1], "%b %d %H:%M:%S %Y")
                   for which in ("Before", "After"))
     assert end - begin == datetime.timedelta(days=397)
-    assert self_signed(start("serve", "--tls-self-signed")) == (path, told), "the certificate is reused"
+    assert self_signed(start("serve",
+                             "--tls-self-signed")) == (path, reported), "the certificate is reused"
 
 
 def test_self_signed_certificate_covers_all_urls(start, tmp_path):
     local = self_signed(start("serve", "--tls-self-signed"))
     everywhere = start("serve", "--tls-self-signed", listen="0.0.0.0:0")
-    told = self_signed(everywhere)[1]
-    assert (told != local[1]) == (len(everywhere.urls) > 1)
+    reported = self_signed(everywhere)[1]
+    assert (reported != local[1]) == (len(everywhere.urls) > 1)
     one = start("serve", "--tls-self-signed", listen="127.0.0.9:0")
-    path, told = self_signed(one)
-    eventually(lambda: served(everywhere.port) == told, "the other program has loaded the certificate")
+    path, reported = self_signed(one)
+    eventually(lambda: served(everywhere.port) == reported,
+               "the other program has loaded the certificate")
     for url in everywhere.urls + one.urls:
         host, port = re.fullmatch(r"https://([0-9.]+):(\d+)/", url).groups()
         done = subprocess.run(["curl", "-sS", "--cacert", path, url], capture_output=True,
                               text=True, env=clean_environment({"no_proxy": "*"}))
         assert (done.stdout, done.stderr) == ("the index\n", ""), url
         assert host in run("uvhttp", "cert", path).stdout
-    assert self_signed(start(
-        "serve", "--tls-self-signed"))[1] == told, "the certificate is reused for fewer addresses"
+    assert self_signed(
+        start("serve",
+              "--tls-self-signed"))[1] == reported, "the certificate is reused for fewer addresses"
     both = self_signed(start("serve", "--tls-self-signed", listen="127.0.0.8:0"))[1]
-    assert both != told and self_signed(start(
-        "serve", "--tls-self-signed", listen="127.0.0.9:0"))[1] == both, "the addresses are kept"
+    assert both != reported and self_signed(
+        start("serve", "--tls-self-signed",
+              listen="127.0.0.9:0"))[1] == both, "the addresses are kept"
 
 
 def test_self_signed_certificate_path_without_xdg_state_home(start, tmp_path):
@@ -707,14 +710,15 @@ def stale(kind, path):
     san = ",".join(("IP:" if name[-1] == "1" and name != socket.gethostname() else "DNS:") + name
                    for name in (names if kind != "names" else ["localhost"]))
     days = 6 if kind == "expires" else 8
-    folder = path.parent
+    directory = path.parent
     tls.openssl("req", "-x509", *tls.KEYS["ec"], "-nodes", "-days", days, "-subj", "/CN=localhost",
-                "-addext", f"subjectAltName={san}", "-keyout", folder / "k", "-out", folder / "c")
+                "-addext", f"subjectAltName={san}", "-keyout", directory / "k", "-out",
+                directory / "c")
     if kind == "other key":
         tls.openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                    "-out", folder / "k")
-    text = (folder / "c").read_text() + (folder / "k").read_text()
-    (folder / "c").unlink(), (folder / "k").unlink()
+                    "-out", directory / "k")
+    text = (directory / "c").read_text() + (directory / "k").read_text()
+    (directory / "c").unlink(), (directory / "k").unlink()
     path.unlink()
     if kind == "folder":
         path.symlink_to("/dev/zero")
@@ -770,25 +774,24 @@ def test_self_signed_certificate_without_directory(site, tmp_path, write, enviro
     assert message.format(
         file=file
     ) in done.stderr and "XDG_STATE_HOME" in done.stderr and "--tls-cert" in done.stderr
-    assert problems(write("tls: {self_signed: true}\n" + ANSWER),
+    assert problems(write("tls: {self_signed: true}\n" + RESPOND),
                     environment=environment)[0].startswith("1:20: " + message.format(file=file))
 
 
 def test_check_creates_no_certificate(start, write, tmp_path):
-    path = write(LOCAL + "tls: {self_signed: true}\n" + ANSWER)
+    path = write(LOCAL + "tls: {self_signed: true}\n" + RESPOND)
     environment = {"XDG_STATE_HOME": str(tmp_path / "state")}
     done = run("uvhttp", "check", path, environment=environment)
-    place = tmp_path / "state/uvhttp/self-signed.pem"
+    certificate_path = tmp_path / "state/uvhttp/self-signed.pem"
     assert (done.returncode, done.stdout) == (
-        0,
-        f"{path}: a self-signed certificate will be created: '{place}'\n"
-        f"{path}: configuration OK\n"
-    )
+        0, f"{path}: a self-signed certificate will be created: '{certificate_path}'\n"
+        f"{path}: configuration OK\n")
     assert not (tmp_path / "state").exists()
     program = start("run", path)
-    assert self_signed(program)[0] == place and ask(program.port, ca=place).body == b"hello"
-    assert f"the certificate '{place}' is valid until 20" in run("uvhttp", "check", path,
-                                                                 environment=environment).stdout
+    assert self_signed(program)[0] == certificate_path and fetch(
+        program.port, ca=certificate_path).body == b"hello"
+    assert f"the certificate '{certificate_path}' is valid until 20" in run(
+        "uvhttp", "check", path, environment=environment).stdout
 
 
 def test_start_output_on_terminal(site, tmp_path):
@@ -820,26 +823,26 @@ def test_start_output_on_terminal(site, tmp_path):
 
 
 def test_redirect_to_https(start):
-    program = start("serve", "--tls-cert", tls.usual(), "--redirect-http", "0")
+    program = start("serve", "--tls-cert", tls.default_cert(), "--redirect-http", "0")
     port, https = redirect_port(program), program.port
     for target, location in (("/", "/"), ("/a%20b?c=d&e", "/a%20b?c=d&e"), ("/?", "/"),
                              ("//x.example/", "//x.example/"), ("http://www.example/a?b", "/a?b"),
                              ("/.well-known/acme-challenge/x", "/.well-known/acme-challenge/x")):
         for method in ("GET", "POST", "PURGE"):
             with raw.Connection(port) as connection:
-                response = connection.ask(method, target, host="www.example:80")
+                response = connection.request(method, target, host="www.example:80")
             assert (response.status,
                     response.get("Location")) == (308, f"https://www.example:{https}{location}")
             assert response.get("Strict-Transport-Security") is None
     for host, shown in (("a.example", "a.example"), ("127.0.0.1:8080", "127.0.0.1"),
                         ("[::1]:80", "[::1]"), ("[::1]", "[::1]")):
         with raw.Connection(port) as connection:
-            assert connection.ask("GET", "/",
-                                  host=host).get("Location") == f"https://{shown}:{https}/"
+            assert connection.request("GET", "/",
+                                      host=host).get("Location") == f"https://{shown}:{https}/"
     with raw.Connection(port) as connection:
         connection.send(b"OPTIONS * HTTP/1.1\r\nHost: a.example\r\n\r\n")
         assert connection.response().get("Location") == f"https://a.example:{https}/"
-    assert ask(https).status == 200
+    assert fetch(https).status == 200
 
 
 @pytest.mark.parametrize("head", [
@@ -847,16 +850,16 @@ def test_redirect_to_https(start):
     b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"
 ])
 def test_redirect_without_host_gets_400(start, head):
-    program = start("serve", "--tls-cert", tls.usual(), "--redirect-http", "0")
+    program = start("serve", "--tls-cert", tls.default_cert(), "--redirect-http", "0")
     with raw.Connection(redirect_port(program)) as connection:
         connection.send(head)
         assert connection.response().status == 400
 
 
 def test_redirect_of_several_addresses(start, site):
-    program = start("serve", "--tls-cert", tls.usual(), "-l", "127.0.0.2:0", "-l",
+    program = start("serve", "--tls-cert", tls.default_cert(), "-l", "127.0.0.2:0", "-l",
                     "http://127.0.0.3:0", "--redirect-http", "0")
-    eventually(lambda: program.read_more() and "redirecting" in program.output,
+    eventually(lambda: program.read_available() and "redirecting" in program.output,
                "the log line of the redirects")
     found = re.search(r"redirecting http://127\.0\.0\.1:(\d+)/ http://127\.0\.0\.2:(\d+)/ to https",
                       program.output)
@@ -870,11 +873,11 @@ def test_redirect_of_several_addresses(start, site):
 def test_redirect_port_zero_is_free_port(site):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = run("uvhttp", "serve", "-l", "127.0.0.1:0", "--tls-cert", tls.usual(),
+        done = run("uvhttp", "serve", "-l", "127.0.0.1:0", "--tls-cert", tls.default_cert(),
                    "--redirect-http", port, site)
     assert (done.returncode, done.stdout, done.stderr) == (
         1, "", f"uvhttp: port {port} is in use; choose another with --redirect-http\n")
-    done = run("uvhttp", "serve", "-l", "http://127.0.0.1:0", "--tls-cert", tls.usual(),
+    done = run("uvhttp", "serve", "-l", "http://127.0.0.1:0", "--tls-cert", tls.default_cert(),
                "--redirect-http", "0", site)
     assert done.returncode == 2 and "no address uses TLS" in done.stderr
 
@@ -882,7 +885,7 @@ def test_redirect_port_zero_is_free_port(site):
 def test_port_cannot_serve_and_redirect(site):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    done = run("uvhttp", "serve", "-l", f"127.0.0.1:{port}", "--tls-cert", tls.usual(),
+    done = run("uvhttp", "serve", "-l", f"127.0.0.1:{port}", "--tls-cert", tls.default_cert(),
                "--redirect-http", port, site)
     assert done.returncode == 2
     assert done.stderr == (f"uvhttp: port {port} for redirects is in use by another address; "
@@ -890,31 +893,31 @@ def test_port_cannot_serve_and_redirect(site):
 
 
 @pytest.mark.parametrize(
-    "listen, more, port, message",
+    "listen, extra, port, message",
     [("127.0.0.1:3000", "", 3000,
       "port 3000 for redirects is in use by another address; choose another with redirect_http"),
      ("[127.0.0.1:3000, 'http://127.0.0.1:3001']", "", 3001,
       "port 3001 for redirects is in use by another address"),
      ("127.0.0.1:3000", "metrics: {listen: '127.0.0.1:3001'}\n", 3001,
       "port 3001 for redirects is in use by another address"), ])
-def test_check_reports_invalid_redirect_port(write, listen, more, port, message):
+def test_check_reports_invalid_redirect_port(write, listen, extra, port, message):
     path = write(
-        f"listen: {listen}\n{more}tls:\n  certificates: [{{certificate: {tls.usual()}}}]\n  "
-        f"redirect_http: {port}\n"
-        + ANSWER)
+        f"listen: {listen}\n{extra}tls:\n"
+        f"  certificates: [{{certificate: {tls.default_cert()}}}]\n"
+        f"  redirect_http: {port}\n" + RESPOND)
     found = problems(path)
     assert len(found) == 1 and re.sub(r"^\d+:\d+: ", "", found[0]).startswith(message), found
-    assert found[0].startswith(f"{5 if more else 4}:18: ")
+    assert found[0].startswith(f"{5 if extra else 4}:18: ")
     done = run("uvhttp", "run", path)
     assert (done.returncode, done.stdout) == (1, "") and done.stderr == f"{path}:{found[0]}\n"
     assert run("uvhttp", "check", "-l", "127.0.0.1:4000", "-p", "3002",
-               path).returncode == (1 if "metrics" in more else 0)
+               path).returncode == (1 if "metrics" in extra else 0)
 
 
 def test_redirected_request_is_logged(start):
-    program = start("serve", "--tls-cert", tls.usual(), "--redirect-http", "0", "--verbose")
+    program = start("serve", "--tls-cert", tls.default_cert(), "--redirect-http", "0", "--verbose")
     with raw.Connection(redirect_port(program)) as connection:
-        connection.ask("GET", "/here")
+        connection.request("GET", "/here")
     eventually(lambda: " debug 127.0.0.1 GET /here\n" in program.log(), "the request is logged")
 
 
@@ -925,17 +928,17 @@ def test_redirected_request_is_logged(start):
                                           (["--hsts", "0"], "max-age=0"),
                                           (["--hsts", "365d"], "max-age=31536000")])
 def test_hsts_option(start, flags, value):
-    program = start("serve", "--tls-cert", tls.usual(), "-l", "http://127.0.0.1:0", *flags)
+    program = start("serve", "--tls-cert", tls.default_cert(), "-l", "http://127.0.0.1:0", *flags)
     for target in ("/", "/none"):
-        assert ask(ports(program)["https"], target).get("Strict-Transport-Security") == value
+        assert fetch(ports(program)["https"], target).get("Strict-Transport-Security") == value
         with raw.Connection(ports(program)["http"]) as connection:
-            assert connection.ask("GET", target).get("Strict-Transport-Security") is None
+            assert connection.request("GET", target).get("Strict-Transport-Security") is None
 
 
 def test_hsts_of_configuration_and_sites(start, write):
     path = write(f"""
 listen: [127.0.0.1:0, 'http://127.0.0.1:0']
-tls: {{certificates: [{{certificate: {tls.usual()}}}], hsts: 1h}}
+tls: {{certificates: [{{certificate: {tls.default_cert()}}}], hsts: 1h}}
 sites:
   - {{hosts: own.example, headers: {{Strict-Transport-Security: max-age=1}},
       routes: [{{path: /, respond: {{}}}}]}}
@@ -943,11 +946,11 @@ sites:
 """)
     program = start("run", path)
     port = ports(program)["https"]
-    assert ask(port, host="own.example").get("Strict-Transport-Security") == "max-age=1"
-    assert ask(port).get("Strict-Transport-Security") == ask(
+    assert fetch(port, host="own.example").get("Strict-Transport-Security") == "max-age=1"
+    assert fetch(port).get("Strict-Transport-Security") == fetch(
         port, "/none").get("Strict-Transport-Security") == "max-age=3600"
     with raw.Connection(ports(program)["http"]) as connection:
-        assert connection.ask("GET", "/").get("Strict-Transport-Security") is None
+        assert connection.request("GET", "/").get("Strict-Transport-Security") is None
 
 
 # Configuration files
@@ -987,7 +990,7 @@ tls:
   watch: no
   redirect_http: 0
   hsts: off
-{ANSWER}""")
+{RESPOND}""")
     done = run("uvhttp", "check", path)
     assert done.returncode == 0, done.stderr
     for name in "ab":
@@ -1001,10 +1004,10 @@ tls:
 
     def try_it(program):
         assert served(program.port, "a.example") == fingerprint(tmp_path / "a.certificate")
-        assert ask(program.port, name="a.example").status == 200
-        assert ask(program.port, name="b.example", client=client).status == 200
+        assert fetch(program.port, name="a.example").status == 200
+        assert fetch(program.port, name="b.example", client=client).status == 200
         with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
-            ask(program.port, name="b.example")
+            fetch(program.port, name="b.example")
         with raw.Connection(program.port, tls=tls.context(only="1.2"),
                             name="a.example") as connection:
             assert connection.socket.cipher()[0] == "ECDHE-ECDSA-AES128-GCM-SHA256"
@@ -1053,7 +1056,7 @@ def test_options_equal_configuration(site, start, write, pair):
         "redirect_http": 0, "hsts": 86400
     }
     program = start("run", write(printed))
-    response = ask(program.port, ca=certificate)
+    response = fetch(program.port, ca=certificate)
     assert (response.body, response.get("Strict-Transport-Security")) == (b"the index\n",
                                                                           "max-age=86400")
     printed = run("uvhttp", "serve", "--print-config", "--tls-self-signed", site).stdout
@@ -1063,12 +1066,13 @@ def test_options_equal_configuration(site, start, write, pair):
 
 def test_tickets_key_disables_tickets(start, write):
     for text, resumed in (("true", True), ("false", False)):
-        path = write(LOCAL +
-                     f"tls: {{certificates: [{{certificate: {tls.usual()}}}], tickets: {text}}}\n" +
-                     ANSWER)
+        path = write(
+            LOCAL +
+            f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}], tickets: {text}}}\n" +
+            RESPOND)
         program, context = start("run", path), tls.context(only="1.2")
         with raw.Connection(program.port, tls=context) as connection:
-            connection.ask("GET", "/")
+            connection.request("GET", "/")
             session = connection.socket.session
         with raw.Connection(program.port, tls=context, session=session) as connection:
             assert connection.socket.session_reused is resumed
@@ -1077,11 +1081,12 @@ def test_tickets_key_disables_tickets(start, write):
 def test_ticket_key_files_are_shared(start, write, tmp_path):
     (tmp_path / "tickets").write_bytes(os.urandom(80))
     path = write(
-        LOCAL + f"tls: {{certificates: [{{certificate: {tls.usual()}}}], ticket_keys: tickets}}\n" +
-        ANSWER)
+        LOCAL +
+        f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}], ticket_keys: tickets}}\n" +
+        RESPOND)
     first, second, context = start("run", path), start("run", path), tls.context(only="1.2")
     with raw.Connection(first.port, tls=context) as connection:
-        connection.ask("GET", "/")
+        connection.request("GET", "/")
         session = connection.socket.session
     with raw.Connection(second.port, tls=context, session=session) as connection:
         assert connection.socket.session_reused
@@ -1090,17 +1095,17 @@ def test_ticket_key_files_are_shared(start, write, tmp_path):
 def test_ocsp_response_is_stapled(start, write, tmp_path):
     ca = tls.authority()
     both = tls.certificate(ca=ca)
-    folder, certificate = ca.parent, both.with_name("certificate.pem")
+    directory, certificate = ca.parent, both.with_name("certificate.pem")
     serial = tls.openssl("x509", "-in", certificate, "-noout",
                          "-serial").decode().strip().split("=")[1]
-    (folder / "ocsp.txt").write_text(f"V\t491231235959Z\t\t{serial}\tunknown\t/CN=localhost\n")
-    tls.openssl("ocsp", "-index", folder / "ocsp.txt", "-rsigner", ca, "-rkey", folder / "ca.key",
-                "-CA", ca, "-issuer", ca, "-cert", certificate, "-ndays", "7", "-respout",
-                tmp_path / "ocsp.der", "-noverify")
+    (directory / "ocsp.txt").write_text(f"V\t491231235959Z\t\t{serial}\tunknown\t/CN=localhost\n")
+    tls.openssl("ocsp", "-index", directory / "ocsp.txt", "-rsigner", ca, "-rkey",
+                directory / "ca.key", "-CA", ca, "-issuer", ca, "-cert", certificate, "-ndays", "7",
+                "-respout", tmp_path / "ocsp.der", "-noverify")
     program = start(
         "run",
         write(LOCAL + f"tls: {{certificates: [{{certificate: {both}, ocsp: ocsp.der}}]}}\n" +
-              ANSWER))
+              RESPOND))
     done = subprocess.run([
         "openssl", "s_client", "-connect", f"127.0.0.1:{program.port}", "-status", "-servername",
         "localhost"
@@ -1194,9 +1199,9 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
      "1:19: 'https://127.0.0.1:1' is invalid: TLS is not supported for metrics"),
 ])
 def test_configuration_errors_have_line_and_column(write, tmp_path, text, expected):
-    shutil.copy(tls.usual(), tmp_path / "a.pem")
+    shutil.copy(tls.default_cert(), tmp_path / "a.pem")
     shutil.copy(tls.certificate().with_name("key.pem"), tmp_path / "b.pem")
-    found = problems(write(text + "\n" + ANSWER))
+    found = problems(write(text + "\n" + RESPOND))
     assert len(found) == 1 and found[0].startswith(expected.format(folder=tmp_path)), found
 
 
@@ -1205,8 +1210,7 @@ def test_check_reports_expiring_certificates(write, tmp_path):
     later = tls.certificate("later.example", days=20)
     path = write(
         f"tls: {{certificates: [{{certificate: {soon}}}, {{certificate: {later}}}, {{certificate: "
-        f"{expired(tmp_path)}}}]}}\n"
-        + ANSWER)
+        f"{expired(tmp_path)}}}]}}\n" + RESPOND)
     done = run("uvhttp", "check", path)
     assert done.returncode == 0
     assert re.fullmatch(
@@ -1221,13 +1225,13 @@ def test_check_reports_expiring_certificates(write, tmp_path):
         done.stdout)
 
 
-def openssl_certificate(folder, name, *extensions):
+def openssl_certificate(directory, name, *extensions):
     """A certificate with its key that has only these extensions."""
     tls.openssl("req", "-x509", *tls.KEYS["ec"], "-nodes", "-days", "30", "-subj", f"/CN={name}",
-                "-keyout", folder / "k", "-out", folder / "c",
+                "-keyout", directory / "k", "-out", directory / "c",
                 *[word for extension in extensions for word in ("-addext", extension)])
-    path = folder / f"{name}.pem"
-    path.write_text((folder / "c").read_text() + (folder / "k").read_text())
+    path = directory / f"{name}.pem"
+    path.write_text((directory / "c").read_text() + (directory / "k").read_text())
     path.chmod(0o600)
     return path
 
@@ -1245,9 +1249,9 @@ def test_certificates_that_clients_reject_are_logged(start, write, tmp_path):
     chain.chmod(0o600)
     again = tls.certificate("BOTH", "both")
     other = tls.certificate("both", kind="rsa")
-    more = tls.certificate("both", "more.example")
-    paths = [nameless, client, both, chain, again, other, more]
-    told = [
+    extra = tls.certificate("both", "more.example")
+    paths = [nameless, client, both, chain, again, other, extra]
+    reported = [
         f"the certificate '{nameless}' has no names (subjectAltName), so clients reject it",
         f"the certificate '{client}' is not for servers (its extendedKeyUsage has no serverAuth), "
         f"so clients reject it",
@@ -1257,57 +1261,56 @@ def test_certificates_that_clients_reject_are_logged(start, write, tmp_path):
         f"and the same type of key"
     ]
     file = write("tls: {certificates: [" + ", ".join(f"{{certificate: {path}}}" for path in paths) +
-                 "]}\n" + ANSWER)
+                 "]}\n" + RESPOND)
     done = run("uvhttp", "check", file)
     assert (done.returncode,
-            done.stderr) == (0, "".join(f"{file}: warning: {line}\n" for line in told))
+            done.stderr) == (0, "".join(f"{file}: warning: {line}\n" for line in reported))
     program = start("serve", *[word for path in paths for word in ("--tls-cert", path)])
     eventually(lambda: "is never used" in program.log(), "the last warning is logged")
     assert [
         line.split(" warning ")[1] for line in program.log().splitlines() if " warning " in line
-    ] == told
+    ] == reported
 
 
 def test_addresses_of_options_override_file(write, start):
-    path = write(LOCAL + f"tls: {{certificates: [{{certificate: {tls.usual()}}}]}}\n" + ANSWER)
+    path = write(LOCAL + f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\n" +
+                 RESPOND)
     both = ports(start("run", "-l", "http://127.0.0.1:0", "-l", "127.0.0.1:0", path))
-    assert ask(both["https"]).body == b"hello"
+    assert fetch(both["https"]).body == b"hello"
     with raw.Connection(both["http"]) as connection:
-        assert connection.ask("GET", "/").body == b"hello"
-    done = run("uvhttp", "run", "-l", "https://127.0.0.1:0", write(ANSWER))
+        assert connection.request("GET", "/").body == b"hello"
+    done = run("uvhttp", "run", "-l", "https://127.0.0.1:0", write(RESPOND))
     assert done.returncode == 2
     assert done.stderr == ("uvhttp: --listen: an address with https:// needs a certificate; give "
                            "one with 'tls' in the configuration\n")
 
 
 def test_metrics_address_is_plain(write, start):
-    path = write(
-        LOCAL +
-        f"metrics: {{listen: '127.0.0.1:0'}}\ntls: {{certificates: [{{certificate: "
-        f"{tls.usual()}}}]}}\n"
-        + ANSWER)
+    path = write(LOCAL +
+                 f"metrics: {{listen: '127.0.0.1:0'}}\ntls: {{certificates: [{{certificate: "
+                 f"{tls.default_cert()}}}]}}\n" + RESPOND)
     program = start("run", path)
-    eventually(lambda: program.read_more() and "metrics" in program.output,
+    eventually(lambda: program.read_available() and "metrics" in program.output,
                "the log line of the metrics")
     port = int(re.search(r"metrics at http://127\.0\.0\.1:(\d+)/", program.output)[1])
     with raw.Connection(port) as connection:
-        assert b"uvhttp_requests_total" in connection.ask("GET", "/metrics").body
+        assert b"uvhttp_requests_total" in connection.request("GET", "/metrics").body
 
 
 # uvhttp cert
 
 
-def expired(folder):
+def expired(directory):
     """A certificate that expired yesterday, with its key."""
     both = tls.certificate()
     tls.openssl("req", "-new", "-key", both.with_name("key.pem"), "-subj", "/CN=localhost", "-out",
-                folder / "expired.csr")
-    tls.openssl("x509", "-req", "-in", folder / "expired.csr", "-key", both.with_name("key.pem"),
-                "-days", "-1", "-out", folder / "expired.pem")
-    with open(folder / "expired.pem", "ab") as file:
+                directory / "expired.csr")
+    tls.openssl("x509", "-req", "-in", directory / "expired.csr", "-key", both.with_name("key.pem"),
+                "-days", "-1", "-out", directory / "expired.pem")
+    with open(directory / "expired.pem", "ab") as file:
         file.write(both.with_name("key.pem").read_bytes())
-    (folder / "expired.pem").chmod(0o600)
-    return folder / "expired.pem"
+    (directory / "expired.pem").chmod(0o600)
+    return directory / "expired.pem"
 
 
 def test_cert_prints_certificate():
@@ -1353,19 +1356,19 @@ def test_cert_checks_key(pair, tmp_path):
 def test_cert_checks_chain_order(tmp_path):
     ca = tls.authority("the authority")
     certificate = tls.certificate(ca=ca).with_name("certificate.pem")
-    for name, parts, told in (
-        ("right", (certificate, ca),
-         "in order; the last one is self-signed and need not be sent"),
-        ("wrong", (ca, certificate), "NOT IN ORDER: certificate 1 is not issued by certificate 2"),
-        ("twice", (certificate, certificate),
-         "NOT IN ORDER: certificate 1 is not issued by certificate 2"),
-        ("alone", (certificate, ),
-         "one certificate, without intermediates")):
+    for name, parts, reported in (("right", (certificate, ca),
+                                   "in order; the last one is self-signed and need not be sent"),
+                                  ("wrong", (ca, certificate),
+                                   "NOT IN ORDER: certificate 1 is not issued by certificate 2"),
+                                  ("twice", (certificate, certificate),
+                                   "NOT IN ORDER: certificate 1 is not issued by certificate 2"),
+                                  ("alone", (certificate, ),
+                                   "one certificate, without intermediates")):
         path = tmp_path / name
         path.write_text("a comment\n".join(part.read_text() for part in parts))
         done = run("uvhttp", "cert", path)
         assert done.returncode == (
-            "NOT" in told) and done.stdout.endswith(f"\nchain: {told}\n"), done.stdout
+            "NOT" in reported) and done.stdout.endswith(f"\nchain: {reported}\n"), done.stdout
         assert done.stdout.count(f" of {len(parts)}\n") == len(parts)
 
 

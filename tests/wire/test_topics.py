@@ -44,8 +44,8 @@ def test_patterns_match_topics(server):
                         "+")
     }
     publisher = server.join()
-    publisher.say("pub room/7 seven", "pub room/8 eight", "pub room/7/typing typing",
-                  "pub room room", "pub other other")
+    publisher.send_texts("pub room/7 seven", "pub room/8 eight", "pub room/7/typing typing",
+                         "pub room room", "pub other other")
     expected = {
         "room/7": ["seven"], "room/+": ["seven",
                                         "eight"], "room/#": ["seven", "eight", "typing", "room"],
@@ -55,17 +55,17 @@ def test_patterns_match_topics(server):
     expected["room/7 room/+ room/# # +/7"] = expected["#"]
     for pattern, member in members.items():
         assert member.get_all(len(expected[pattern])) == expected[pattern], pattern
-        member.nothing_else()
+        member.assert_nothing_else()
 
 
 def test_publisher_is_excluded(server):
     first, second = server.join("room"), server.join("room")
-    first.say("pub room one")
+    first.send_texts("pub room one")
     assert second.get() == "one"
-    second.say("pub room two")
+    second.send_texts("pub room two")
     assert first.get() == "two"
-    first.nothing_else()
-    second.nothing_else()
+    first.assert_nothing_else()
+    second.assert_nothing_else()
 
 
 def test_http_request_publishes_to_all(server):
@@ -77,7 +77,7 @@ def test_http_request_publishes_to_all(server):
 
 def test_message_type_is_kept(server):
     publisher, member = server.join(), server.join("room")
-    publisher.say("bin room \u00e4", "pub room \u00e4")
+    publisher.send_texts("bin room \u00e4", "pub room \u00e4")
     assert member.get_all(2) == ["\u00e4".encode(), "\u00e4"]
 
 
@@ -87,7 +87,7 @@ def test_messages_of_publisher_keep_order_on_all_workers(start):
     publishers = [server.join() for _ in range(4)]
     for round_ in range(20):
         for publisher in publishers:
-            publisher.say(f"many {'ab'[round_ % 2]} 30")
+            publisher.send_texts(f"many {'ab'[round_ % 2]} 30")
     for member in members:
         got = member.get_all(4 * 20 * 30)
         # Each publisher counts to 29 twenty times, alternately for a and b. The messages of a
@@ -102,7 +102,7 @@ def test_messages_of_publisher_keep_order_on_all_workers(start):
                 if name == topic:
                     seen[int(number)] += 1
                     assert int(number) == 0 or seen[int(number)] <= seen[int(number) - 1]
-        member.nothing_else()
+        member.assert_nothing_else()
 
 
 def test_subscriber_at_publish_gets_message(start):
@@ -112,37 +112,37 @@ def test_subscriber_at_publish_gets_message(start):
     # and must arrive all the same.
     publisher.subscribe("room")
     member.subscribe("room")
-    publisher.say("kick room")
+    publisher.send_texts("kick room")
     assert member.get() == "bye"
     assert publisher.get() == "ok room"
-    publisher.say("pub room early", "sub room", "worker")
+    publisher.send_texts("pub room early", "sub room", "worker")
     assert publisher.get_all(2) == ["ok room", "0 worker"]
 
 
 def test_later_subscriber_gets_no_earlier_message(start):
     server = start(1)
     first, second = server.join("room"), server.join()
-    second.say("pub other x", "many room 3", "sub room", "sub other")
+    second.send_texts("pub other x", "many room 3", "sub room", "sub other")
     assert second.get_all(2) == ["ok room", "ok other"]
     assert first.get_all(3) == ["room 0", "room 1", "room 2"]
-    second.nothing_else()
+    second.assert_nothing_else()
 
 
 def test_duplicate_subscription_and_limits(start):
     server = start(1, max_subscriptions=3)
     member = server.join("a", "a", "b/+", "c/#")
-    assert member.ask("sub d") == "UVHTTP_EFULL d"
-    assert member.ask("sub a") == "ok a"
+    assert member.request("sub d") == "UVHTTP_EFULL d"
+    assert member.request("sub a") == "ok a"
     server.publish("a", "x")
     assert member.get() == "x"
-    member.nothing_else()
+    member.assert_nothing_else()
     member.unsubscribe("a")
-    assert member.ask("unsub a") == "UVHTTP_EINVAL a"
+    assert member.request("unsub a") == "UVHTTP_EINVAL a"
     member.subscribe("d")
     for bad in ("", "a#", "a/#/b", "+a", "x" * 256):
-        assert member.ask(f"sub {bad}") == f"UVHTTP_EINVAL {bad}"
+        assert member.request(f"sub {bad}") == f"UVHTTP_EINVAL {bad}"
     for bad in ("", "a/+", "#", "x" * 256):
-        assert member.ask(f"pub {bad} x") == f"UVHTTP_EINVAL {bad}"
+        assert member.request(f"pub {bad} x") == f"UVHTTP_EINVAL {bad}"
     member.unsubscribe("d")
     member.subscribe("x" * 255)
 
@@ -154,8 +154,8 @@ def test_presence_counts_subscribers(start, workers):
     assert watcher.get() == "presence 1"
     members = [server.join("room/7") for _ in range(3)]
     assert sorted(watcher.get_all(3)) == ["room/7 1", "room/7 2", "room/7 3"]
-    assert watcher.ask("count room/7") == "3 room/7"
-    assert watcher.ask("count room/+") == "0 room/+"
+    assert watcher.request("count room/7") == "3 room/7"
+    assert watcher.request("count room/+") == "0 room/+"
     members[0].unsubscribe("room/7")
     members[1].leave()
     members[2].leave()
@@ -172,10 +172,10 @@ def test_thousand_subscribers(server):
     for member in members[::2]:
         member.leave()
     eventually(lambda: server.count("all") == 500, "half of the members are disconnected")
-    members[1].say("pub all y")
+    members[1].send_texts("pub all y")
     for member in members[3::2]:
         assert member.get() == "y"
-    members[1].nothing_else()
+    members[1].assert_nothing_else()
 
 
 @pytest.mark.parametrize("slow, others", [(0, 2), (1, 2), (2, 2)],
@@ -210,11 +210,12 @@ def test_slow_consumers_share_queued_message(start):
     assert len({member.worker() for member in lazy}) == 2
     for _ in range(300):
         server.publish("room", "x" * 10_000, times=10)
-    eventually(lambda: int(asking.ask("memory").split()[0]) > 300_000, "the messages are queued")
-    assert int(asking.ask("memory").split()[0]) < 4 * 500_000
+    eventually(lambda: int(asking.request("memory").split()[0]) > 300_000,
+               "the messages are queued")
+    assert int(asking.request("memory").split()[0]) < 4 * 500_000
     for member in lazy:
         member.leave()
-    eventually(lambda: asking.ask("memory") == "0 memory", "all queues are empty")
+    eventually(lambda: asking.request("memory") == "0 memory", "all queues are empty")
 
 
 def test_publish_and_disconnect_during_flush(start):
@@ -253,7 +254,7 @@ def test_compressed_and_plain_members_get_same_messages(start, compress, plain_f
 def test_stop_with_messages_in_progress(server):
     members = [server.join("room") for _ in range(20)]
     for member in members:
-        member.say("many room 200")
+        member.send_texts("many room 200")
     server.stop()
 
 
@@ -272,7 +273,7 @@ def test_one_write_per_subscriber_and_iteration(start, tmp_path):
         str(server.process.pid)
     ], stderr=subprocess.PIPE, text=True)
     assert "attached" in tracer.stderr.readline()
-    publisher.say("many room 200")
+    publisher.send_texts("many room 200")
     for member in members:
         assert member.get_all(200) == [f"room {i}" for i in range(200)]
     tracer.terminate()

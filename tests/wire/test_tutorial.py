@@ -30,8 +30,7 @@ def lines_of(page):
     number = number_of(page)
     assert re.fullmatch(
         rf"cc step{number}\.c -o step{number} \$\(pkg-config --cflags --libs uvhttp( libuv)?( "
-        rf"libcjson)?\)",
-        compiling)
+        rf"libcjson)?\)", compiling)
     arguments = re.fullmatch(rf"\./step{number} 8080(.*)", starting)[1].split()
     return preparing, arguments
 
@@ -92,7 +91,7 @@ def test_page_commands_print_shown_output(start, tmp_path, page):
 
 def test_hello_stops_on_signal(start):
     program = start(step(1))
-    assert program.ask("/").body == b"Hello, world\n"
+    assert program.request("/").body == b"Hello, world\n"
     assert program.stop() == 0
 
 
@@ -115,10 +114,10 @@ def test_aborted_upload_leaves_no_file(start, tmp_path):
         connection.reset()
     eventually(lambda: not list(stored.iterdir()), "the partial file is removed")
     for name in ("..", "a%2Fb", ".part", "x" * 201):
-        assert program.ask(f"/files/{name}", method="PUT", body=b"x").status in (400, 404, 405)
-    assert program.ask("/files/a", "Transfer-Encoding: chunked", method="PUT",
-                       body=raw.chunked(b"ab", b"c")).status == 201
-    assert program.ask("/files/a", method="PUT", body=b"replaced").status == 201
+        assert program.request(f"/files/{name}", method="PUT", body=b"x").status in (400, 404, 405)
+    assert program.request("/files/a", "Transfer-Encoding: chunked", method="PUT",
+                           body=raw.chunked(b"ab", b"c")).status == 201
+    assert program.request("/files/a", method="PUT", body=b"replaced").status == 201
     assert [(path.name, path.read_bytes()) for path in stored.iterdir()] == [("a", b"replaced")]
 
 
@@ -132,16 +131,16 @@ def test_pending_clients_may_disconnect(start):
         with program.connect() as talker:
             heard = 0
             while heard < 2:
-                heard += int(talker.ask("POST", "/say", body=b"x").body.split()[0])
+                heard += int(talker.request("POST", "/say", body=b"x").body.split()[0])
         assert first.response().body == b"x" and third.response().body == b"x"
-    assert program.ask("/primes?below=1000001").status == 422
+    assert program.request("/primes?below=1000001").status == 422
 
 
 def test_stop_with_pending_clients(start):
     program = start(step(7))
     with program.connect() as patient:
         patient.send(raw.request("GET", "/next"))
-        assert program.ask("/primes?below=10").body == b"4 primes below 10\n"
+        assert program.request("/primes?below=10").body == b"4 primes below 10\n"
         program.send_signal(15)
         # Two simultaneous signals would be merged.
         eventually(lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) != 0,
@@ -153,7 +152,7 @@ def test_stop_with_pending_clients(start):
 def test_access_log_has_every_request(start, tmp_path):
     program = start(step(8))
     for target in ("/", "/status", "/nowhere"):
-        program.ask(target)
+        program.request(target)
     assert program.stop() == 0
     lines = (tmp_path / "access.log").read_text().splitlines()
     assert [line.split('"')[1] for line in lines
@@ -175,9 +174,9 @@ def test_service_with_python_client(start, tmp_path):
         assert download.content == large
         assert (download.headers["Content-Disposition"],
                 download.headers["X-Content-Type-Options"]) == ("attachment", "nosniff")
-        for answer in (stranger.get("/files"), stranger.get("/files/Grüße.bin"),
-                       stranger.put("/files/b", content=b"x")):
-            assert answer.status_code == 401
+        for response in (stranger.get("/files"), stranger.get("/files/Grüße.bin"),
+                         stranger.put("/files/b", content=b"x")):
+            assert response.status_code == 401
         assert ada.put("/files/..%2Fx", content=b"x").status_code == 400
         assert ada.post("/logout").status_code == 303
         assert ada.get("/files").status_code == 401
@@ -209,6 +208,6 @@ def test_service_page_in_browser(start, tmp_path):
 
 def test_service_log_names_requests(start):
     program = start(step(9))
-    assert program.ask("/files").status == 401
+    assert program.request("/files").status == 401
     assert program.stop() == 0
     assert '"GET /files HTTP/1.1" 401' in program.output

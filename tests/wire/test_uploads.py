@@ -17,22 +17,22 @@ from wire_server import WireServer, eventually
 SIZES = [0, 1, 32_767, 32_768, 32_769, 131_072, 3_000_001]
 
 
-def target(name, folder, prefix="/upload", **options):
-    query = urllib.parse.urlencode({"folder": folder, **options})
+def target(name, directory, prefix="/upload", **options):
+    query = urllib.parse.urlencode({"folder": directory, **options})
     return f"{prefix}/{urllib.parse.quote(name, safe='')}?{query}"
 
 
-def put(server, name, folder, body, prefix="/upload", **options):
-    return server.ask("PUT", target(name, folder, prefix, **options),
-                      f"Content-Length: {len(body)}", body=body)
+def put(server, name, directory, body, prefix="/upload", **options):
+    return server.request("PUT", target(name, directory, prefix, **options),
+                          f"Content-Length: {len(body)}", body=body)
 
 
-def names(folder):
-    return sorted(os.listdir(folder))
+def names(directory):
+    return sorted(os.listdir(directory))
 
 
-def wait_until_empty(folder):
-    eventually(lambda: names(folder) == [], "no file is left in the directory")
+def wait_until_empty(directory):
+    eventually(lambda: names(directory) == [], "no file is left in the directory")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -42,15 +42,16 @@ def test_upload_is_stored_in_file(server, tmp_path, size, coded):
     with server.connect() as connection:
         for status in (201, 204):  # first it does not exist, then it does
             if coded:
-                pieces = [body[i:i + 70_000] for i in range(0, size, 70_000)]
-                answer = connection.ask("PUT", target("a file", tmp_path),
-                                        "Transfer-Encoding: chunked", body=raw.chunked(*pieces))
+                chunks = [body[i:i + 70_000] for i in range(0, size, 70_000)]
+                response = connection.request("PUT", target("a file",
+                                                            tmp_path), "Transfer-Encoding: chunked",
+                                              body=raw.chunked(*chunks))
             else:
-                answer = connection.ask("PUT", target("a file", tmp_path),
-                                        f"Content-Length: {size}", body=body)
-            assert answer.status == status
+                response = connection.request("PUT", target("a file", tmp_path),
+                                              f"Content-Length: {size}", body=body)
+            assert response.status == status
             assert names(tmp_path) == ["a file"] and (tmp_path / "a file").read_bytes() == body
-        assert connection.ask().body == b"Hello, world\n"
+        assert connection.request().body == b"Hello, world\n"
 
 
 def test_handler_gets_path_and_size(server, tmp_path):
@@ -128,8 +129,8 @@ def test_stalled_upload_leaves_no_file(start, tmp_path):
 def test_invalid_file_name_is_rejected(server, tmp_path, name):
     inside = tmp_path / "inside"
     inside.mkdir()
-    answer = put(server, "param", inside, b"abc", **{"as": name})
-    assert answer.status == 400 and b"invalid file name" in answer.body
+    response = put(server, "param", inside, b"abc", **{"as": name})
+    assert response.status == 400 and b"invalid file name" in response.body
     assert names(tmp_path) == ["inside"] and names(inside) == []
 
 
@@ -166,17 +167,17 @@ def test_upload_beyond_limit_gets_413(server, tmp_path, coded):
             connection.send(
                 raw.request("PUT", target("x", tmp_path, max=300_000), "Expect: 100-continue",
                             "Content-Length: 300001"))
-        answer = connection.response()
-        assert (answer.status, answer.interim, answer.says_close()) == (413, [], True)
-        assert b"too large for this resource" in answer.body
+        response = connection.response()
+        assert (response.status, response.interim, response.has_close()) == (413, [], True)
+        assert b"too large for this resource" in response.body
     wait_until_empty(tmp_path)
 
 
 def test_body_limit_of_route_applies_to_upload(server, tmp_path):
     assert put(server, "x", tmp_path, b"a" * 16, "/upload-small").status == 201
     assert put(server, "y", tmp_path, b"a" * 17, "/upload-small").status == 413
-    assert server.ask("PUT", target("z", tmp_path, "/upload-small"), "Transfer-Encoding: chunked",
-                      body=raw.chunked(b"a" * 17)).status == 413
+    assert server.request("PUT", target("z", tmp_path, "/upload-small"),
+                          "Transfer-Encoding: chunked", body=raw.chunked(b"a" * 17)).status == 413
     eventually(lambda: names(tmp_path) == ["x"], "no other file is left")
 
 
@@ -188,7 +189,8 @@ def test_missing_directory_gets_500_and_is_logged(start, tmp_path):
     assert put(server, "x", tmp_path / "nowhere", b"abc").status == 500
     assert (f"storing the body in {tmp_path}/nowhere failed: no such file or directory (500)"
             in server.log())
-    assert put(server, "x", tmp_path / "nowhere", b"abc").status == 500, "the second error is logged"
+    assert put(server, "x", tmp_path / "nowhere",
+               b"abc").status == 500, "the second error is logged"
 
 
 def test_file_as_directory_gets_500(server, tmp_path):
@@ -216,8 +218,8 @@ def test_directory_of_that_name_gets_409(server, tmp_path):
 
 def test_existing_file_without_overwrite_gets_409(server, tmp_path):
     assert put(server, "x", tmp_path, b"first", keep=1).status == 201
-    answer = put(server, "x", tmp_path, b"second", keep=1)
-    assert answer.status == 409 and b"the name already exists" in answer.body
+    response = put(server, "x", tmp_path, b"second", keep=1)
+    assert response.status == 409 and b"the name already exists" in response.body
     assert (tmp_path / "x").read_bytes() == b"first"
     eventually(lambda: names(tmp_path) == ["x"], "no other file is left")
 
@@ -245,9 +247,9 @@ def test_full_disk_gets_507_and_is_logged(tmp_path):
             connection.send(
                 raw.request("PUT", target("x", tmp_path), "Content-Length: 900000000") +
                 raw.pattern(400_000))
-            answer = connection.response()
-            assert answer.status == 507 and b"insufficient storage" in answer.body
-            assert answer.says_close()
+            response = connection.response()
+            assert response.status == 507 and b"insufficient storage" in response.body
+            assert response.has_close()
         eventually(lambda: names(tmp_path) == ["fits"], "no other file is left")
         assert put(server, "y", tmp_path, raw.pattern(300_000)).status == 507
         assert server.log().count("failed: file too large (507)") == 2
@@ -264,7 +266,7 @@ def test_invalid_calls_return_errors(start, tmp_path):
     # not a route for streamed bodies
     assert put(server, "x", tmp_path, b"abc", "/upload-whole").status == 500
     # no directory
-    assert server.ask("PUT", "/upload/x", "Content-Length: 3", body=b"abc").status == 500
+    assert server.request("PUT", "/upload/x", "Content-Length: 3", body=b"abc").status == 500
     assert put(server, "x", tmp_path, raw.pattern(100_000), twice=1).status == 201
     assert server.stats()["last_error"] == "UVHTTP_EINVAL"
     assert (tmp_path / "x").read_bytes() == raw.pattern(100_000)
@@ -308,9 +310,9 @@ def test_upload_memory_is_independent_of_size(start, tmp_path):
 def test_curl_puts_file(server, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(raw.pattern(2_000_000))
-    answer = curl(server, "-T", str(source), "--expect100-timeout", "60",
-                  path=target("x", tmp_path))
-    assert answer == b"201 Created\n" and (tmp_path / "x").read_bytes() == source.read_bytes()
+    response = curl(server, "-T", str(source), "--expect100-timeout", "60",
+                    path=target("x", tmp_path))
+    assert response == b"201 Created\n" and (tmp_path / "x").read_bytes() == source.read_bytes()
 
 
 def test_curl_puts_from_pipe(server, tmp_path):
@@ -325,7 +327,8 @@ def test_curl_puts_from_pipe(server, tmp_path):
 def test_curl_with_expect_is_rejected_before_body(server, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(raw.pattern(2_000_000))
-    told = curl(server, "-T", str(source), "--expect100-timeout", "60", "--output", "/dev/null",
-                "--write-out", "%{http_code} %{size_upload}", path=target("x", tmp_path, max=1000))
-    assert told == b"413 0"
+    output = curl(server, "-T", str(source), "--expect100-timeout", "60", "--output", "/dev/null",
+                  "--write-out", "%{http_code} %{size_upload}",
+                  path=target("x", tmp_path, max=1000))
+    assert output == b"413 0"
     assert names(tmp_path) == ["source"]

@@ -38,10 +38,10 @@ def start():
 
 
 def scrape(connection):
-    answer = connection.ask("GET", "/metrics")
-    assert answer.status == 200 and answer.get(
+    response = connection.request("GET", "/metrics")
+    assert response.status == 200 and response.get(
         "Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
-    return answer.body.decode()
+    return response.body.decode()
 
 
 def samples(text):
@@ -56,7 +56,7 @@ def test_promtool_accepts_metrics(start, tmp_path):
     assert promtool, "promtool is missing: install prometheus"
     program = start(tmp_path / "log")
     with program.connect() as connection:
-        assert connection.ask("GET", "/").status == 200
+        assert connection.request("GET", "/").status == 200
         text = scrape(connection)
     checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True,
                              text=True)
@@ -75,22 +75,22 @@ def test_metrics_count_requests_of_client(start, tmp_path):
     sent = received = 0
     with program.connect() as connection:
 
-        def ask(target, status, method="GET"):
+        def fetch(target, status, method="GET"):
             nonlocal sent, received
             message = raw.request(method, target)
             connection.send(message)
-            answer = connection.response(method)
-            assert answer.status == status
+            response = connection.response(method)
+            assert response.status == status
             sent += len(message)
-            return answer
+            return response
 
         before = samples(scrape(connection))
         for _ in range(50):
-            ask("/", 200)
+            fetch("/", 200)
         for _ in range(7):
-            ask("/none", 404)
-        ask("/work", 200)
-        ask("/", 405, "DELETE")
+            fetch("/none", 404)
+        fetch("/work", 200)
+        fetch("/", 405, "DELETE")
         after = samples(scrape(connection))
     sent += len(raw.request("GET", "/metrics"))
 
@@ -125,8 +125,8 @@ def test_metrics_sent_bytes_equal_received_bytes(start, tmp_path):
     with program.connect() as connection:
         connection.send(raw.request("GET", "/", "Connection: close"))
         count = 0
-        while piece := connection.receive():
-            count += len(piece)
+        while chunk := connection.receive():
+            count += len(chunk)
     with program.connect() as connection:
         assert samples(scrape(connection))["uvhttp_sent_bytes_total"] == count
 
@@ -143,13 +143,13 @@ def test_access_log_has_combined_format(start, tmp_path):
         message = (f"GET /?a=%0d%0ab HTTP/1.1\r\nHost: h\r\nUser-Agent: {agent}\r\nReferer: "
                    f"http://h/\r\n\r\n")
         connection.send(message.encode("latin-1"))
-        answer = connection.response()
-        assert answer.status == 200
+        response = connection.response()
+        assert response.status == 200
     assert program.stop() == 0
     line, = log.read_text().splitlines()
     client, when, request, status, size, referer, found = COMBINED.fullmatch(line).groups()
     assert (client, request, status, size) == ("127.0.0.1", "GET /?a=%0d%0ab HTTP/1.1", "200",
-                                               str(len(answer.raw_head) + 6))
+                                               str(len(response.raw_head) + 6))
     assert referer == "http://h/" and found == 'a \\"quoted\\" \\\\agent\\\\ \\xe9'
     assert begun - 2 <= time.mktime(time.strptime(when[:20],
                                                   "%d/%b/%Y:%H:%M:%S")) <= time.time() + 1
@@ -177,12 +177,12 @@ def test_access_log_has_line_for_every_response(start, tmp_path):
 def test_access_log_is_reopened_on_sighup(start, tmp_path):
     log, old = tmp_path / "log", tmp_path / "log.1"
     program = start(log)
-    assert program.ask("/?first").status == 200
+    assert program.request("/?first").status == 200
     eventually(lambda: "first" in log.read_text(), "a line is written")
     log.rename(old)
     program.send_signal(signal.SIGHUP)
     eventually(log.exists, "the log is created again")
-    assert program.ask("/?second").status == 200
+    assert program.request("/?second").status == 200
     assert program.stop() == 0
     assert "first" in old.read_text() and "second" not in old.read_text()
     assert "second" in log.read_text() and "first" not in log.read_text()
@@ -192,10 +192,10 @@ def test_access_log_on_full_disk_does_not_block_server(start):
     program = start("/dev/full")
     with program.connect() as connection:
         for _ in range(100):
-            assert connection.ask("GET", "/").status == 200
+            assert connection.request("GET", "/").status == 200
         eventually(lambda: program.log().count("no space left") == 1, "the failure is logged")
         for _ in range(100):
-            assert connection.ask("GET", "/").status == 200
+            assert connection.request("GET", "/").status == 200
     assert program.stop() == 0
     assert program.log().count("no space left") == 1
     assert "200 lines lost on close" in program.log()
@@ -211,7 +211,7 @@ def test_access_log_pipe_without_reader_does_not_block_server(start, tmp_path):
     with program.connect() as connection:
         for _ in range(count // 20):
             connection.send(batch)
-            assert all(answer.status == 200 for answer in connection.responses(20))
+            assert all(response.status == 200 for response in connection.responses(20))
         # Now the pipe is read: a line with the number of dropped lines replaces them.
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         text = b""
@@ -219,8 +219,8 @@ def test_access_log_pipe_without_reader_does_not_block_server(start, tmp_path):
         while b"last" not in text:
             assert time.monotonic() < end
             if b"lines dropped" in text:
-                assert connection.ask("GET", "/last").status == 404
-                assert connection.ask("GET", "/?last").status == 200
+                assert connection.request("GET", "/last").status == 404
+                assert connection.request("GET", "/?last").status == 200
             try:
                 text += os.read(reader, 65536)
             except BlockingIOError:
@@ -236,6 +236,6 @@ def test_access_log_pipe_without_reader_does_not_block_server(start, tmp_path):
 
 def test_access_log_to_standard_output(start):
     program = start("-")
-    assert program.ask("/?here").status == 200
+    assert program.request("/?here").status == 200
     assert program.stop() == 0
     assert COMBINED.search(program.output) and "/?here" in program.output

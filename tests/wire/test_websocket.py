@@ -18,8 +18,8 @@ def refused(server, request):
     with server.connect() as connection:
         connection.send(request)
         response = connection.response()
-        if not response.says_close():
-            assert connection.ask().status == 200
+        if not response.has_close():
+            assert connection.request().status == 200
         return response
 
 
@@ -41,16 +41,17 @@ def test_accept_key_depends_on_key(server):
             ws.echo()
 
 
-@pytest.mark.parametrize("how", [{"upgrade": "WebSocket"}, {"upgrade": "h2c, websocket"},
-                                 {"connection": "keep-alive, Upgrade"}, {"connection": "upgrade"}])
-def test_upgrade_tokens_ignore_case_and_may_be_in_lists(server, how):
-    with WebSocket(server.port, **how) as ws:
+@pytest.mark.parametrize("options",
+                         [{"upgrade": "WebSocket"}, {"upgrade": "h2c, websocket"},
+                          {"connection": "keep-alive, Upgrade"}, {"connection": "upgrade"}])
+def test_upgrade_tokens_ignore_case_and_may_be_in_lists(server, options):
+    with WebSocket(server.port, **options) as ws:
         ws.echo()
 
 
 def test_upgrade_after_requests_on_same_connection(server):
     with server.connect() as connection:
-        assert connection.ask().status == 200
+        assert connection.request().status == 200
         connection.send(raw.request() + ws_raw.handshake())
         assert connection.response().status == 200
         assert connection.head()[0] == 101
@@ -99,9 +100,9 @@ def test_websocket_route_without_handshake_gets_426(server):
 
 def test_head_gets_status_of_get(server):
     with server.connect() as connection:
-        response = connection.ask("HEAD", "/ws/rooms/7")
+        response = connection.request("HEAD", "/ws/rooms/7")
         assert response.status == 426 and response.get("Upgrade") == "websocket"
-        assert connection.ask("HEAD", "/ws/rooms/7", *ws_raw.fields()).status == 405
+        assert connection.request("HEAD", "/ws/rooms/7", *ws_raw.fields()).status == 405
 
 
 @pytest.mark.parametrize("version",
@@ -180,13 +181,13 @@ def test_subprotocols_on_two_lines_form_one_list(server):
         assert ws.fields["sec-websocket-protocol"] == "chat.v2"
 
 
-@pytest.mark.parametrize("more", [(), ("Sec-WebSocket-Protocol: other", ),
-                                  ("Sec-WebSocket-Protocol: CHAT.V1", )])
-def test_no_common_subprotocol_selects_none(server, more):
-    with WebSocket(server.port, "/ws/protocols", *more) as ws:
+@pytest.mark.parametrize("extra", [(), ("Sec-WebSocket-Protocol: other", ),
+                                   ("Sec-WebSocket-Protocol: CHAT.V1", )])
+def test_no_common_subprotocol_selects_none(server, extra):
+    with WebSocket(server.port, "/ws/protocols", *extra) as ws:
         assert "sec-websocket-protocol" not in ws.fields
         ws.echo()
-    assert refused(server, ws_raw.handshake("/ws/protocol-required", *more)).status == 400
+    assert refused(server, ws_raw.handshake("/ws/protocol-required", *extra)).status == 400
 
 
 @pytest.mark.parametrize("offered", ["chat v1", "chat.v1,,;", "chat/v1", '"chat.v1"'])
@@ -208,10 +209,10 @@ def test_foreign_origin_gets_403(server, origin):
     assert refused(server, ws_raw.handshake("/ws/origins", f"Origin: {origin}")).status == 403
 
 
-@pytest.mark.parametrize("more", [(), ("Origin: https://good.example", ),
-                                  ("Origin: http://127.0.0.1:1", )])
-def test_allowed_or_missing_origin_is_accepted(server, more):
-    with WebSocket(server.port, "/ws/origins", *more) as ws:
+@pytest.mark.parametrize("extra", [(), ("Origin: https://good.example", ),
+                                   ("Origin: http://127.0.0.1:1", )])
+def test_allowed_or_missing_origin_is_accepted(server, extra):
+    with WebSocket(server.port, "/ws/origins", *extra) as ws:
         ws.echo()
 
 
@@ -222,13 +223,13 @@ def test_repeated_origin_is_rejected(server):
                          "Origin: https://evil.example")).status in (400, 403)
 
 
-@pytest.mark.parametrize("more, status", [((), 403), (("X-User: broken", ), 500),
-                                          (("X-User: crowded", ), 503),
-                                          (("X-User: answered", ), 401),
-                                          (("X-User: answered-and-done", ), 401)])
-def test_admission_rejects_with_its_status(server, more, status):
+@pytest.mark.parametrize("extra, status", [((), 403), (("X-User: broken", ), 500),
+                                           (("X-User: crowded", ), 503),
+                                           (("X-User: answered", ), 401),
+                                           (("X-User: answered-and-done", ), 401)])
+def test_admission_rejects_with_its_status(server, extra, status):
     before = websocket_state(server, "/ws/admit")
-    assert refused(server, ws_raw.handshake("/ws/admit", *more)).status == status
+    assert refused(server, ws_raw.handshake("/ws/admit", *extra)).status == status
     assert websocket_state(server, "/ws/admit")["opens"] == before["opens"]
 
 
@@ -246,7 +247,7 @@ def test_admission_data_is_released_once(server):
         ws.send(ws_raw.text("!facts"))
         assert json.loads(ws.message()[1])["data"] == "anna"
         assert websocket_state(server, "/ws/admit")["released"] == before["released"]
-        ws.say_goodbye()
+        ws.close_handshake()
     eventually(lambda: websocket_state(server, "/ws/admit")["released"] == before["released"] + 1,
                "the data is released")
     assert websocket_state(server, "/ws/admit")["closes"] == before["closes"] + 1
@@ -322,7 +323,7 @@ def test_server_window_follows_client_request(server, path):
 def test_frames_in_packet_of_handshake(server):
     frames = ws_raw.text("one") + ws_raw.frame(PING, b"two") + ws_raw.frame(
         BINARY, b"three") + ws_raw.close(1000)
-    with WebSocket(server.port, behind=frames) as ws:
+    with WebSocket(server.port, following=frames) as ws:
         ws.expect_text("one")
         ws.expect(PONG, b"two")
         ws.expect(BINARY, b"three")
@@ -331,14 +332,14 @@ def test_frames_in_packet_of_handshake(server):
 
 
 def test_invalid_frame_in_packet_of_handshake(server):
-    with WebSocket(server.port, behind=ws_raw.text("not masked", mask=None)) as ws:
+    with WebSocket(server.port, following=ws_raw.text("not masked", mask=None)) as ws:
         ws.expect_failure(1002)
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
 def test_partial_frame_in_packet_of_handshake(server, cut):
     frames = ws_raw.text("a" * 20) + ws_raw.frame(PING, b"b" * 20)
-    with WebSocket(server.port, behind=frames[:cut]) as ws:
+    with WebSocket(server.port, following=frames[:cut]) as ws:
         server.settle()
         ws.send(frames[cut:])
         ws.expect_text("a" * 20)
@@ -347,10 +348,14 @@ def test_partial_frame_in_packet_of_handshake(server, cut):
 
 def test_handshake_and_frames_sent_byte_by_byte(server):
     everything = b"".join([
-        ws_raw.handshake(), ws_raw.text("größer"),
-        *ws_raw.fragments(TEXT, b"gr\xc3", b"\xb6\xc3\x9f", b"er"), ws_raw.frame(PING, b"ping"),
-        ws_raw.frame(BINARY, bytes(range(256)) * 2), ws_raw.close(3000, "bye")])
-    with WebSocket(server.port, go_over=False) as ws:
+        ws_raw.handshake(),
+        ws_raw.text("größer"), *ws_raw.fragments(TEXT, b"gr\xc3", b"\xb6\xc3\x9f", b"er"),
+        ws_raw.frame(PING, b"ping"),
+        ws_raw.frame(BINARY,
+                     bytes(range(256)) * 2),
+        ws_raw.close(3000, "bye")
+    ])
+    with WebSocket(server.port, upgrade=False) as ws:
         for i in range(len(everything)):
             ws.send(everything[i:i + 1])
         ws.read_upgrade()

@@ -35,11 +35,11 @@ HANG_SECONDS = 300
 import browser
 
 
-def fetch(*command, environment=None, **how):
+def fetch(*command, environment=None, **options):
     """A command that may access a package registry."""
     done = subprocess.run([str(word) for word in command], capture_output=True,
                           timeout=HANG_SECONDS, check=False,
-                          env={**os.environ, **(environment or {})}, **how)
+                          env={**os.environ, **(environment or {})}, **options)
     assert done.returncode == 0, (f"{command}: exit code "
                                   f"{done.returncode}\n"
                                   f"{done.stdout.decode()}{done.stderr.decode()}")
@@ -132,10 +132,10 @@ def test_python_websockets_handshake_and_closing(server):
             ws = await websockets.connect(base + "/echo")
             await ws.close(code, reason)
             assert ws.close_code == code
-        for order, code, reason in (("!close 4321 goodbye", 4321, "goodbye"),
-                                    ("!close 0", 1005, ""), ("!abort", 1006, "")):
+        for command, code, reason in (("!close 4321 goodbye", 4321, "goodbye"),
+                                      ("!close 0", 1005, ""), ("!abort", 1006, "")):
             async with websockets.connect(base + "/echo") as ws:
-                await ws.send(order)
+                await ws.send(command)
                 with pytest.raises(websockets.ConnectionClosed):
                     await ws.recv()
                 assert (ws.close_code, ws.close_reason) == (code, reason)
@@ -147,11 +147,11 @@ def test_python_websockets_handshake_and_closing(server):
         async with websockets.connect(base + "/protocols", subprotocols=["chat.v1",
                                                                          "chat.v2"]) as ws:
             assert ws.subprotocol == "chat.v2"
-        for path, more, status in (("/protocol-required", {}, 400), ("/nowhere", {}, 404),
-                                   ("/admit", {}, 403), ("/origins",
-                                                         {"origin": "https://evil.example"}, 403)):
+        for path, extra, status in (("/protocol-required", {}, 400), ("/nowhere", {}, 404),
+                                    ("/admit", {}, 403), ("/origins",
+                                                          {"origin": "https://evil.example"}, 403)):
             with pytest.raises(websockets.InvalidStatusCode) as refused:
-                await websockets.connect(base + path, **more)
+                await websockets.connect(base + path, **extra)
             assert refused.value.status_code == status
         async with websockets.connect(base + "/admit", extra_headers={"X-User": "anna"}) as ws:
             await ws.send("hello")
@@ -237,16 +237,16 @@ def test_node_builtin_client(server):
 
 
 def test_node_ws_package(server):
-    folder = FETCHED / "websocket-node"
+    directory = FETCHED / "websocket-node"
     lock = (CLIENTS / "websocket-node/package-lock.json").read_text()
-    if not (folder / "node_modules/ws").exists() or (folder /
-                                                     "package-lock.json").read_text() != lock:
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(CLIENTS / "websocket-node", folder)
+    if not (directory / "node_modules/ws").exists() or (directory /
+                                                        "package-lock.json").read_text() != lock:
+        shutil.rmtree(directory, ignore_errors=True)
+        shutil.copytree(CLIENTS / "websocket-node", directory)
         fetch(installed("npm", "npm"), "ci", "--no-audit", "--no-fund", "--ignore-scripts",
-              cwd=folder)
+              cwd=directory)
     output = run(installed("node", "nodejs"), CLIENTS / "websocket.mjs", server.port, "ws",
-                 environment={"WS_FOLDER": str(folder)})
+                 environment={"WS_FOLDER": str(directory)})
     assert output == b"ok\n"
 
 

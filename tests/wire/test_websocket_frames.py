@@ -18,8 +18,8 @@ ENDPOINTS = [("/ws/echo", ()), ("/ws/echo-deflate", (OFFER, )), ("/ws/echo-dedic
 @pytest.fixture(params=ENDPOINTS, ids=[path for path, _ in ENDPOINTS])
 def ws(server, request):
     """A connection to each kind of endpoint."""
-    path, more = request.param
-    with WebSocket(server.port, path, *more) as connection:
+    path, extra = request.param
+    with WebSocket(server.port, path, *extra) as connection:
         yield connection
 
 
@@ -75,13 +75,13 @@ def test_many_messages_in_one_packet(ws):
         ws.expect_text(f"message {i}")
 
 
-@pytest.mark.parametrize("pieces", [(b"", b""), (b"", b"abc", b""), (b"a", b"b", b"c"),
+@pytest.mark.parametrize("chunks", [(b"", b""), (b"", b"abc", b""), (b"a", b"b", b"c"),
                                     (b"x" * 126, b"y" * 70000, b""),
                                     tuple(b"z" for _ in range(100))])
-def test_pitfall_fragments_are_joined(ws, pieces):
+def test_pitfall_fragments_are_joined(ws, chunks):
     for opcode in (TEXT, BINARY):
-        ws.send(b"".join(fragments(opcode, *pieces)))
-        ws.expect(opcode, b"".join(pieces))
+        ws.send(b"".join(fragments(opcode, *chunks)))
+        ws.expect(opcode, b"".join(chunks))
 
 
 def test_control_frames_between_fragments(ws):
@@ -132,9 +132,9 @@ def test_server_streams_a_message(server):
     assert websocket_state(server)["error"] in ("UVHTTP_EINVAL", "0")
 
 
-@pytest.mark.parametrize("path, more", ENDPOINTS[:3])
-def test_prepared_message_is_sent_repeatedly(server, path, more):
-    with WebSocket(server.port, path, *more) as ws:
+@pytest.mark.parametrize("path, extra", ENDPOINTS[:3])
+def test_prepared_message_is_sent_repeatedly(server, path, extra):
+    with WebSocket(server.port, path, *extra) as ws:
         ws.send(ws_raw.text("!prepared 20"))
         for _ in range(20):
             ws.expect_text(", ".join(["prepared once"] * 5))
@@ -270,10 +270,10 @@ def test_valid_utf8_split_at_every_byte(ws, words):
 @pytest.mark.parametrize("data", BAD)
 def test_pitfall_invalid_utf8_is_rejected(server, data):
     # Section 8.1.
-    for pieces in ((data, ), (data[:1], data[1:]), (b"ok ", data), (b"ok " + data, b"")):
+    for chunks in ((data, ), (data[:1], data[1:]), (b"ok ", data), (b"ok " + data, b"")):
         for path in ("/ws/echo", "/ws/pieces"):
             with WebSocket(server.port, path) as ws:
-                fails(ws, b"".join(fragments(TEXT, *pieces)), 1007)
+                fails(ws, b"".join(fragments(TEXT, *chunks)), 1007)
     with WebSocket(server.port) as ws:
         ws.echo(data, BINARY)
 
@@ -400,7 +400,8 @@ def test_close_reason_of_123_bytes(server):
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.close(1000, "r" * 123))
         assert ws.read_close()[0] == 1000
-    eventually(lambda: websocket_state(server)["reason"] == "r" * 123, "the whole reason is reported")
+    eventually(lambda: websocket_state(server)["reason"] == "r" * 123,
+               "the whole reason is reported")
 
 
 def test_frames_after_close_frame_are_ignored(server):
@@ -420,21 +421,22 @@ def test_close_frame_within_message(server):
         ws.assert_closed()
 
 
-@pytest.mark.parametrize("order, told", [("!close 1000 done", (1000, "done")),
-                                         ("!close 4321", (4321, "")), ("!close 0", (None, "")),
-                                         ("!close 1000 " + "r" * 123, (1000, "r" * 123))])
-def test_server_starts_closing_handshake(server, order, told):
+@pytest.mark.parametrize("command, reported", [("!close 1000 done", (1000, "done")),
+                                               ("!close 4321", (4321, "")),
+                                               ("!close 0", (None, "")),
+                                               ("!close 1000 " + "r" * 123, (1000, "r" * 123))])
+def test_server_starts_closing_handshake(server, command, reported):
     before = websocket_state(server)
     with WebSocket(server.port) as ws:
-        ws.send(ws_raw.text(order))
-        assert ws.read_close() == told
+        ws.send(ws_raw.text(command))
+        assert ws.read_close() == reported
         server.settle()
         assert websocket_state(
             server)["closes"] == before["closes"], "the closing handshake is complete"
-        ws.send(ws_raw.close(told[0]))
+        ws.send(ws_raw.close(reported[0]))
         ws.assert_closed()
     now = websocket_state(server)
-    assert now["closes"] == before["closes"] + 1 and now["code"] == (told[0] or
+    assert now["closes"] == before["closes"] + 1 and now["code"] == (reported[0] or
                                                                      1005) and now["error"] == "0"
 
 
@@ -481,7 +483,8 @@ def test_lost_connection_is_reported_as_1006(server, end):
     elif end == "reset":
         ws.reset()
     ws.close()
-    eventually(lambda: websocket_state(server)["closes"] == before["closes"] + 1, "the end is reported")
+    eventually(lambda: websocket_state(server)["closes"] == before["closes"] + 1,
+               "the end is reported")
     assert websocket_state(server)["code"] == 1006
 
 

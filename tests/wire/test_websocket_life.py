@@ -31,9 +31,9 @@ def fails(ws, data, code):
 
 def test_pitfall_message_size_is_limited(server):
     with WebSocket(server.port, "/ws/small") as ws:
-        for pieces in ([b"x" * 600], [b"x" * 600, b"x" * 400], [b"x" * 250] * 4):
-            ws.send(b"".join(fragments(BINARY, *pieces)))
-            ws.expect(BINARY, b"".join(pieces))
+        for chunks in ([b"x" * 600], [b"x" * 600, b"x" * 400], [b"x" * 250] * 4):
+            ws.send(b"".join(fragments(BINARY, *chunks)))
+            ws.expect(BINARY, b"".join(chunks))
         fails(ws, b"".join(fragments(BINARY, b"x" * 600, b"x" * 401)), 1009)
 
 
@@ -139,11 +139,11 @@ def test_slow_messages_are_within_rate_limit(server):
 # ---- large messages, short writes, back-pressure ----
 
 
-@pytest.mark.parametrize("path, more", [("/ws/echo", ()), ("/ws/echo-deflate", (OFFER, )),
-                                        ("/ws/echo-dedicated", (OFFER, ))])
-def test_large_message_is_echoed(server, path, more):
+@pytest.mark.parametrize("path, extra", [("/ws/echo", ()), ("/ws/echo-deflate", (OFFER, )),
+                                         ("/ws/echo-dedicated", (OFFER, ))])
+def test_large_message_is_echoed(server, path, extra):
     data = os.urandom(1 << 16) * 256  # 16 MiB
-    with WebSocket(server.port, path, *more) as ws:
+    with WebSocket(server.port, path, *extra) as ws:
         for _ in range(2):
             ws.echo(data, BINARY)
 
@@ -200,8 +200,8 @@ def flood(server, path):
     ws = WebSocket(server.port, path, receive_buffer=4096)
     ws.send(ws_raw.text("!flood 2000 20000"))
     server.settle()
-    held = server.stats()["heap_live"] - before
-    assert held < 2 << 20, f"{held} bytes are queued for a client that does not read"
+    used = server.stats()["heap_live"] - before
+    assert used < 2 << 20, f"{used} bytes are queued for a client that does not read"
     ws.send(frame(PING, b"end"))
     while True:
         try:
@@ -323,7 +323,7 @@ def test_paused_connection_limits_client(server):
             while sent < 100 << 20:
                 sent += ws.socket.send(data[sent % len(data):])
         ws.socket.settimeout(20)
-        server.ask("GET", "/ws/resume")
+        server.request("GET", "/ws/resume")
         ws.expect_text("later")
         ws.expect(PONG, b"later, too")
         rest = data[sent % len(data):] if sent % len(data) else b""
@@ -360,7 +360,7 @@ def test_paused_connection_is_not_closed_by_ping_timeout(server):
         ws.send(ws_raw.text("!pause"))
         time.sleep(STEP * STEPS)
         assert websocket_state(server, "/ws/pinging")["closes"] == before
-        server.ask("GET", "/ws/resume")
+        server.request("GET", "/ws/resume")
         ws.send(ws_raw.text("still here"))
         while (found := ws.message())[0] == PING:
             pass
@@ -507,7 +507,7 @@ def test_close_callback_runs_once(server):
         ws = WebSocket(server.port, ("/ws/echo", "/ws/echo-deflate")[number % 2])
         {
             "goodbye":
-                lambda: ws.say_goodbye(), "order":
+                lambda: ws.close_handshake(), "order":
                     lambda: (ws.send(ws_raw.text("!close 1000")), ws.read_close(),
                              ws.send(ws_raw.close(1000)), ws.assert_closed()), "break":
                                  lambda: ws.reset(), "abort":

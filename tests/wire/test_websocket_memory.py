@@ -35,16 +35,16 @@ def count():
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def open_many(server, count, target, *more, receive_buffer=None):
+def open_many(server, count, target, *extra, receive_buffer=None):
     """Connections after their handshakes, opened in groups that fit into the listen backlog."""
     connections = []
     while len(connections) < count:
         group = [
-            ws_raw.WebSocket(server.port, target, go_over=False, receive_buffer=receive_buffer)
+            ws_raw.WebSocket(server.port, target, upgrade=False, receive_buffer=receive_buffer)
             for _ in range(min(100, count - len(connections)))
         ]
         for connection in group:
-            connection.send(ws_raw.handshake(target, *more))
+            connection.send(ws_raw.handshake(target, *extra))
         for connection in group:
             connection.read_upgrade()
         connections += group
@@ -112,13 +112,13 @@ class Client:
         self.connection.send(ws_raw.frame(ws_raw.TEXT, self.packed(data), fin=fin, rsv=4))
 
 
-def push(connections, pieces):
+def push(connections, chunks):
     """Sends to all connections what their sockets accept, and removes those that accept nothing
     more. Reads nothing."""
     with selectors.DefaultSelector() as selector:
-        for connection, piece in zip(connections, pieces):
+        for connection, chunk in zip(connections, chunks):
             connection.socket.setblocking(False)
-            selector.register(connection.socket, selectors.EVENT_WRITE, memoryview(piece))
+            selector.register(connection.socket, selectors.EVENT_WRITE, memoryview(chunk))
         while selector.get_map():
             ready = selector.select(1)
             if not ready:
@@ -189,13 +189,13 @@ def test_compressed_connections_stay_within_budget(count, traffic, capsys):
         assert state["compressing"] == count and 0 < state[
             "dedicated"] < count, "some have windows, the others share"
         if traffic == "ordinary":
-            for turn in range(3):
+            for step in range(3):
                 for i, client in enumerate(clients):
                     client.send(
-                        noise(i, 3000) if turn == 1 else b"the same for all, the same again " * 30)
+                        noise(i, 3000) if step == 1 else b"the same for all, the same again " * 30)
                 for i, client in enumerate(clients):
                     expected = noise(
-                        i, 3000) if turn == 1 else b"the same for all, the same again " * 30
+                        i, 3000) if step == 1 else b"the same for all, the same again " * 30
                     assert next_message(client.connection) == (ws_raw.TEXT, expected)
         elif traffic == "messages in part":
             push(connections, [
@@ -210,12 +210,10 @@ def test_compressed_connections_stay_within_budget(count, traffic, capsys):
         state, stats = ws_raw.websocket_state(server, "/ws/many"), server.stats()
         grown = stats["heap_peak"] - before
         with capsys.disabled():
-            print(
-                f"\n{count} compressing connections, {traffic}: {grown / 2**20:.1f} MiB at most, "
-                f"{state['dedicated']} with windows of their own, "
-                f"{state['connections']} still open, {state['memory'] / 2**20:.1f} MiB of the "
-                f"budget taken"
-            )
+            print(f"\n{count} compressing connections, {traffic}: {grown / 2**20:.1f} MiB at most, "
+                  f"{state['dedicated']} with windows of their own, "
+                  f"{state['connections']} still open, {state['memory'] / 2**20:.1f} MiB of the "
+                  f"budget taken")
         if traffic == "ordinary":
             assert state["connections"] == count
         else:

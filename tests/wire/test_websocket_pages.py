@@ -45,8 +45,8 @@ def started():
 
 
 def picture(opened, name):
-    if folder := os.environ.get("UVHTTP_PICTURES"):
-        opened.screenshots(f"{folder}/{name}")
+    if directory := os.environ.get("UVHTTP_PICTURES"):
+        opened.screenshots(f"{directory}/{name}")
 
 
 def has_no_troubles(opened):
@@ -165,8 +165,7 @@ def test_chart_shows_samples(opened, started, width, dark):
     picture(opened, f"chart-{width}-{'dark' if dark else 'light'}")
     assert opened.evaluate(
         "[...document.querySelectorAll('figure')].every(figure => figure.scrollWidth <= "
-        "figure.clientWidth)"
-    )
+        "figure.clientWidth)")
 
 
 def test_browser_example_client(opened, started):
@@ -178,7 +177,8 @@ def test_browser_example_client(opened, started):
     for text in ("hello", "<i>wörld</i>"):
         type_into(opened, "text", text)
         press_enter(opened)
-    eventually(lambda: opened.evaluate(TEXTS) == ["hello", "<i>wörld</i>"], "both messages are echoed")
+    eventually(lambda: opened.evaluate(TEXTS) == ["hello", "<i>wörld</i>"],
+               "both messages are echoed")
     assert has_no_troubles(opened)
     assert server.stop() == 0
     eventually(

@@ -21,8 +21,8 @@ from ws_raw import websocket_state
 
 
 def connect(server, url, path="/ws/echo"):
-    return server.ask("GET",
-                      f"/ws-connect{path}?url={urllib.parse.quote(url, safe='')}").body.decode()
+    return server.request(
+        "GET", f"/ws-connect{path}?url={urllib.parse.quote(url, safe='')}").body.decode()
 
 
 def expect_close_report(server, code, reason, path="/ws/echo"):
@@ -111,13 +111,13 @@ def test_python_websockets_subprotocols(server, offered, spoken):
     with_websockets(server, "/ws/protocols", talk, subprotocols=offered)
 
 
-@pytest.mark.parametrize("order, code, reason", [("!close 4321 goodbye", 4321, "goodbye"),
-                                                 ("!close 0", 1005, ""), ("!abort", 1006, "")])
-def test_python_websockets_gets_close_code(server, order, code, reason):
+@pytest.mark.parametrize("command, code, reason", [("!close 4321 goodbye", 4321, "goodbye"),
+                                                   ("!close 0", 1005, ""), ("!abort", 1006, "")])
+def test_python_websockets_gets_close_code(server, command, code, reason):
     import websockets
 
     async def talk(ws):
-        await ws.send(order)
+        await ws.send(command)
         with pytest.raises(websockets.ConnectionClosed):
             await ws.recv()
         assert (ws.close_code, ws.close_reason) == (code, reason)

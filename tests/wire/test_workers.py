@@ -21,13 +21,13 @@ import threading
 import pytest
 
 import raw
-from wire_server import SAFETY_TIMEOUT, built, eventually, written_to
+from wire_server import SAFETY_TIMEOUT, built, eventually, read_output
 
 
 class WorkersServer:
-    def __init__(self, workers, port=0, folder=None, log=None, **variables):
+    def __init__(self, workers, port=0, directory=None, log=None, **variables):
         arguments = [
-            str(argument) for argument in (workers, port, folder, log) if argument is not None
+            str(argument) for argument in (workers, port, directory, log) if argument is not None
         ]
         self.errors = tempfile.TemporaryFile()
         variables = {f"UVHTTP_{name.upper()}": str(value) for name, value in variables.items()}
@@ -39,14 +39,14 @@ class WorkersServer:
         self.port = int(line.rsplit(":", 1)[1]) if line else None
 
     def log(self):
-        return written_to(self.errors)
+        return read_output(self.errors)
 
-    def ask(self, target, method="GET", **more):
+    def request(self, target, method="GET", **extra):
         with raw.Connection(self.port) as connection:
-            return connection.ask(method, target, **more)
+            return connection.request(method, target, **extra)
 
     def stats(self):
-        return json.loads(self.ask("/stats").body)
+        return json.loads(self.request("/stats").body)
 
     def wait(self):
         try:
@@ -72,8 +72,8 @@ class WorkersServer:
 def start():
     running = []
 
-    def starter(workers, **how):
-        running.append(WorkersServer(workers, **how))
+    def starter(workers, **options):
+        running.append(WorkersServer(workers, **options))
         assert running[-1].port, running[-1].log()
         return running[-1]
 
@@ -110,15 +110,14 @@ def test_connections_are_distributed_evenly(start, on_core, workers, count, on_o
     if (workers, count, on_one_core) == (4, 40, False) and len(os.sched_getaffinity(0)) >= workers:
         pytest.skip(
             "with few connections from several cores one of four workers may get a quarter less "
-            "or even fewer"
-        )
+            "or even fewer")
     server = start(workers)
     if on_one_core:
         on_core(0)
     connections = [raw.Connection(server.port) for _ in range(count)]
     try:
         for connection in connections:
-            assert connection.ask(target="/hello").status == 200
+            assert connection.request(target="/hello").status == 200
         assert_even([one["active"] for one in server.stats()["workers"]])
     finally:
         for connection in connections:
@@ -129,7 +128,7 @@ def test_worker_without_connections_gets_next_ones(start):
     server = start(2)
     kept, first = [raw.Connection(server.port) for _ in range(60)], []
     try:
-        kept = [(connection, connection.ask(target="/which").body) for connection in kept]
+        kept = [(connection, connection.request(target="/which").body) for connection in kept]
         for connection, worker in kept:
             if worker == b"0":
                 connection.close()
@@ -139,7 +138,7 @@ def test_worker_without_connections_gets_next_ones(start):
                    "the connections of worker 0 are closed")
         kept += [raw.Connection(server.port) for _ in range(len(first))]
         for connection in kept:
-            assert connection.ask(target="/hello").status == 200
+            assert connection.request(target="/hello").status == 200
         assert_even([one["active"] for one in server.stats()["workers"]])
     finally:
         for connection in kept:
@@ -149,7 +148,7 @@ def test_worker_without_connections_gets_next_ones(start):
 def test_exchange_stays_on_its_worker(start):
     server = start(3)
     with raw.Connection(server.port) as connection:
-        assert len({connection.ask(target="/which").body for _ in range(20)}) == 1
+        assert len({connection.request(target="/which").body for _ in range(20)}) == 1
 
 
 def test_max_connections_counts_over_all_workers(start):
@@ -157,12 +156,12 @@ def test_max_connections_counts_over_all_workers(start):
     connections = [raw.Connection(server.port) for _ in range(20)]
     try:
         for connection in connections:
-            assert connection.ask(target="/hello").status == 200
-        assert [server.ask("/hello").status for _ in range(5)] == [503] * 5
+            assert connection.request(target="/hello").status == 200
+        assert [server.request("/hello").status for _ in range(5)] == [503] * 5
     finally:
         for connection in connections:
             connection.close()
-    eventually(lambda: server.ask("/hello").status == 200, "new connections are accepted")
+    eventually(lambda: server.request("/hello").status == 200, "new connections are accepted")
     assert server.stats()["all"]["rejected"] >= 5
 
 
@@ -172,7 +171,7 @@ def test_second_server_gets_port_in_use(start):
     assert second.port is None
     assert second.wait() == 1
     assert "EADDRINUSE" in second.log()
-    assert all(server.ask("/hello").status == 200 for _ in range(20))
+    assert all(server.request("/hello").status == 200 for _ in range(20))
 
 
 # ---- counters ----
@@ -184,7 +183,7 @@ def test_totals_equal_sent_requests(start):
 
     def load(number):
         with raw.Connection(server.port) as connection:
-            return sum(connection.ask(target="/hello").status == 200 for _ in range(requests))
+            return sum(connection.request(target="/hello").status == 200 for _ in range(requests))
 
     reading = threading.Event()
     seen = []
@@ -195,19 +194,19 @@ def test_totals_equal_sent_requests(start):
 
     reader = threading.Thread(target=read)
     reader.start()
-    answered = sum(in_threads(threads, load))
+    responded = sum(in_threads(threads, load))
     reading.set()
     reader.join()
-    assert answered == threads * requests
+    assert responded == threads * requests
     assert seen == sorted(seen)
-    asked = answered + len(seen) + 1
+    requested = responded + len(seen) + 1
     counted = server.stats()
-    assert counted["all"]["requests"] == asked  # this request is counted, too
-    assert counted["all"]["ok"] == asked - 1
+    assert counted["all"]["requests"] == requested  # this request is counted, too
+    assert counted["all"]["ok"] == requested - 1
     for name in ("requests", "ok", "connections"):
         assert sum(one[name] for one in counted["workers"]) == counted["all"][name]
-    text = server.ask("/metrics").body.decode()
-    assert int(re.search(r"^uvhttp_requests_total (\d+)$", text, re.M)[1]) == asked + 1
+    text = server.request("/metrics").body.decode()
+    assert int(re.search(r"^uvhttp_requests_total (\d+)$", text, re.M)[1]) == requested + 1
     eventually(lambda: (lambda one: one["latencies"] == one["requests"] - 1)(server.stats()["all"]),
                "a latency is recorded for each request")
 
@@ -218,24 +217,25 @@ def test_totals_equal_sent_requests(start):
 def test_threads_send_responses(start):
     server = start(3)
 
-    def ask(number):
+    def fetch(number):
         with raw.Connection(server.port) as connection:
             for _ in range(25):
-                assert connection.ask(target="/thread").body == connection.ask(target="/which").body
+                assert connection.request(target="/thread").body == connection.request(
+                    target="/which").body
         return True
 
-    assert all(in_threads(8, ask))
+    assert all(in_threads(8, fetch))
 
 
 def test_posted_tasks_run_on_all_workers(start):
     server = start(4)
 
-    def ask(number):
+    def fetch(number):
         with raw.Connection(server.port) as connection:
-            worker = connection.ask(target="/which").body
-            return all(connection.ask(target="/around").body == worker for _ in range(50))
+            worker = connection.request(target="/which").body
+            return all(connection.request(target="/around").body == worker for _ in range(50))
 
-    assert all(in_threads(6, ask))
+    assert all(in_threads(6, fetch))
 
 
 def test_disconnect_before_response_of_thread(start):
@@ -252,56 +252,57 @@ def test_disconnect_before_response_of_thread(start):
 
 def test_timers_run_on_the_loop_of_the_request(start):
     server = start(3)
-    assert all(in_threads(12, lambda number: server.ask(f"/timer?ms={number}").body == b"waited"))
+    assert all(
+        in_threads(12, lambda number: server.request(f"/timer?ms={number}").body == b"waited"))
 
 
 def test_bodies_of_workers_are_separate(start):
     server = start(3)
 
-    def ask(number):
+    def fetch(number):
         with raw.Connection(server.port) as connection:
             for size in (10, 5000, 70000, 300000):
                 body = bytes([number]) * size
-                assert connection.ask("POST", "/echo", body=body).body == body
+                assert connection.request("POST", "/echo", body=body).body == body
         return True
 
-    assert all(in_threads(8, ask))
+    assert all(in_threads(8, fetch))
 
 
 # ---- modules ----
 
 
 @pytest.fixture
-def folder(tmp_path):
+def directory(tmp_path):
     (tmp_path / "small.txt").write_text("small\n")
     (tmp_path / "large.txt").write_text("large\n" * 10000)
     return tmp_path
 
 
-def test_files_and_access_log_with_several_workers(start, folder, tmp_path):
+def test_files_and_access_log_with_several_workers(start, directory, tmp_path):
     log = tmp_path / "access.log"
-    server = start(3, folder=folder, log=log)
-    large = (folder / "large.txt").read_bytes()
+    server = start(3, directory=directory, log=log)
+    large = (directory / "large.txt").read_bytes()
 
     def load(number):
         with raw.Connection(server.port) as connection:
             for _ in range(40):
-                assert connection.ask(target="/files/small.txt").body == b"small\n"
-                assert connection.ask(target="/files/large.txt").body == large
-                assert connection.ask(target="/files/none").status == 404
+                assert connection.request(target="/files/small.txt").body == b"small\n"
+                assert connection.request(target="/files/large.txt").body == large
+                assert connection.request(target="/files/none").status == 404
         return True
 
     assert all(in_threads(9, load))
-    (folder / "small.txt").write_text("changed\n")
+    (directory / "small.txt").write_text("changed\n")
 
     def all_changed():
-        return all(server.ask("/files/small.txt").body == b"changed\n" for _ in range(12))
+        return all(server.request("/files/small.txt").body == b"changed\n" for _ in range(12))
 
     eventually(all_changed, "every worker has detected the change")
-    asked = server.stats()["finished"]
+    requested = server.stats()["finished"]
     server.stop()
     lines = log.read_text().splitlines()
-    assert len(lines) == asked + 1
+    assert len(lines) == requested + 1
     assert all(
         re.fullmatch(r'127\.0\.0\.1 - - \[[^]]+\] "GET /[a-z./]+ HTTP/1\.1" \d{3} \d+', line)
         for line in lines)
@@ -316,7 +317,7 @@ def test_stop_under_load_loses_no_response(start, how):
     begun = threading.Barrier(7)
 
     def load(number):
-        answered = 0
+        responded = 0
         target = ("/hello", "/thread", "/timer?ms=1", "/around", "/hello", "/hello")[number]
         begun.wait()
         while True:
@@ -324,24 +325,24 @@ def test_stop_under_load_loses_no_response(start, how):
                 connection = raw.Connection(server.port)
             except (ConnectionRefusedError,
                     ConnectionResetError):  # in the accept queue of a listener that is closed
-                return answered
+                return responded
             with connection:
                 try:
                     for _ in range(20):
-                        if connection.ask(target=target).says_close():
+                        if connection.request(target=target).has_close():
                             break
-                        answered += 1
+                        responded += 1
                 except (ConnectionResetError, BrokenPipeError, AssertionError) as error:
                     # A server that stops may close between responses, not within one.
                     assert how == "twice" or not connection.buffer, error
-                    return answered
+                    return responded
 
     def stop():
         begun.wait()
         while server.stats()["all"]["requests"] < 200:
             pass
         if how == "handler":
-            server.ask("/stop")
+            server.request("/stop")
         else:
             server.signal()
         if how == "twice":
@@ -362,9 +363,9 @@ def test_stop_responds_to_connected_clients(start):
     eventually(lambda: server.stats()["all"]["requests"] >= 60, "all requests are received")
     server.signal()
     for connection in connections:
-        answer = connection.response()
+        response = connection.response()
         # On a busy machine a request may be sent before the worker handles the signal.
-        assert answer.body == b"waited" and (answer.says_close() or connection.rest() == b"")
+        assert response.body == b"waited" and (response.has_close() or connection.rest() == b"")
         connection.close()
     assert server.wait() == 0, server.log()
 
@@ -375,8 +376,8 @@ def test_threads_respond_during_stop(start):
         connection.send(raw.request(target="/thread?ms=300"))
         eventually(lambda: server.stats()["threads"] == 1, "the thread works")
         server.signal()
-        answer = connection.response()
-        assert answer.status == 200 and answer.says_close()
+        response = connection.response()
+        assert response.status == 200 and response.has_close()
     assert server.wait() == 0, server.log()
 
 

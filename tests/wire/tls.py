@@ -26,8 +26,8 @@ def directory():
     return path
 
 
-def openssl(*arguments, **how):
-    run = subprocess.run(["openssl", *map(str, arguments)], capture_output=True, **how)
+def openssl(*arguments, **options):
+    run = subprocess.run(["openssl", *map(str, arguments)], capture_output=True, **options)
     assert run.returncode == 0, run.stderr.decode()
     return run.stdout
 
@@ -75,7 +75,7 @@ def certificate(*names, kind="ec", days=30, ca=None, common_name=None, path=None
 
 
 @functools.lru_cache(None)
-def usual(kind="ec"):
+def default_cert(kind="ec"):
     """The certificate of tests that need no special one."""
     return certificate(kind=kind)
 
@@ -250,7 +250,7 @@ class LibraryClient:
         assert self.lib.SSL_write(self.ssl, data, len(data)) == len(data)
         return self.encrypted()
 
-    def ask(self, data, end):
+    def request(self, data, end):
         self.plain.sendall(self.encrypt(data))
         return self.receive(end)
 

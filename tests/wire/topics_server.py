@@ -12,7 +12,7 @@ import urllib.parse
 import zlib
 
 import raw
-from wire_server import SAFETY_TIMEOUT, built, eventually, written_to
+from wire_server import SAFETY_TIMEOUT, built, eventually, read_output
 
 
 class TopicsServer:
@@ -28,12 +28,12 @@ class TopicsServer:
             stderr=self.errors, env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1", **variables})
         select.select([self.process.stdout], [], [], 3 * SAFETY_TIMEOUT)
         line = self.process.stdout.readline().decode()
-        assert ":" in line, self.said()
+        assert ":" in line, self.log()
         self.port = int(line.rsplit(":", 1)[1])
         self.members = []
 
-    def said(self):
-        return written_to(self.errors)
+    def log(self):
+        return read_output(self.errors)
 
     def join(self, *patterns, receive_buffer=None, compress=False):
         member = Member(self.port, receive_buffer, compress=compress)
@@ -44,18 +44,19 @@ class TopicsServer:
 
     def publish(self, topic, text, times=1):
         with raw.Connection(self.port) as connection:
-            answer = connection.ask(
+            response = connection.request(
                 "POST", f"/publish?topic={urllib.parse.quote(topic, safe='')}&times={times}",
                 body=text.encode())
-            assert answer.status == 200, answer.body
+            assert response.status == 200, response.body
 
-    def ask_count(self, topic):
+    def request_count(self, topic):
         with raw.Connection(self.port) as connection:
-            body = connection.ask("GET", f"/count?topic={urllib.parse.quote(topic, safe='')}").body
+            body = connection.request("GET",
+                                      f"/count?topic={urllib.parse.quote(topic, safe='')}").body
         return tuple(int(number) for number in body.split())
 
     def count(self, topic):
-        return self.ask_count(topic)[0]
+        return self.request_count(topic)[0]
 
     def stop(self):
         """Stops the server while members are connected. It must not leak memory."""
@@ -68,9 +69,9 @@ class TopicsServer:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-                raise AssertionError(f"the server did not stop: {self.said()}") from None
+                raise AssertionError(f"the server did not stop: {self.log()}") from None
             self.process.stdout.close()
-            assert code == 0, f"exit code {code}: {self.said()}"
+            assert code == 0, f"exit code {code}: {self.log()}"
 
 
 class Member:
@@ -110,7 +111,7 @@ class Member:
                         ]) if len(data) < 126 else b"\xfe" + struct.pack(">H", len(data))
         return bytes([0x80 | opcode]) + length + bytes(4) + data
 
-    def say(self, *texts):
+    def send_texts(self, *texts):
         """Everything in one packet."""
         self.socket.sendall(b"".join(self.frame(text) for text in texts))
 
@@ -144,23 +145,23 @@ class Member:
     def get_all(self, count):
         return [self.get() for _ in range(count)]
 
-    def ask(self, command):
-        self.say(command)
+    def request(self, command):
+        self.send_texts(command)
         return self.get()
 
     def subscribe(self, pattern):
-        assert self.ask(f"sub {pattern}") == f"ok {pattern}"
+        assert self.request(f"sub {pattern}") == f"ok {pattern}"
 
     def unsubscribe(self, pattern):
-        assert self.ask(f"unsub {pattern}") == f"ok {pattern}"
+        assert self.request(f"unsub {pattern}") == f"ok {pattern}"
 
     def worker(self):
-        return self.ask("worker").split()[0]
+        return self.request("worker").split()[0]
 
-    def nothing_else(self):
+    def assert_nothing_else(self):
         """Returns after all previously published messages have arrived: the response of the same
         worker follows them."""
-        assert self.ask("worker").endswith(" worker")
+        assert self.request("worker").endswith(" worker")
 
     def leave(self):
         self.socket.close()

@@ -19,7 +19,7 @@ import tls as tls_tools
 SAFETY_TIMEOUT = 20.0
 # Far longer than the timeout of a socket: a server that responds only when a timeout expires fails
 # its test.
-PATIENT = {
+LONG_TIMEOUTS = {
     "header_timeout": 120, "body_timeout": 120, "keep_alive_timeout": 120, "write_timeout": 120
 }
 
@@ -42,17 +42,17 @@ def built(name):
 
 
 # Sockets that reserve a port for a program.
-KEPT_PORTS = []
+RESERVED_PORTS = []
 
 
 def free_port():
     """A port for a program that needs a fixed number. It stays bound here, so that no other process
     gets it. With SO_REUSEADDR the program can listen on it."""
-    kept = socket.socket()
-    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    kept.bind(("127.0.0.1", 0))
-    KEPT_PORTS.append(kept)
-    return kept.getsockname()[1]
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    RESERVED_PORTS.append(reserved)
+    return reserved.getsockname()[1]
 
 
 def eventually(condition, what):
@@ -66,7 +66,7 @@ def eventually(condition, what):
         time.sleep(0.01)
 
 
-def written_to(file):
+def read_output(file):
     """What a program has written to a file so far. The file offset is shared with the program, so
     this reads with pread(): after seek() the program would overwrite its own output."""
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
@@ -80,11 +80,11 @@ class WireServer:
             tls = version_of_test()
         flags = [
             f"--{name.replace('tls_version', 'tls-version')}={value}"
-            for name, value in {**PATIENT, **limits}.items()
+            for name, value in {**LONG_TIMEOUTS, **limits}.items()
         ]
         self.tls = None
         if tls:
-            flags.append(f"--tls={tls_tools.usual() if tls in ('1.2', '1.3') else tls}")
+            flags.append(f"--tls={tls_tools.default_cert() if tls in ('1.2', '1.3') else tls}")
             self.tls = tls_tools.context(only=tls if tls in ("1.2", "1.3") else None)
         self.errors = tempfile.TemporaryFile()
 
@@ -113,18 +113,18 @@ class WireServer:
 
     def log(self):
         """What the server has written to standard error."""
-        return written_to(self.errors)
+        return read_output(self.errors)
 
-    def connect(self, **how):
-        return raw.Connection(self.port, **how)
+    def connect(self, **options):
+        return raw.Connection(self.port, **options)
 
-    def ask(self, method="GET", target="/hello", *fields, **more):
+    def request(self, method="GET", target="/hello", *fields, **extra):
         """One request on a new connection."""
         with self.connect() as connection:
-            return connection.ask(method, target, *fields, **more)
+            return connection.request(method, target, *fields, **extra)
 
     def stats(self):
-        return json.loads(self.ask("GET", "/stats").body)
+        return json.loads(self.request("GET", "/stats").body)
 
     def settle(self):
         """Returns when the server has read everything sent before. The server has one thread, so
@@ -132,15 +132,15 @@ class WireServer:
         if self.settling is None:
             self.settling = self.connect()
         for _ in range(2):
-            assert self.settling.ask().status == 200
+            assert self.settling.request().status == 200
 
-    def wait_for_held(self, key, count=1):
+    def wait_for_pending(self, key, count=1):
         """Waits until `count` requests of /hold/KEY are pending in their handler."""
-        eventually(lambda: self.ask("GET", f"/held/{key}").body == b"%d" % count,
+        eventually(lambda: self.request("GET", f"/held/{key}").body == b"%d" % count,
                    f"{count} requests pending for {key}")
 
     def release(self, key):
-        return int(self.ask("GET", f"/release/{key}").body)
+        return int(self.request("GET", f"/release/{key}").body)
 
     def wait_for_connections(self, count):
         """Waits until `count` connections are open, not counting those of this call and of

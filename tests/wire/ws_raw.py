@@ -24,24 +24,24 @@ TAIL = b"\x00\x00\xff\xff"
 
 def websocket_state(server, path="/ws/echo"):
     """The counters of wire_server's endpoint at this path."""
-    return json.loads(server.ask("GET", "/ws-state" + path).body)
+    return json.loads(server.request("GET", "/ws-state" + path).body)
 
 
 def accept_of(key):
     return base64.b64encode(hashlib.sha1(key.encode() + GUID).digest()).decode()
 
 
-def fields(*more, key=KEY, version="13", connection="Upgrade", upgrade="websocket"):
+def fields(*extra, key=KEY, version="13", connection="Upgrade", upgrade="websocket"):
     """The lines of a handshake; None omits one."""
     lines = {
         "Connection": connection, "Upgrade": upgrade, "Sec-WebSocket-Key": key,
         "Sec-WebSocket-Version": version
     }
-    return (*(f"{name}: {value}" for name, value in lines.items() if value is not None), *more)
+    return (*(f"{name}: {value}" for name, value in lines.items() if value is not None), *extra)
 
 
-def handshake(target="/ws/echo", *more, **how):
-    return raw.request("GET", target, *fields(*more, **how))
+def handshake(target="/ws/echo", *extra, **options):
+    return raw.request("GET", target, *fields(*extra, **options))
 
 
 def masked(payload, mask):
@@ -66,21 +66,21 @@ def frame(opcode, payload=b"", fin=True, rsv=0, mask=b"\x37\xfa\x21\x3d", length
     return head + (mask + masked(payload, mask) if mask is not None else payload)
 
 
-def text(words, **how):
-    return frame(TEXT, words.encode() if isinstance(words, str) else words, **how)
+def text(words, **options):
+    return frame(TEXT, words.encode() if isinstance(words, str) else words, **options)
 
 
-def close(code=None, reason="", **how):
+def close(code=None, reason="", **options):
     return frame(
         CLOSE, b"" if code is None else struct.pack(">H", code) +
-        (reason.encode() if isinstance(reason, str) else reason), **how)
+        (reason.encode() if isinstance(reason, str) else reason), **options)
 
 
-def fragments(opcode, *pieces, **how):
+def fragments(opcode, *chunks, **options):
     """A message as a list of frames."""
     return [
-        frame(opcode if i == 0 else CONTINUATION, piece, fin=i == len(pieces) - 1, **how)
-        for i, piece in enumerate(pieces)
+        frame(opcode if i == 0 else CONTINUATION, chunk, fin=i == len(chunks) - 1, **options)
+        for i, chunk in enumerate(chunks)
     ]
 
 
@@ -92,22 +92,22 @@ def deflate(data, level=6, window=15):
 
 class WebSocket(raw.Connection):
     """A connection after its handshake, unless `go_over` is False."""
-    def __init__(self, port, target="/ws/echo", *more, go_over=True, behind=b"",
-                 receive_buffer=None, **how):
+    def __init__(self, port, target="/ws/echo", *extra, upgrade=True, following=b"",
+                 receive_buffer=None, **options):
         super().__init__(port, receive_buffer=receive_buffer)
         self.endpoint = target
         self.compressed = self.takeover = False
-        self.kept = []
+        self.stored = []
         self.inflater = None
         self.was_compressed = False
-        if go_over:
-            self.go_over(target, *more, behind=behind, **how)
+        if upgrade:
+            self.upgrade(target, *extra, following=following, **options)
 
-    def go_over(self, target="/ws/echo", *more, behind=b"", **how):
+    def upgrade(self, target="/ws/echo", *extra, following=b"", **options):
         """Does the handshake, with `behind` in the same packet; returns the fields of the
         response."""
-        self.send(handshake(target, *more, **how) + behind)
-        return self.read_upgrade(how.get("key", KEY))
+        self.send(handshake(target, *extra, **options) + following)
+        return self.read_upgrade(options.get("key", KEY))
 
     def read_upgrade(self, key=KEY):
         status, reason, lines, _ = self.head()
@@ -137,7 +137,8 @@ class WebSocket(raw.Connection):
         elif size == 127:
             size, = struct.unpack(">Q", self.receive_exactly(8))
             assert size > 65535, "RFC 6455 5.2: the length is not in its minimal encoding"
-        assert opcode < 8 or (fin and size <= 125), "RFC 6455 5.5: a fragmented or long control frame"
+        assert opcode < 8 or (fin
+                              and size <= 125), "RFC 6455 5.5: a fragmented or long control frame"
         return opcode, self.receive_exactly(size), fin, bool(first & 0x40)
 
     def inflate(self, payload):
@@ -148,36 +149,35 @@ class WebSocket(raw.Connection):
     def message(self):
         """(opcode, payload) of the next message or control frame. Fragments are joined. Control
         frames between them are stored."""
-        if self.kept:
-            return self.kept.pop(0)
+        if self.stored:
+            return self.stored.pop(0)
         opcode, payload, fin, rsv1 = self.read_frame()
         if opcode >= 8:
             return opcode, payload
         assert opcode != CONTINUATION, "a continuation without a message"
-        pieces = [payload]
+        chunks = [payload]
         between = []
         while not fin:
-            following, piece, fin, again = self.read_frame()
+            following, chunk, fin, again = self.read_frame()
             if following >= 8:
-                between.append((following, piece))
+                between.append((following, chunk))
                 fin = False
                 continue
             assert following == CONTINUATION and not again, f"opcode {following} within a message"
-            pieces.append(piece)
-        payload = b"".join(pieces)
+            chunks.append(chunk)
+        payload = b"".join(chunks)
         if rsv1:
             payload = self.inflate(payload)
         if opcode == TEXT:
             payload.decode("utf-8")
         self.was_compressed = rsv1
-        self.kept += between
+        self.stored += between
         return opcode, payload
 
     def expect(self, opcode, payload):
         got = self.message()
-        assert got == (
-            opcode, payload
-        ), (f"{got[0]} {got[1][:100]!r} ({len(got[1])}) instead of {opcode} {payload[:100]!r} "
+        assert got == (opcode, payload), (
+            f"{got[0]} {got[1][:100]!r} ({len(got[1])}) instead of {opcode} {payload[:100]!r} "
             f"({len(payload)})")
 
     def expect_text(self, words):
@@ -196,8 +196,8 @@ class WebSocket(raw.Connection):
             return None, ""
         assert len(payload) >= 2
         code, = struct.unpack(">H", payload[:2])
-        assert 1000 <= code <= 4999 and code not in (1004, 1005, 1006,
-                                                     1015), f"RFC 6455 7.4.1: {code} must not be sent"
+        assert 1000 <= code <= 4999 and code not in (
+            1004, 1005, 1006, 1015), f"RFC 6455 7.4.1: {code} must not be sent"
         return code, payload[2:].decode("utf-8")
 
     def expect_failure(self, code):
@@ -215,7 +215,7 @@ class WebSocket(raw.Connection):
             return
         assert rest == b"", f"bytes after the close frame: {rest[:100]!r}"
 
-    def say_goodbye(self, code=1000, reason=""):
+    def close_handshake(self, code=1000, reason=""):
         """The closing handshake, started by the client."""
         self.send(close(code, reason))
         assert self.read_close()[0] == code
