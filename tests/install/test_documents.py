@@ -32,11 +32,11 @@ README_RUNS = {
     "c++ -std=c++20 hello.cpp -o hello $(pkg-config --cflags --libs uvhttp)"
 }
 README_DOES_NOT_RUN = {
-    "./dev serve": "it is what tests/checks/test_configure.py and the wire tests of the program do",
-    "./dev test": "it is what runs this", "./dev test --all": "it is what runs this",
-    "cmake --preset release": "it is how the build came about that is installed here",
-    "cmake --build --preset release": "the same",
-    "cmake --install build/release --prefix /usr/local": "the fixture does it, with another prefix",
+    "./dev serve": "tests/checks/test_configure.py and the wire tests of the program cover it",
+    "./dev test": "it runs this test", "./dev test --all": "it runs this test",
+    "cmake --preset release": "it made the build that is installed here",
+    "cmake --build --preset release": "it made the build that is installed here",
+    "cmake --install build/release --prefix /usr/local": "a fixture runs it with another prefix",
 }
 PRELUDE = """#include <inttypes.h>
 #include <stdio.h>

@@ -95,10 +95,10 @@ def test_heartbeat_detects_stalled_client(start):
     server = start(drain_timeout=0, event_heartbeat=1, write_timeout=1, write_backlog=1_000_000)
     with server.connect(receive_buffer=4096) as connection:
         connection.send(raw.request("GET", "/hub"))
-        eventually(lambda: publish(server, b"x" * 100_000)[0] == 1, "it listens")
+        eventually(lambda: publish(server, b"x" * 100_000)[0] == 1, "the stream is open")
         for _ in range(100):
             publish(server, b"x" * 100_000)
-        eventually(lambda: publish(server, b"x" * 10)[0] == 0, "it is gone")
+        eventually(lambda: publish(server, b"x" * 10)[0] == 0, "the client is dropped")
 
 
 # A hub

@@ -1025,7 +1025,7 @@ def test_embed_in_loop_fails_with_second_port_in_use(program_of):
 
 def start_unix_socket(name, path, **options):
     program = Program(name, path, wait=False, cwd=ROOT, **options)
-    eventually(lambda: read_available(program).count("\n") == 1, "it listens")
+    eventually(lambda: read_available(program).count("\n") == 1, "the server listens")
     return program
 
 

@@ -233,7 +233,8 @@ def test_disconnect_during_form_leaves_no_file(server, tmp_path, leave):
             body[:800_000])
         eventually(lambda: len(names(tmp_path)) == 2, "both files are being written")
         getattr(connection, leave)()
-        eventually(lambda: server.stats()["active_connections"] == connections, "it is gone")
+        eventually(lambda: server.stats()["active_connections"] == connections,
+                   "the connection is closed")
     wait_until_empty(tmp_path)
 
 

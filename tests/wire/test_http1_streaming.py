@@ -386,7 +386,8 @@ def test_disconnect_during_streamed_body_is_reported_once(start):
             eventually(lambda: server.stats()["active_connections"] == 2,
                        "the request is in its handler")
             getattr(connection, leave)()
-            eventually(lambda: server.stats()["active_connections"] == 1, "it is gone")
+            eventually(lambda: server.stats()["active_connections"] == 1,
+                       "the connection is closed")
     assert server.stats()["aborts"] == 2
 
 

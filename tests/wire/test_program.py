@@ -794,7 +794,7 @@ def check_quiet(program, port):
         except ConnectionRefusedError:
             return None
 
-    with eventually(listens, "it listens") as connection:
+    with eventually(listens, "the server listens") as connection:
         assert connection.request("GET", "/file.txt").body == b"a file\n"
     assert program.stop() == 0
     assert program.output == "" and program.log() == ""
@@ -825,7 +825,8 @@ def test_log_lines_have_time_and_level(serve, site, flags):
             port = probe.getsockname()[1]
         program = serve(*flags, wait=False, listen=f"127.0.0.1:{port}")
         program.port = port
-        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0, "it listens")
+        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0,
+                   "the server listens")
     line, = provoke_log(program, site).splitlines()
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (warning|error) .*big\.bin.*", line)
 

@@ -80,7 +80,7 @@ def start():
         server = TopicsServer(workers, **where, **variables)
         running.append(server)
         if connected:
-            eventually(lambda: numbers(server)["connected"], "it is connected")
+            eventually(lambda: numbers(server)["connected"], "the server is connected")
         return server
 
     yield starter
@@ -186,7 +186,7 @@ def test_broker_restart(broker, start):
     member = join(broker, second, "room", "globs/+")
     broker.stop()
     eventually(lambda: not numbers(first)["connected"] and not numbers(second)["connected"],
-               "it is missed")
+               "the servers are disconnected")
     for i in range(10):
         first.publish("room", f"waited {i}")
     assert numbers(first)["waiting"] > 0
@@ -211,7 +211,7 @@ def test_queue_is_limited_and_drops_oldest(broker, start):
     first, second = start(broker, redis_queue=10000), start(broker)
     member = join(broker, second, "room")
     broker.stop()
-    eventually(lambda: not numbers(first)["connected"], "it is missed")
+    eventually(lambda: not numbers(first)["connected"], "the server is disconnected")
     for i in range(100):
         first.publish("room", f"{i} " + "x" * 1000)
     assert numbers(first)["waiting"] <= 10000
@@ -238,7 +238,7 @@ def test_server_starts_without_broker(broker, start):
                "the error is logged")
     eventually(lambda: numbers(server)["attempts"] >= 6, "the server retries")
     broker.start()
-    eventually(lambda: broker.channels() == ["uvhttp:room"], "it is connected")
+    eventually(lambda: broker.channels() == ["uvhttp:room"], "the server is connected")
 
 
 def test_redis_user_and_password(tmp_path, start):
@@ -251,7 +251,7 @@ def test_redis_user_and_password(tmp_path, start):
         member = right.join("room")
         right.publish("room", "x")
         assert member.get() == "x"
-        eventually(lambda: numbers(right)["published"] == 1, "it is published")
+        eventually(lambda: numbers(right)["published"] == 1, "the message is published")
         wrong = start(broker, connected=False, redis_user="chat", redis_password="guess")
         eventually(lambda: "redis: the connection for publishing failed: WRONGPASS" in wrong.log(),
                    "the error is logged")
@@ -362,7 +362,7 @@ def test_rejected_connection_is_retried_soon(tmp_path, start):
         eventually(lambda: numbers(server)["attempts"] >= 4, "the server retries")
         assert "Connection refused" in server.log() and "no reply" not in server.log()
         broker.start()
-        eventually(lambda: numbers(server)["connected"], "it is connected")
+        eventually(lambda: numbers(server)["connected"], "the server is connected")
     finally:
         broker.stop()
 
@@ -375,7 +375,7 @@ def test_reset_connection_is_reopened(tmp_path, start):
         os.kill(broker.process.pid, signal.SIGSTOP)
         server.publish("room", "nobody reads it")
         broker.stop()
-        eventually(lambda: not numbers(server)["connected"], "it is noticed")
+        eventually(lambda: not numbers(server)["connected"], "the server is disconnected")
         assert "no reply" not in server.log()
     finally:
         broker.stop()
@@ -405,14 +405,14 @@ def test_burst_is_not_lost(broker, start):
     server = start(broker)
     server.publish("burst", "x" * (64 << 10), times=100)
     eventually(lambda: numbers(server)["published"] + numbers(server)["dropped"] == 100,
-               "it is done")
+               "all messages are handled")
     assert numbers(server)["dropped"] == 0
 
 
 def test_too_large_message_drops_no_others(broker, start):
     server = start(broker, redis_queue=10000)
     broker.stop()
-    eventually(lambda: not numbers(server)["connected"], "it is missed")
+    eventually(lambda: not numbers(server)["connected"], "the server is disconnected")
     for _ in range(5):
         server.publish("room", "small")
     server.publish("room", "x" * 20000)

@@ -128,7 +128,7 @@ def test_disconnect_during_rate_limited_response(server, kind, reset):
     connection.reset() if reset else connection.close()
     server.settle()
     eventually(lambda: server.stats()["aborted_exchanges"] == before["aborted_exchanges"] + 1,
-               "it is noticed")
+               "the disconnect is detected")
 
 
 @pytest.mark.parametrize("kind", ["large", "file", "parts", "pulled"])

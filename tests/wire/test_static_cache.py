@@ -197,7 +197,7 @@ def test_inotify_changes_are_served_at_once(root, serve, workers):
     if os.geteuid() != 0:
         eventually(lambda: fetch("/file")[0] == 403, "the file is unreadable")
     os.remove(os.path.join(root, "file"))
-    eventually(lambda: fetch("/file")[0] == 404, "it is gone")
+    eventually(lambda: fetch("/file")[0] == 404, "the file is missing")
     os.symlink("v2", os.path.join(root, "next"))
     os.replace(os.path.join(root, "next"), os.path.join(root, "current"))
     eventually(lambda: fetch("/current/page") == (200, b"two"), "the symlink has a new target")

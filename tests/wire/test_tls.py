@@ -1409,7 +1409,7 @@ def test_empty_record_flood_closes_connection(with_records):
     server, client = with_records
     client.send(DATA, *[b""] * 1000)
     assert client.receive() == (ALERT, UNEXPECTED_MESSAGE)
-    eventually(lambda: server.stats()["active"] == 1, "it is closed")
+    eventually(lambda: server.stats()["active"] == 1, "the connection is closed")
     assert server.request(plain=True).status == 200
 
 
@@ -1664,7 +1664,8 @@ def test_reset_handshake_log_has_address(start):
         script.plain.sendall(script.step(script.tls.do_handshake))
         script.plain.recv(1)
         script.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    eventually(lambda: "TLS handshake with 127.0.0.1 failed" in server.log(), "it is logged")
+    eventually(lambda: "TLS handshake with 127.0.0.1 failed" in server.log(),
+               "the failure is logged")
 
 
 def test_silent_connection_is_not_logged(server):
@@ -1676,10 +1677,10 @@ def test_silent_connection_is_not_logged(server):
 def test_reset_before_first_byte_is_not_logged(server):
     before = server.log(), server.stats()["failures"]
     client = socket.create_connection(("127.0.0.1", server.port))
-    eventually(lambda: server.stats()["active"] == 2, "it is accepted")
+    eventually(lambda: server.stats()["active"] == 2, "the connection is accepted")
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.close()
-    eventually(lambda: server.stats()["active"] == 1, "it is closed")
+    eventually(lambda: server.stats()["active"] == 1, "the connection is closed")
     assert (server.log(), server.stats()["failures"]) == before
 
 
@@ -1731,7 +1732,7 @@ def test_write_timeout_closes_client_without_reads(start):
     server = start("--write-timeout=1")
     with server.connect() as client:
         client.send(raw.request("GET", "/big"))
-        eventually(lambda: server.stats()["timeouts"] == 1, "it is closed")
+        eventually(lambda: server.stats()["timeouts"] == 1, "the connection is closed")
 
 
 def test_plain_request_on_full_tls_server_gets_one_response(start):
@@ -1750,4 +1751,4 @@ def test_reset_in_handshake_closes_connection(server):
         client.plain.sendall(client.step(client.tls.do_handshake)[:50])
         client.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     eventually(lambda: server.stats()["failures"] == before + 1, "the failure is counted")
-    eventually(lambda: server.stats()["active"] == 1, "it is closed")
+    eventually(lambda: server.stats()["active"] == 1, "the connection is closed")

@@ -195,7 +195,7 @@ def test_slow_consumer_does_not_delay_others(start, slow, others):
                     got = member.get()
                 assert got == text
     if slow == 0:
-        eventually(lambda: server.count("room") == others, "it is gone")
+        eventually(lambda: server.count("room") == others, "the slow member is dropped")
     else:
         assert server.count("room") == others + 1
         assert lazy.get() == text

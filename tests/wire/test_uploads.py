@@ -96,7 +96,8 @@ def test_disconnect_during_upload_leaves_no_file(server, tmp_path, leave, sent):
         if sent > 100_000:
             eventually(lambda: names(tmp_path) != [], "writing has begun")
         getattr(connection, leave)()
-        eventually(lambda: server.stats()["active_connections"] == connections, "it is gone")
+        eventually(lambda: server.stats()["active_connections"] == connections,
+                   "the connection is closed")
     wait_until_empty(tmp_path)
 
 

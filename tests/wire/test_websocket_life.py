@@ -222,7 +222,8 @@ def flood(server, path):
 def test_pitfall_slow_client_is_closed(server):
     before = websocket_state(server, "/ws/slow-close")
     numbers, code = flood(server, "/ws/slow-close")
-    eventually(lambda: websocket_state(server, "/ws/slow-close")["connections"] == 0, "it is over")
+    eventually(lambda: websocket_state(server, "/ws/slow-close")["connections"] == 0,
+               "the client is dropped")
     assert code in (1013, None) and len(numbers) < 2000
     assert websocket_state(server, "/ws/slow-close")["closes"] == before["closes"] + 1
     assert websocket_state(server, "/ws/slow-close")["code"] == 1013
@@ -234,7 +235,8 @@ def test_slow_client_is_dropped_after_close_timeout(start):
     before = server.stats()
     with WebSocket(server.port, "/ws/slow-close", receive_buffer=4096) as ws:
         ws.send(ws_raw.text("!flood 2000 20000"))
-        eventually(lambda: websocket_state(server, "/ws/slow-close")["code"] == 1013, "it is told")
+        eventually(lambda: websocket_state(server, "/ws/slow-close")["code"] == 1013,
+                   "the client is dropped")
         assert server.stats()["heap_live"] < before["heap_live"] + (
             200 << 10), "the queue is released at once"
         eventually(lambda: server.stats()["active_connections"] == before["active_connections"],
@@ -307,7 +309,7 @@ def test_client_that_sends_without_reading_is_closed(server):
     except OSError:
         pass
     eventually(lambda: websocket_state(server, "/ws/slow-close")["connections"] == 0,
-               "it is closed")
+               "the connection is closed")
     ws.close()
     assert server.stats()["heap_peak"] < before + (8 << 20)
 
@@ -409,7 +411,8 @@ def test_close_timeout_drops_silent_client(server):
         ws.send(ws_raw.text("!close 1000"))
         assert ws.read_close()[0] == 1000
         ws.expect_end()
-    eventually(lambda: websocket_state(server, "/ws/hurried")["closes"] == before + 1, "it is over")
+    eventually(lambda: websocket_state(server, "/ws/hurried")["closes"] == before + 1,
+               "the close is reported")
     assert websocket_state(server, "/ws/hurried")["code"] in (1000, 1006)
 
 

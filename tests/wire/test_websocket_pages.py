@@ -173,7 +173,7 @@ def test_browser_example_client(opened, started):
     opened.open((ROOT / "examples/clients/browser.html").as_uri() + f"?url={server.url}echo", 375,
                 False)
     eventually(lambda: not opened.evaluate("document.querySelector('button').disabled"),
-               "it is open")
+               "the connection is open")
     for text in ("hello", "<i>wörld</i>"):
         type_into(opened, "text", text)
         press_enter(opened)

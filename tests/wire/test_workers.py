@@ -390,7 +390,7 @@ def test_drain_timeout_or_second_signal_ends_server(start, drain, signals):
     eventually(lambda: server.stats()["all"]["requests"] >= 12, "all requests are received")
     for _ in range(signals):
         server.signal()
-        eventually(lambda: "stopping: " in server.log(), "it stops")
+        eventually(lambda: "stopping: " in server.log(), "the server stops")
     for connection in connections:
         assert connection.rest() == b""
         connection.close()
