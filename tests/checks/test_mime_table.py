@@ -16,7 +16,7 @@ import make_mime_table  # noqa: E402  (from tools)
 TABLE = dict(re.findall(r'"([^"\\]+)\\0" "([^"]+)\\0"', make_mime_table.TABLE.read_text()))
 
 # Types for which Python has old or unregistered names, or equivalent ones.
-PYTHON_SAYS_OTHERWISE = set("""
+PYTHON_DIFFERS = set("""
     3g2 3gp 3gpp csh dll exe ico js m3u man me mif mjs ms obj opus py pyo ra ram rdf roff sgm sgml
     sh srt t tcl tex tr vcf wav wsdl xml xsl
 """.split())
@@ -38,8 +38,7 @@ def test_table_agrees_with_python():
     differing = []
     for extension, name in mimetypes.MimeTypes(filenames=()).types_map[True].items():
         ours = TABLE.get(extension[1:])
-        if ours is not None and essence(
-                ours) != name and extension[1:] not in PYTHON_SAYS_OTHERWISE:
+        if ours is not None and essence(ours) != name and extension[1:] not in PYTHON_DIFFERS:
             differing.append((extension, ours, name))
     assert differing == []
 
@@ -50,7 +49,7 @@ def test_table_agrees_with_system_on_registered_types():
     path = pathlib.Path("/etc/mime.types")
     if not path.exists():
         pytest.skip("/etc/mime.types does not exist")
-    known = set(make_mime_table.OVERRIDES) | PYTHON_SAYS_OTHERWISE
+    known = set(make_mime_table.OVERRIDES) | PYTHON_DIFFERS
     listed, differing = {}, []
     for line in path.read_text().splitlines():
         words = line.split("#")[0].split()

@@ -18,7 +18,7 @@ class System:
     """A machine with the given packages installed. The arguments of apt-get are written to the file
     `asked`."""
     def __init__(self, directory, installed, user="1000", sudo=False, apt="exit 0"):
-        self.folder = directory
+        self.directory = directory
         self.requests = directory / "asked"
         self.requests.write_text("")
         words = " ".join(f"'ii ={name} '" for name in installed)
@@ -32,15 +32,15 @@ class System:
         self.add("env", 'shift; exec "$@"')
 
     def add(self, name, body):
-        path = self.folder / name
+        path = self.directory / name
         path.write_text(f"#!/bin/sh\n{body}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def setup(self, command):
         # In its own directory, which gets the log.
-        return subprocess.run(["/bin/sh", ROOT / "tools/setup.sh", command], cwd=self.folder,
+        return subprocess.run(["/bin/sh", ROOT / "tools/setup.sh", command], cwd=self.directory,
                               text=True, capture_output=True,
-                              env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
+                              env={"PATH": f"{self.directory}:{os.environ['PATH']}"})
 
 
 def test_complete_system_prints_nothing(tmp_path):

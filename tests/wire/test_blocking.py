@@ -72,10 +72,10 @@ def test_blocking_threads_and_queue_are_limited(start):
         connection.send(raw.request("GET", "/block/gate"))
     server.settle()
     for _ in range(3):
-        with server.connect() as refused:
-            response = refused.request("GET", "/block/gate")
+        with server.connect() as rejected:
+            response = rejected.request("GET", "/block/gate")
             assert (response.status, response.get("Retry-After")) == (503, "1")
-            assert refused.request().status == 200, "the connection is served"
+            assert rejected.request().status == 200, "the connection is served"
     assert server.log().count("blocking_queue") == 1
     server.request("GET", "/open-gate")
     for connection in clients:
@@ -165,14 +165,14 @@ def test_blocking_events_get_heartbeat(start):
         server.request("GET", "/open-gate")
 
 
-@pytest.mark.parametrize("how, status, body", [("silent", 500, None), ("declined", 404, None),
-                                               ("fail", 500, None),
-                                               ("defer", 200, b"UVHTTP_EINVAL"),
-                                               ("subscribe", 200, b"UVHTTP_EINVAL"),
-                                               ("ask", 200, b"blocks")])
-def test_blocking_handler_return_values(server, how, status, body):
+@pytest.mark.parametrize("variant, status, body", [("silent", 500, None), ("declined", 404, None),
+                                                   ("fail", 500, None),
+                                                   ("defer", 200, b"UVHTTP_EINVAL"),
+                                                   ("subscribe", 200, b"UVHTTP_EINVAL"),
+                                                   ("ask", 200, b"blocks")])
+def test_blocking_handler_return_values(server, variant, status, body):
     with server.connect() as connection:
-        response = connection.request("GET", f"/block/back?how={how}")
+        response = connection.request("GET", f"/block/back?how={variant}")
         assert response.status == status and (body is None or response.body == body)
         assert connection.request().status == 200
 

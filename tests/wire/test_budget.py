@@ -16,7 +16,7 @@ from wire_server import WireServer
 ROUNDS = 200
 BATCH = 16
 # System calls that libuv uses to wait. All others are costs of the requests.
-WAITING = {"epoll_wait", "epoll_pwait", "epoll_pwait2"}
+WAIT_CALLS = {"epoll_wait", "epoll_pwait", "epoll_pwait2"}
 READS = {"read", "readv", "recvfrom", "recvmsg"}
 WRITES = {"write", "writev", "sendto", "sendmsg"}
 
@@ -69,7 +69,7 @@ def count_calls(server, work, target="/hello"):
     others = {
         name: count
         for name, count in names.items()
-        if name not in READS | WRITES | WAITING and count
+        if name not in READS | WRITES | WAIT_CALLS and count
     }
     return reads, writes, others
 

@@ -148,8 +148,8 @@ def test_routes_example(start, tmp_path):
 def test_routes_methods(start):
     program = start("routes")
     assert program.request("/users/42", method="DELETE").status == 204
-    refused = program.request("/users/42", method="PUT")
-    assert refused.status == 405 and {"GET", "HEAD", "DELETE"} <= refused.allow()
+    rejected = program.request("/users/42", method="PUT")
+    assert rejected.status == 405 and {"GET", "HEAD", "DELETE"} <= rejected.allow()
     assert program.request("/users/").status == 404
     assert program.request("/search").status == 400
 
@@ -490,8 +490,8 @@ def test_topics_rejects_invalid_topic_name(start):
 
 def test_upgrade_example(start, tmp_path):
     program = start("upgrade")
-    refused, = [curl(line, program.port, tmp_path).stdout for line in curl_lines("upgrade")]
-    assert refused.startswith("HTTP/1.1 426 ") and "Upgrade: shout" in refused
+    rejected, = [curl(line, program.port, tmp_path).stdout for line in curl_lines("upgrade")]
+    assert rejected.startswith("HTTP/1.1 426 ") and "Upgrade: shout" in rejected
     command, = comment_lines("upgrade", "printf")
     text = "".join(shlex.split(command.split(" | ")[0])[2:])  # after printf and its format
     with program.connect() as connection:
@@ -990,10 +990,10 @@ def test_careful_site_example(start, tmp_path):
 
 def test_careful_site_rejects_other_addresses(start, program_of):
     program = start("careful_site", "0", SITE, "10.0.0.0/8")
-    refused = program.request("/status")
-    assert refused.status == 403 and refused.get("X-Frame-Options") == "SAMEORIGIN" and refused.get(
-        "X-Request-Id")
-    assert b"connections" not in refused.body and program.request("/style.css").status == 200
+    rejected = program.request("/status")
+    assert rejected.status == 403 and rejected.get(
+        "X-Frame-Options") == "SAMEORIGIN" and rejected.get("X-Request-Id")
+    assert b"connections" not in rejected.body and program.request("/style.css").status == 200
     broken = Program(program_of("careful_site"), "0", str(SITE), "10.1.2.3/8", wait=False)
     assert broken.wait() == 1 and broken.log().startswith('rules[0] is "10.1.2.3/8"; allowed are ')
 
@@ -1161,7 +1161,7 @@ def test_parser_examples_link_only_the_parser(name):
 
 
 def test_parse_whole_example():
-    request, response, refused = run_comment_commands("parse_whole")
+    request, response, rejected = run_comment_commands("parse_whole")
     assert request == (0,
                        lines("method: GET", "authority: example.com", "path: /find",
                              "query: q = fast server", "field: Host = example.com",
@@ -1169,9 +1169,8 @@ def test_parse_whole_example():
     assert response == (0,
                         lines("status: 200", "phrase: OK", "field: Transfer-Encoding = chunked",
                               "connection: keep-alive", "body: hello"), "")
-    assert refused == (1, "",
-                       "refused at byte 20: white space between a field name and the colon"
-                       " (RFC 9112 5.1, status 400)\n")
+    assert rejected == (1, "", "refused at byte 20: white space between a field name and the colon"
+                        " (RFC 9112 5.1, status 400)\n")
 
 
 @pytest.mark.parametrize(
@@ -1217,7 +1216,7 @@ def test_parse_whole_names_missing_file():
 
 
 def test_parse_ring_example():
-    two, chunked, refused = run_comment_commands("parse_ring")
+    two, chunked, rejected = run_comment_commands("parse_ring")
     assert two == (0,
                    lines("GET /a from a", "  query: x = 1+1", "  field: Host = a",
                          "  field: Cookie = id=7; theme=dark", "  cookie: id = 7",
@@ -1225,7 +1224,7 @@ def test_parse_ring_example():
     assert chunked == (0,
                        lines("POST /c from a", "  field: Host = a",
                              "  field: Transfer-Encoding = chunked", "  body: hello world"), "")
-    assert refused == (1, "", "byte 0: the Host field is missing (status 400)\n")
+    assert rejected == (1, "", "byte 0: the Host field is missing (status 400)\n")
 
 
 @pytest.mark.parametrize("size", [64, 65, 71, 100, 4096])

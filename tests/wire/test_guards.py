@@ -130,7 +130,7 @@ def test_cors_request_gets_fields(server):
 ALLOWED = [
     APP, "http://localhost:3000", "https://a.sub.example:8443", "https://a.b-c.sub.example:8443"
 ]
-REFUSED = [
+REJECTED = [
     "https://app.example.", "http://app.example", "https://app.example:443",
     "https://app.example:8443", "https://APP.example", "https://app.example.evil.test",
     "https://evil-app.example", "https://xapp.example", "https://app.exampl", "null", "", "*",
@@ -151,12 +151,12 @@ def test_cors_allowed_origins(server, origin):
         assert vary(response) == ["origin"]
 
 
-@pytest.mark.parametrize("origin", REFUSED)
+@pytest.mark.parametrize("origin", REJECTED)
 def test_cors_rejected_origins(server, origin):
     actual = fetch(server, "/who", f"Origin: {origin}", host="cors.test")
-    refused = preflight(server, origin=origin) if origin else actual
-    assert actual.status == 200 and refused.status == (403 if origin else 200)
-    for response in (actual, refused):
+    rejected = preflight(server, origin=origin) if origin else actual
+    assert actual.status == 200 and rejected.status == (403 if origin else 200)
+    for response in (actual, rejected):
         assert cors_fields(response) == {} and vary(response) == ["origin"]
 
 
@@ -392,8 +392,8 @@ def test_bearer_accepts_and_rejects_tokens(server):
 
 
 def test_basic_and_bearer_together(server):
-    refused = fetch(server, "/who", host="both.auth.test")
-    assert refused.all("WWW-Authenticate") == [
+    rejected = fetch(server, "/who", host="both.auth.test")
+    assert rejected.all("WWW-Authenticate") == [
         'Basic realm="restricted", charset="UTF-8"', 'Bearer realm="restricted"'
     ]
     assert fetch(server, "/who", basic("ada", "pa:ss w\u00f6rd"),

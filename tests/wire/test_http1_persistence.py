@@ -236,10 +236,10 @@ def test_pending_request_keeps_body_while_data_arrives(server):
 
 def test_pipeline_with_large_and_small_responses(server):
     sizes = [0, 1, 100, 5000, 16384, 65535, 65536, 65537, 300000, 3, 2000000, 7]
-    hows = ["static", "copy", "borrowed"]
+    variants = ["static", "copy", "borrowed"]
     with server.connect() as connection:
         connection.send(b"".join(
-            raw.request("GET", f"/large?size={size}&how={hows[i % 3]}")
+            raw.request("GET", f"/large?size={size}&how={variants[i % 3]}")
             for i, size in enumerate(sizes)))
         for size in sizes:
             assert connection.response().body == raw.pattern(size)
@@ -259,14 +259,14 @@ def test_pipeline_longer_than_any_buffer(server):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("size", [1000, 4000, 20000])
-@pytest.mark.parametrize("how", ["copy", "static"])
-def test_back_pressure_limits_client_that_does_not_read(server, size, how):
+@pytest.mark.parametrize("variant", ["copy", "static"])
+def test_back_pressure_limits_client_that_does_not_read(server, size, variant):
     # Without back-pressure the responses to a flood of requests fill the server's memory.
     server.request("GET", "/large")
     server.settle()
     server.stats()
     before = server.stats()["heap_live"]
-    one = raw.request("GET", f"/large?size={size}&how={how}")
+    one = raw.request("GET", f"/large?size={size}&how={variant}")
     flood = one * 100
     with server.connect(receive_buffer=16384, send_buffer=16384) as connection:
         connection.socket.setblocking(False)
@@ -380,15 +380,15 @@ PHASES = {
 }
 
 
-@pytest.mark.parametrize("how", ["reset", "close"])
+@pytest.mark.parametrize("variant", ["reset", "close"])
 @pytest.mark.parametrize("sent", PHASES.values(), ids=PHASES.keys())
-def test_disconnect_frees_the_connection(server, sent, how):
+def test_disconnect_frees_the_connection(server, sent, variant):
     with server.connect() as warm:
         warm.request("POST", "/digest", body=b"x")
     connection = server.connect()
     connection.send(sent)
     server.settle()
-    getattr(connection, how)()
+    getattr(connection, variant)()
     server.wait_for_connections(0)
     assert server.request().status == 200
 
@@ -423,17 +423,17 @@ def test_disconnect_during_deferred_work(start):
     assert after["aborted_exchanges"] == 1
 
 
-@pytest.mark.parametrize("how", ["static", "copy", "borrowed"])
-def test_disconnect_during_response(server, how):
+@pytest.mark.parametrize("variant", ["static", "copy", "borrowed"])
+def test_disconnect_during_response(server, variant):
     before = server.stats()
     connection = server.connect(receive_buffer=16384)
-    connection.send(raw.request("GET", f"/large?size=30000000&how={how}"))
+    connection.send(raw.request("GET", f"/large?size=30000000&how={variant}"))
     connection.receive_exactly(50000)
     connection.reset()
     server.wait_for_connections(0)
     after = server.stats()
     assert after["aborted_exchanges"] == before["aborted_exchanges"] + 1
-    assert after["releases"] - before["releases"] == (how == "borrowed")
+    assert after["releases"] - before["releases"] == (variant == "borrowed")
     assert after["heap_live"] - before["heap_live"] < 1 << 20
 
 

@@ -107,15 +107,16 @@ def test_pitfall_long_field_value_is_sent_whole(server, size):
         assert connection.request().status == 200
 
 
-@pytest.mark.parametrize("how", ["static", "copy", "borrowed"])
+@pytest.mark.parametrize("variant", ["static", "copy", "borrowed"])
 @pytest.mark.parametrize("size",
                          [0, 1, 1023, 1024, 4096, 16384, 65535, 65536, 65537, 1000000, 20000000])
-def test_body_of_any_size_and_ownership_arrives_whole(server, how, size):
+def test_body_of_any_size_and_ownership_arrives_whole(server, variant, size):
     before = server.stats()["releases"]
     with server.connect() as connection:
-        assert connection.request("GET", f"/large?size={size}&how={how}").body == raw.pattern(size)
+        assert connection.request("GET",
+                                  f"/large?size={size}&how={variant}").body == raw.pattern(size)
         assert connection.request().status == 200
-    assert server.stats()["releases"] - before == (how == "borrowed")
+    assert server.stats()["releases"] - before == (variant == "borrowed")
 
 
 def test_borrowed_body_is_released_for_head(server):
@@ -125,11 +126,11 @@ def test_borrowed_body_is_released_for_head(server):
     assert server.stats()["releases"] == before + 1
 
 
-@pytest.mark.parametrize("how", ["static", "copy", "borrowed"])
-def test_slow_reader_receives_whole_body(server, how):
+@pytest.mark.parametrize("variant", ["static", "copy", "borrowed"])
+def test_slow_reader_receives_whole_body(server, variant):
     # Every write is short: the rest must be sent from the right offset.
     with server.connect(receive_buffer=8192) as connection:
-        connection.send(raw.request("GET", f"/large?size=8000000&how={how}") + raw.request())
+        connection.send(raw.request("GET", f"/large?size=8000000&how={variant}") + raw.request())
         server.settle()
         connection.head()
         got = bytearray()

@@ -228,20 +228,21 @@ BODIES = [0, 1, 1000, 65_535, 65_537, 3_000_000]
 
 @pytest.mark.parametrize("size", BODIES)
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
-@pytest.mark.parametrize("how", ["", "?pause", "?late"], ids=["at-once", "paused", "late"])
-def test_streamed_request_body_arrives_whole(server, size, coded, how):
+@pytest.mark.parametrize("variant", ["", "?pause", "?late"], ids=["at-once", "paused", "late"])
+def test_streamed_request_body_arrives_whole(server, size, coded, variant):
     body = raw.pattern(size)
     with server.connect() as connection:
         if coded:
             data = raw.request(
-                "POST", f"/pieces-digest{how}", "Transfer-Encoding: chunked",
+                "POST", f"/pieces-digest{variant}", "Transfer-Encoding: chunked",
                 body=raw.chunked(*[body[i:i + 50_000] for i in range(0, size, 50_000)],
                                  trailers=["X-Check: 7"]))
         else:
-            data = raw.request("POST", f"/pieces-digest{how}", f"Content-Length: {size}", body=body)
+            data = raw.request("POST", f"/pieces-digest{variant}", f"Content-Length: {size}",
+                               body=body)
         at_once = data[:100_000]
         connection.send(at_once)
-        if how and (size or how == "?late"):
+        if variant and (size or variant == "?late"):
             eventually(lambda: server.request("GET", "/count-paused").body == b"1",
                        "the body is paused")
             connection.assert_silent()
@@ -308,13 +309,13 @@ def test_paused_body_limits_client(start):
     wait_for_stat(server, "aborts", 1)
 
 
-@pytest.mark.parametrize("how", ["", "?late"])
-def test_100_continue_is_sent_when_handler_reads_body(server, how):
+@pytest.mark.parametrize("variant", ["", "?late"])
+def test_100_continue_is_sent_when_handler_reads_body(server, variant):
     with server.connect() as connection:
         connection.send(
-            raw.request("POST", f"/pieces-digest{how}", "Expect: 100-continue",
+            raw.request("POST", f"/pieces-digest{variant}", "Expect: 100-continue",
                         "Content-Length: 3"))
-        if how:
+        if variant:
             eventually(lambda: server.request("GET", "/count-paused").body == b"1",
                        "the body is paused")
             connection.assert_silent()

@@ -17,7 +17,7 @@ import raw
 from wire_server import built, eventually
 
 
-def assert_refused(connection, status):
+def assert_rejected(connection, status):
     response = connection.response()
     assert response.status == status and response.has_close(), response
     connection.assert_closed()
@@ -31,14 +31,14 @@ def test_target_beyond_limit_gets_414(start):
     with server.connect() as connection:
         assert connection.request("GET", "/users/" + "x" * 293).status == 200
         connection.send(raw.request("GET", "/users/" + "x" * 294))
-        assert_refused(connection, 414)
+        assert_rejected(connection, 414)
 
 
 def test_target_without_end_gets_414(start):
     server = start(max_target_size=300)
     with server.connect() as connection:
         connection.send(b"GET /" + b"x" * 5000)
-        assert_refused(connection, 414)
+        assert_rejected(connection, 414)
 
 
 def test_head_beyond_limit_gets_431(start):
@@ -48,14 +48,14 @@ def test_head_beyond_limit_gets_431(start):
         connection.send(raw.request("GET", "/hello", "X-Filler: " + "x" * (2048 - len(small))))
         assert connection.response().status == 200
         connection.send(raw.request("GET", "/hello", "X-Filler: " + "x" * (2049 - len(small))))
-        assert_refused(connection, 431)
+        assert_rejected(connection, 431)
 
 
 def test_head_without_end_gets_431(start):
     server = start(max_header_size=2048)
     with server.connect() as connection:
         connection.send(b"GET /hello HTTP/1.1\r\nHost: localhost\r\nX-Filler: " + b"x" * 4000)
-        assert_refused(connection, 431)
+        assert_rejected(connection, 431)
 
 
 def test_fields_beyond_limit_get_431(start):
@@ -63,7 +63,7 @@ def test_fields_beyond_limit_get_431(start):
     with server.connect() as connection:
         assert connection.request("GET", "/hello", *["X-A: 1"] * 9).status == 200
         connection.send(raw.request("GET", "/hello", *["X-A: 1"] * 10))
-        assert_refused(connection, 431)
+        assert_rejected(connection, 431)
 
 
 @pytest.mark.parametrize("count", [30, 31, 32, 33, 63, 64, 65, 90])
@@ -97,7 +97,7 @@ def test_trailers_beyond_limit_get_431(start):
         connection.send(
             raw.request("POST", "/trailer", "Transfer-Encoding: chunked",
                         body=raw.chunked(b"abc", trailers=["X-Check: " + "x" * 600])))
-        assert_refused(connection, 431)
+        assert_rejected(connection, 431)
 
 
 def test_trailers_without_end_get_431(start):
@@ -106,7 +106,7 @@ def test_trailers_without_end_get_431(start):
         connection.send(
             raw.request("POST", "/trailer", "Transfer-Encoding: chunked") + b"0\r\n" +
             b"X-Check: 1\r\n" * 1000)
-        assert_refused(connection, 431)
+        assert_rejected(connection, 431)
 
 
 def test_chunk_extension_beyond_limit_gets_400(start):
@@ -117,7 +117,7 @@ def test_chunk_extension_beyond_limit_gets_400(start):
                                   body=coded).status == 200
         connection.send(
             raw.request("POST", "/echo", "Transfer-Encoding: chunked") + b"3;" + b"x" * 5000)
-        assert_refused(connection, 400)
+        assert_rejected(connection, 400)
 
 
 @pytest.mark.parametrize("size", [4096, 16384])
@@ -157,21 +157,21 @@ def is_served(server):
 
 def test_max_connections_gets_503_until_slot_is_free(start):
     server = start(max_connections=4)
-    places = [server.connect() for _ in range(4)]
-    for connection in places:
+    connections = [server.connect() for _ in range(4)]
+    for connection in connections:
         assert connection.request().status == 200
-    with server.connect() as refused:
-        response = refused.response()
+    with server.connect() as rejected:
+        response = rejected.response()
         assert response.status == 503 and response.has_close()
-        refused.assert_closed()
+        rejected.assert_closed()
     # Open connections are not affected. A closed one frees its slot.
-    for connection in places:
+    for connection in connections:
         assert connection.request().status == 200
-    places.pop().close()
+    connections.pop().close()
     eventually(lambda: is_served(server), "a slot is free")
-    stats = json.loads(places[0].request("GET", "/stats").body)
+    stats = json.loads(connections[0].request("GET", "/stats").body)
     assert stats["rejected_connections"] >= 1
-    for connection in places:
+    for connection in connections:
         connection.close()
 
 
@@ -180,11 +180,11 @@ def test_max_connections_503_arrives_after_sent_data(start):
     with server.connect() as inside:
         assert inside.request().status == 200
         for _ in range(20):
-            with server.connect() as refused:
-                refused.send(raw.request("POST", "/echo", "Content-Length: 100000"))
-                response = refused.response()
+            with server.connect() as rejected:
+                rejected.send(raw.request("POST", "/echo", "Content-Length: 100000"))
+                response = rejected.response()
                 assert response.status == 503
-                refused.assert_closed()
+                rejected.assert_closed()
 
 
 def test_many_clients_at_connection_limit(start):

@@ -60,7 +60,7 @@ def test_rate_limit_fields_predict_rejection(run):
 def test_rate_limit_counts_connections_of_one_address(run):
     program = run("limits")
 
-    async def ask_all():
+    async def request_all():
         connector = aiohttp.TCPConnector(limit=20)
         async with aiohttp.ClientSession(program.url, connector=connector) as session:
 
@@ -70,7 +70,7 @@ def test_rate_limit_counts_connections_of_one_address(run):
 
             return await asyncio.gather(*(fetch() for _ in range(20)))
 
-    statuses = asyncio.run(ask_all())
+    statuses = asyncio.run(request_all())
     assert sorted(statuses) == [200] * 5 + [429] * 15
 
 

@@ -64,9 +64,9 @@ def test_basic_auth_protects_directory(root, start):
         "      - {path: /staff/, static: {place}/staff, basic_auth: {realm: the staff, file: "
         "{file}}}\n", f"# who works here\n\nann:{CHEAP}\nbob:{CHEAP}\r\n")
     assert server.request("/a.txt").body == b"open\n"
-    refused = server.request("/staff/a.txt")
-    assert (refused.status,
-            refused.get("WWW-Authenticate")) == (401, 'Basic realm="the staff", charset="UTF-8"')
+    rejected = server.request("/staff/a.txt")
+    assert (rejected.status,
+            rejected.get("WWW-Authenticate")) == (401, 'Basic realm="the staff", charset="UTF-8"')
     for user in ("ann", "bob"):
         with server.connect() as connection:
             for _ in range(3):

@@ -166,7 +166,7 @@ def test_usage_errors_exit_with_2(arguments, message):
 
 # Invalid values
 
-BAD_VALUES = [
+INVALID_VALUES = [
     ("port", "abc", "'abc' is not a number; allowed are 0 to 65535"),
     ("port", "65536", "'65536' is out of range; allowed are 0 to 65535"),
     ("port", "-1", "'-1' is not a number; allowed are 0 to 65535"),
@@ -202,7 +202,7 @@ BAD_VALUES = [
 ]
 
 
-@pytest.mark.parametrize("option, value, message", BAD_VALUES)
+@pytest.mark.parametrize("option, value, message", INVALID_VALUES)
 def test_invalid_value_is_reported_with_flag(site, option, value, message):
     done = run("uvhttp", "serve", f"--{option}", value, site)
     assert done.returncode == 2
@@ -210,7 +210,7 @@ def test_invalid_value_is_reported_with_flag(site, option, value, message):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("option, value, message", [BAD_VALUES[i] for i in (0, 6, 14, 23, 24)])
+@pytest.mark.parametrize("option, value, message", [INVALID_VALUES[i] for i in (0, 6, 14, 23, 24)])
 def test_invalid_value_is_reported_with_variable(site, option, value, message):
     done = run("uvhttp", "serve", site, environment={variable(option): value})
     assert done.returncode == 2
@@ -451,8 +451,8 @@ def test_unix_socket_in_use_or_other_file_is_kept(serve, site, tmp_path):
     assert curl_unix(path, "http://site/file.txt").stdout == b"a file\n"
     other = tmp_path / "text"
     other.write_text("mine")
-    refused = run("uvhttp", "serve", "-l", f"unix:{other}", site)
-    assert refused.returncode == 1 and "the file exists and is not a socket" in refused.stderr
+    rejected = run("uvhttp", "serve", "-l", f"unix:{other}", site)
+    assert rejected.returncode == 1 and "the file exists and is not a socket" in rejected.stderr
     assert other.read_text() == "mine"
 
 
@@ -853,7 +853,7 @@ def test_signal_stops_server(serve, number):
         idle.assert_closed()
 
 
-def wait_until_refused(program):
+def wait_until_rejected(program):
     eventually(
         lambda: socket.socket().connect_ex(("127.0.0.1", program.port)) == errno.ECONNREFUSED,
         "new connections are refused")
@@ -863,7 +863,7 @@ def test_signal_finishes_open_requests(serve):
     program = serve(*LONG_TIMEOUTS)
     with start_download(program) as connection:
         program.send_signal(signal.SIGTERM)
-        wait_until_refused(program)
+        wait_until_rejected(program)
         assert program.process.poll() is None
         received = 0
         while received < BIG:
@@ -878,7 +878,7 @@ def test_second_signal_stops_at_once(serve, first, second):
     program = serve(*LONG_TIMEOUTS)
     with start_download(program):
         program.send_signal(first)
-        wait_until_refused(program)
+        wait_until_rejected(program)
         assert program.process.poll() is None
         program.send_signal(second)
         assert program.wait() == 0

@@ -20,7 +20,7 @@ class Broker:
     """A redis-server on a unix socket, or on a given loopback port. It can be stopped and restarted
     at the same address."""
     def __init__(self, directory, port=None, config=""):
-        self.folder, self.port, self.config = directory, port, config
+        self.directory, self.port, self.config = directory, port, config
         self.path = str(directory / "redis.sock")
         self.process = None
         self.start()
@@ -32,7 +32,7 @@ class Broker:
             program, "-", "--port",
             str(self.port or 0), "--bind", "127.0.0.1", "--unixsocket", self.path, "--save", "",
             "--appendonly", "no", "--dir",
-            str(self.folder)
+            str(self.directory)
         ], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         self.process.stdin.write(self.config.encode())
         self.process.stdin.close()
@@ -144,15 +144,15 @@ def test_patterns_become_globs_without_duplicates(broker, start):
     one = join(broker, second, "room/+")
     below = join(broker, second, "room/#")
     several = join(broker, second, "room/7", "+/7", "#")
-    odd = join(broker, second, "a*b/[c]/+")
+    special = join(broker, second, "a*b/[c]/+")
     publisher = first.join()
     publisher.send_texts("pub room/7/typing deep", "pub rooms/1 other", "pub room alone",
                          "pub room/7 seven", "pub a*b/[c]/d odd", "pub axb/c/d even")
     assert one.get() == "seven"
     assert below.get_all(3) == ["deep", "alone", "seven"]
     assert several.get_all(6) == ["deep", "other", "alone", "seven", "odd", "even"]
-    assert odd.get() == "odd"
-    for member in (one, below, several, odd):
+    assert special.get() == "odd"
+    for member in (one, below, several, special):
         member.assert_nothing_else()
 
 

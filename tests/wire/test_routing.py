@@ -40,8 +40,8 @@ def test_other_hosts_get_default_routes(server, host):
 
 def test_host_has_its_own_404_and_405(server):
     assert fetch(server, "/hello").status == 404
-    refused = fetch(server, "/value/1", method="DELETE")
-    assert refused.status == 405 and refused.allow() == {"GET", "HEAD", "OPTIONS"}
+    rejected = fetch(server, "/value/1", method="DELETE")
+    assert rejected.status == 405 and rejected.allow() == {"GET", "HEAD", "OPTIONS"}
     assert fetch(server, "/plain", method="OPTIONS").allow() == {"GET", "HEAD", "POST", "OPTIONS"}
     everything = fetch(server, "*", method="OPTIONS")
     assert everything.allow() == {"GET", "HEAD", "POST", "OPTIONS"}
@@ -111,16 +111,16 @@ def test_middleware_without_route_runs_for_host_only(server):
 
 
 def test_server_middleware_runs_before_host_middleware(server):
-    refused = fetch(server, "/outer", "X-Refuse: yes")
-    assert refused.status == 403 and seen(refused) == []
+    rejected = fetch(server, "/outer", "X-Refuse: yes")
+    assert rejected.status == 403 and seen(rejected) == []
 
 
 def test_pitfall_group_middleware_rejection_skips_handler(server):
     # Guards against running the handler after a middleware has rejected the request.
     assert fetch(server, "/guarded/run", "X-Key: k").body == b"run 1"
     for _ in range(3):
-        refused = fetch(server, "/guarded/run")
-        assert (refused.status, refused.body) == (403, b"refused")
+        rejected = fetch(server, "/guarded/run")
+        assert (rejected.status, rejected.body) == (403, b"refused")
     assert fetch(server, "/guarded/run", "X-Key: k").body == b"run 2"
 
 
@@ -174,8 +174,8 @@ def test_slash_ignore_serves_both_forms(server):
     assert fetch(server, "/ignore/slash").body.startswith(b"slash")
     assert fetch(server, "/ignore/rest").body == b"rest value=[] path=[]"
     assert fetch(server, "/ignore/rest/a/").body == b"rest value=[a/] path=[a/]"
-    refused = fetch(server, "/ignore/plain/", method="PUT")
-    assert refused.status == 405 and refused.allow() == {"GET", "HEAD", "POST", "OPTIONS"}
+    rejected = fetch(server, "/ignore/plain/", method="PUT")
+    assert rejected.status == 405 and rejected.allow() == {"GET", "HEAD", "POST", "OPTIONS"}
     assert fetch(server, "/ignore/plain//").status == 404
 
 

@@ -115,8 +115,8 @@ def test_password_option_protects_everything(root, other, serve, passwords):
     write(other, "b", b"x")
     server = serve("--auth", passwords, "--alias", f"/other/={other}", "--uploads", "-v")
     for target in ("/a", "/other/b", "//a", "/none", "/"):
-        refused = server.request(target)
-        assert refused.status == 401 and refused.get("WWW-Authenticate").startswith(
+        rejected = server.request(target)
+        assert rejected.status == 401 and rejected.get("WWW-Authenticate").startswith(
             "Basic realm="), target
     assert server.request("/new", "Content-Length: 1", method="PUT", body=b"x").status == 401
     assert not os.path.exists(os.path.join(root, "new"))
@@ -199,7 +199,7 @@ def test_alias_with_invalid_path(root, path):
 @pytest.mark.parametrize(
     "flags, message",
     [(["--more-root", "nowhere"], "uvhttp: --more-root: the directory 'nowhere' does not exist\n"),
-     (["--more-root", "file"], "uvhttp: --more-root: '{place}/file' is not a directory\n"),
+     (["--more-root", "file"], "uvhttp: --more-root: '{root}/file' is not a directory\n"),
      (["--alias", "/x/=nowhere"
        ], "uvhttp: --alias: 'nowhere' cannot be served: no such file or directory\n"),
      (["--auth", "nowhere"
@@ -209,7 +209,7 @@ def test_start_errors(root, flags, message):
     write(root, "file", b"ann\n")
     done = run("uvhttp", "serve", root, "-l", "127.0.0.1:0", *flags, cwd=root)
     assert done.returncode == 1 and done.stdout == ""
-    assert message.format(place=root) in done.stderr
+    assert message.format(root=root) in done.stderr
 
 
 # The start output
@@ -220,7 +220,7 @@ EVERYTHING = [
     "y=a/b", "--fallback", "f.html", "--more-root", ".", "--header", "*=X-A: b", "--download",
     "*.pdf", "--prewarm", "f.html", "--compress", "--gzip-level", "9", "--watch"
 ]
-TOLD = [
+ENABLED = [
     "index a.html b.html", "compress", "gzip-level 9", "watch", "prewarm f.html", "type (2)",
     "cache-control *.css=max-age=60", "download *.pdf", "header *=X-A: b", "rate-limit 3M",
     "fallback f.html", "error-pages 404=/404.html", "symlinks owner", "more-root .", "hidden"
@@ -239,7 +239,7 @@ def start_output(root, *flags, listen="127.0.0.1:0"):
 def test_start_output_lists_enabled_options(root):
     for name in ("f.html", "404.html"):
         write(root, name, b"x")
-    assert start_output(root, *EVERYTHING) == sorted(TOLD)
+    assert start_output(root, *EVERYTHING) == sorted(ENABLED)
     assert start_output(root) == start_output(root, "--no-listing", "--max-connections", "5") == []
     assert start_output(root, "--try-files", "{path} " + "x" * 50, "--index",
                         "") == ['index ""', "try-files"]

@@ -115,7 +115,7 @@ class Reader(threading.Thread):
         super().__init__()
         self.server, self.files, self.stop, self.judge = server, files, stop, judge
         self.random = random.Random(seed)
-        self.answers, self.cut, self.oldest, self.late, self.error = {}, 0, 0.0, 0, None
+        self.responses, self.cut, self.oldest, self.late, self.error = {}, 0, 0.0, 0, None
 
     def run(self):
         try:
@@ -135,7 +135,7 @@ class Reader(threading.Thread):
                     connection.close()
                     connection = self.server.connect()
                     continue
-                self.answers[response.status] = self.answers.get(response.status, 0) + 1
+                self.responses[response.status] = self.responses.get(response.status, 0) + 1
                 assert response.status in (200, 404), response
                 age = self.judge(file, response, sent)
                 self.oldest, self.late = max(self.oldest, age), self.late + (age > INTERVAL + 0.002)
@@ -168,7 +168,7 @@ def play(server, files, steps, judge):
     assert not errors, errors
     responses = {}
     for reader in readers:
-        for status, number in reader.answers.items():
+        for status, number in reader.responses.items():
             responses[status] = responses.get(status, 0) + number
     oldest, cut = max(reader.oldest for reader in readers), sum(reader.cut for reader in readers)
     late = sum(reader.late for reader in readers)

@@ -682,25 +682,22 @@ def test_printed_configuration_loads_again(tmp_path, root):
 @pytest.mark.parametrize("route, message", [
     ("static: ., try_files: '{x}'",
      "1:51: try_files: '{{x}}' contains a brace; the only variable is {{path}}"),
-    ("static: ., file: x, spa: true",
-     "1:46: file cannot be combined with a fallback"),
-    ("static: ., file: x, uploads: true",
-     "1:46: file cannot be combined with uploads"),
+    ("static: ., file: x, spa: true", "1:46: file cannot be combined with a fallback"),
+    ("static: ., file: x, uploads: true", "1:46: file cannot be combined with uploads"),
     ("static: ., symlinks: some", "1:50: symlinks is 'some'; allowed are inside, all, none, owner"),
-    ("static: ., more_roots: [nowhere]", "1:53: the directory '{folder}/nowhere' does not exist"),
-    ("static: ., more_roots: [site.yaml]", "1:53: '{folder}/site.yaml' is not a directory"),
+    ("static: ., more_roots: [nowhere]",
+     "1:53: the directory '{directory}/nowhere' does not exist"),
+    ("static: ., more_roots: [site.yaml]", "1:53: '{directory}/site.yaml' is not a directory"),
     ("static: ., more_roots: ['']", "1:53: more_roots has an empty path"),
     ("static: ., more_roots: [../{name}, other, other/]",
-     "1:53: more_roots: '{folder}/../{name}' is the same directory as '{folder}/.'"
-     ),
+     "1:53: more_roots: '{directory}/../{name}' is the same directory as '{directory}/.'"),
     ("static: ., more_roots: [other, other/]",
-     "1:60: more_roots: '{folder}/other/' is the same directory as '{folder}/other'"
-     ),
+     "1:60: more_roots: '{directory}/other/' is the same directory as '{directory}/other'"),
     ("static: ., file: nothing.txt",
-     "1:37: file: the file '{folder}/./nothing.txt' does not exist"),
+     "1:37: file: the file '{directory}/./nothing.txt' does not exist"),
     ("static: ., more_roots: [other], file: /page", None),
     ("static: ., error_pages: 404=/nothing.html",
-     "1:37: error_pages: the file '{folder}/./nothing.html' does not exist"),
+     "1:37: error_pages: the file '{directory}/./nothing.html' does not exist"),
     ("static: ., more_roots: [other], error_pages: 404=/page", None),
     ("redirect: /x, file: y", "1:43: 'file' requires 'static'"),
 ])
@@ -713,11 +710,11 @@ def test_invalid_keys(tmp_path, route, message):
     assert done.returncode == (message is not None)
     if message is not None:
         assert done.stderr.splitlines()[0] == f"{path}:" + message.format(
-            folder=tmp_path, name=tmp_path.name)
+            directory=tmp_path, name=tmp_path.name)
 
 
 @pytest.mark.parametrize(
-    "route, refused",
+    "route, rejected",
     [
         ("path: /film, static: film", True),
         ("path: /film/, static: film", False),
@@ -728,7 +725,7 @@ def test_invalid_keys(tmp_path, route, message):
         ("path: /film, static: film, try_files: /intro.mp4", False),
         ("path: /film, static: film, uploads: true", False),
     ])
-def test_route_path_without_slash_must_name_file(tmp_path, route, refused):
+def test_route_path_without_slash_must_name_file(tmp_path, route, rejected):
     write(tmp_path, "film/intro.mp4")
     path = tmp_path / "site.yaml"
     path.write_text("sites: [{routes: [{" + route + "}]}]\n")
@@ -736,4 +733,4 @@ def test_route_path_without_slash_must_name_file(tmp_path, route, refused):
     expected = (
         f"{path}:1:26: no file '/film' in the directory '{tmp_path}/film', so every request would "
         "get 404; for the directory and everything below it use '/film/'\n")
-    assert (done.returncode, done.stderr) == ((1, expected) if refused else (0, ""))
+    assert (done.returncode, done.stderr) == ((1, expected) if rejected else (0, ""))

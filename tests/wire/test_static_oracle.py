@@ -243,14 +243,14 @@ DATE_FORMS = [  # the groups of year, month, day
 
 def parse_date(text):
     """Seconds, or None if the text is no HTTP-date (RFC 9110 section 5.6.7)."""
-    for form, places, clock in DATE_FORMS:
+    for form, groups, clock in DATE_FORMS:
         found = form.fullmatch(text)
         if not found:
             continue
-        year, month, day = int(found[places[0]]), MONTHS.index(found[places[1]]) + 1, int(
-            found[places[2]])
+        year, month, day = int(found[groups[0]]), MONTHS.index(found[groups[1]]) + 1, int(
+            found[groups[2]])
         hour, minute, second = (int(found[clock + i]) for i in range(3))
-        if year < 100 and len(found[places[0]]) == 2:
+        if year < 100 and len(found[groups[0]]) == 2:
             year += 2000 if year < 70 else 1900
         if not 1 <= day <= calendar.monthrange(year,
                                                month)[1] or hour > 23 or minute > 59 or second > 60:

@@ -16,7 +16,7 @@ from program import Program, run
 from static_server import root, serve, write  # noqa: F401 (fixtures)
 from wire_server import eventually
 
-KEPT = "public, max-age=31536000, immutable"
+IMMUTABLE = "public, max-age=31536000, immutable"
 
 
 @pytest.fixture
@@ -116,8 +116,8 @@ def test_rules_apply_to_files_only(root, start):
         response = server.request(target)
         assert (response.status, response.get("X-Rule")) == (status, None)
         assert "max-age" not in (response.get("Cache-Control") or "")
-    refused = server.request("/a/index.html", "If-Match: \"other\"")
-    assert (refused.status, refused.get("X-Rule")) == (412, None)
+    rejected = server.request("/a/index.html", "If-Match: \"other\"")
+    assert (rejected.status, rejected.get("X-Rule")) == (412, None)
     unsatisfied = server.request("/a/index.html", "Range: bytes=9-")
     assert (unsatisfied.status, unsatisfied.get("X-Rule"),
             unsatisfied.get("Cache-Control")) == (416, None, None)
@@ -177,12 +177,12 @@ def test_immutable_assets_preset(root, serve):
                      "/logo.svg", "/own.3f2a9c01.css")
     }
     assert kept == {
-        "/": "no-cache", "/index.html": "no-cache", "/assets/index-BfK3x_9Q.js": KEPT,
-        "/main.3f2a9c01.css": KEPT, "/logo.svg": None, "/own.3f2a9c01.css": "no-store"
+        "/": "no-cache", "/index.html": "no-cache", "/assets/index-BfK3x_9Q.js": IMMUTABLE,
+        "/main.3f2a9c01.css": IMMUTABLE, "/logo.svg": None, "/own.3f2a9c01.css": "no-store"
     }
     again = server.request("/main.3f2a9c01.css",
                            "If-None-Match: " + server.request("/main.3f2a9c01.css").get("ETag"))
-    assert (again.status, again.get("Cache-Control")) == (304, KEPT)
+    assert (again.status, again.get("Cache-Control")) == (304, IMMUTABLE)
     # 404 is not cacheable forever
     assert server.request("/gone.3f2a9c01.css").get("Cache-Control") is None
 

@@ -387,13 +387,13 @@ def test_upload_with_invalid_digest_gets_400(root, serve, fields):
 
 # Rejected uploads, which must not transfer their body
 
-REFUSED = [("/x", ["Content-Range: bytes 0-2/9"], 400), ("/x", ["Content-Encoding: gzip"], 415),
-           ("/x", ["Content-Digest: sha-256=:AAAA:"], 400), ("/x", ["If-Match: *"], 412),
-           ("/a%01b", [], 400), ("/" + "n" * 256, [], 400), ("/.hidden", [], 403),
-           ("/.git/config", [], 403), ("/out", [], 403), ("/out/x", [], 403), ("/up/x", [], 403),
-           ("/inner", [], 403), ("/fifo", [], 403), ("/socket", [], 403), ("/a%2fb", [], 404),
-           ("/folder", [], 409), ("/file", [], 409), ("/missing/x", [], 409), ("/file/x", [], 409),
-           ("/folder/", [], 405), ("/", [], 405), ]
+REJECTED = [("/x", ["Content-Range: bytes 0-2/9"], 400), ("/x", ["Content-Encoding: gzip"], 415),
+            ("/x", ["Content-Digest: sha-256=:AAAA:"], 400), ("/x", ["If-Match: *"], 412),
+            ("/a%01b", [], 400), ("/" + "n" * 256, [], 400), ("/.hidden", [], 403),
+            ("/.git/config", [], 403), ("/out", [], 403), ("/out/x", [], 403), ("/up/x", [], 403),
+            ("/inner", [], 403), ("/fifo", [], 403), ("/socket", [], 403), ("/a%2fb", [], 404),
+            ("/folder", [], 409), ("/file", [], 409), ("/missing/x", [], 409), ("/file/x", [], 409),
+            ("/folder/", [], 405), ("/", [], 405), ]
 
 
 @pytest.fixture
@@ -410,7 +410,7 @@ def special_root(root):
     listener.close()
 
 
-@pytest.mark.parametrize("target, fields, status", REFUSED)
+@pytest.mark.parametrize("target, fields, status", REJECTED)
 def test_rejected_upload_gets_status_before_body(special_root, serve, target, fields, status):
     before = names(special_root), names(os.path.join(special_root, "folder"))
     server = serve("--uploads")

@@ -96,7 +96,7 @@ def server():
     running.stop()
 
 
-def refused(*flags):
+def rejected(*flags):
     """The error message for an invalid configuration."""
     run = subprocess.run([built("tls_server"), *map(str, flags)], capture_output=True)
     assert run.returncode == 1
@@ -252,7 +252,7 @@ def test_configuration_errors_name_the_cause(tmp_path):
             f"ocsp_file '{empty}' contains no successful OCSP response in DER format",
     }
     for flags, words in cases.items():
-        message = refused(*flags)
+        message = rejected(*flags)
         assert message.startswith("UVHTTP_ECONFIG: ") and words in message, (flags, message)
 
 
@@ -260,7 +260,7 @@ def test_weak_key_error_names_the_file():
     weak = tls.certificate("weak.example", kind="weak")
     for flags in [(f"--cert={weak}", ), (f"--cert={tls.default_cert()}", f"--cert={weak}"),
                   (f"--cert={weak}", f"--cert={tls.default_cert()}")]:
-        assert f"the certificate of {weak} cannot be used: ee key too small" in refused(*flags)
+        assert f"the certificate of {weak} cannot be used: ee key too small" in rejected(*flags)
 
 
 def test_key_pass_phrases(start, tmp_path):
@@ -269,9 +269,9 @@ def test_key_pass_phrases(start, tmp_path):
     (tmp_path / "wrong").write_text("open\n")
     for flag in (f"--pass={tmp_path}/right", "--phrase=open sesame"):
         assert start(f"--cert={locked}", flag).request().status == 200
-    assert "the key is encrypted, but no pass phrase is set" in refused(f"--cert={locked}")
+    assert "the key is encrypted, but no pass phrase is set" in rejected(f"--cert={locked}")
     for flag in (f"--pass={tmp_path}/wrong", "--phrase=open"):
-        message = refused(f"--cert={locked}", flag)
+        message = rejected(f"--cert={locked}", flag)
         assert "the pass phrase is wrong" in message and "open" not in message.replace(
             "cannot be opened", "")
 
@@ -567,8 +567,8 @@ def test_truncated_revocation_list_is_rejected(people, tmp_path):
     whole = people["crl"].read_text()
     for text in (whole[:-30], whole + whole[:len(whole) // 2]):
         (tmp_path / "crl.pem").write_text(text)
-        error = refused(f"--cert={tls.default_cert()}", f"--client-auth={REQUIRED}",
-                        f"--ca={people['ca']}", f"--crl={tmp_path / 'crl.pem'}")
+        error = rejected(f"--cert={tls.default_cert()}", f"--client-auth={REQUIRED}",
+                         f"--ca={people['ca']}", f"--crl={tmp_path / 'crl.pem'}")
         assert f"client_crl_file '{tmp_path / 'crl.pem'}' cannot be read" in error
 
 
@@ -608,14 +608,14 @@ def test_session_expires_with_client_certificate(start, people, version):
     server = start(f"--client-auth={REQUIRED}", f"--ca={people['ca']}")
     context, session = session_of(server, only=version, client=short_lived(people["ca"], 4))
 
-    def is_refused():
+    def is_rejected():
         try:
             server.info(context=context, session=session)
         except (ssl.SSLError, ConnectionError, AssertionError):
             return True
 
     assert server.info(context=context, session=session)["resumed"]
-    eventually(is_refused, "the session has expired")
+    eventually(is_rejected, "the session has expired")
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
@@ -956,8 +956,8 @@ def replace_file(path, data):
     path.with_suffix(".new").rename(path)
 
 
-LOAD_SECONDS, LOAD_CLIENTS = (int(os.environ.get(f"UVHTTP_TLS_LOAD_{name}", usual))
-                              for name, usual in (("SECONDS", 4), ("CLIENTS", 8)))
+LOAD_SECONDS, LOAD_CLIENTS = (int(os.environ.get(f"UVHTTP_TLS_LOAD_{name}", default))
+                              for name, default in (("SECONDS", 4), ("CLIENTS", 8)))
 STAY = "certificates not reloaded"
 
 

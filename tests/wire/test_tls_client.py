@@ -517,13 +517,13 @@ def test_client_end_sends_close_notify():
 def test_bulk_data_both_ways_with_back_pressure(version):
     """The server reads after a write of the client was rejected, and echoes after it has received
     everything."""
-    refused = threading.Event()
+    rejected = threading.Event()
 
     def talk(plain):
         with server_context(signed(), only=version).wrap_socket(plain,
                                                                 server_side=True) as connection:
             data = bytearray()
-            assert refused.wait(SAFETY_TIMEOUT)
+            assert rejected.wait(SAFETY_TIMEOUT)
             while len(data) < BIG:
                 data += connection.recv(65536)
             connection.sendall(data)
@@ -538,7 +538,7 @@ def test_bulk_data_both_ways_with_back_pressure(version):
         ]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as client:
             assert [client.stdout.readline() for _ in range(2)] == [b"connected\n", b"refused\n"]
-            refused.set()
+            rejected.set()
             out, _ = client.communicate(timeout=3 * SAFETY_TIMEOUT)
     assert (client.returncode, out) == (0, b"heard %d\nclosed -\n" % BIG)
 

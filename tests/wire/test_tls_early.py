@@ -13,7 +13,7 @@ import pytest
 
 import raw
 import tls
-from test_tls import Server, refused
+from test_tls import Server, rejected
 from wire_server import SAFETY_TIMEOUT, eventually
 
 EARLY = "--early-data=16384"
@@ -458,11 +458,11 @@ def test_first_flight_split_anywhere(start, session):
 
 def test_configuration_errors_name_the_cause():
     cert = f"--cert={tls.default_cert()}"
-    assert refused(cert, "--early-data=1048577"
-                   ) == "UVHTTP_ECONFIG: early_data is 1048577; allowed are 0 to 1048576 bytes"
-    assert refused(cert, "--early-data=1",
-                   "--no-tickets") == ("UVHTTP_ECONFIG: early_data and no_tickets are both set; "
-                                       "early data requires tickets")
-    assert refused(cert, "--early-data=1",
-                   "--max=1") == ("UVHTTP_ECONFIG: early_data is set, but max_version is TLS 1.2; "
-                                  "early data requires TLS 1.3")
+    assert rejected(cert, "--early-data=1048577"
+                    ) == "UVHTTP_ECONFIG: early_data is 1048577; allowed are 0 to 1048576 bytes"
+    assert rejected(cert, "--early-data=1",
+                    "--no-tickets") == ("UVHTTP_ECONFIG: early_data and no_tickets are both set; "
+                                        "early data requires tickets")
+    assert rejected(cert, "--early-data=1",
+                    "--max=1") == ("UVHTTP_ECONFIG: early_data is set, but max_version is TLS 1.2; "
+                                   "early data requires TLS 1.3")

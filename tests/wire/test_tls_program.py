@@ -1120,18 +1120,16 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: yes", "1:6: tls: expected a map of keys and values, found a single value"),
     ("tls: {}", "1:6: tls requires 'certificates' or 'self_signed: true'"),
     ("tls: {certificates: []}", "1:6: tls requires 'certificates'"),
-    ("tls: {certificates: a.pem}",
-     "1:21: certificates: expected a list, found a single value"),
+    ("tls: {certificates: a.pem}", "1:21: certificates: expected a list, found a single value"),
     ("tls: {certificates: [a.pem]}",
      "1:22: expected a map of keys and values, found a single value"),
-    ("tls: {certificates: [{key: a.pem}]}",
-     "1:22: a certificate requires 'certificate', a file"),
+    ("tls: {certificates: [{key: a.pem}]}", "1:22: a certificate requires 'certificate', a file"),
     ("tls: {certificates: [{certificate: ''}]}",
      "1:36: certificate: expected a path, found an empty value"),
     ("tls: {certificates: [{certificat: a.pem}]}",
      "1:23: unknown key 'certificat' in a certificate; did you mean 'certificate'?"),
     ("tls: {certificats: []}", "1:7: unknown key 'certificats' in tls; did you mean "
-                               "'certificates'?"),
+     "'certificates'?"),
     ("tls: {self_signed: true, " + CERTIFICATE + "}",
      "1:6: tls has 'certificates' and 'self_signed'; only one of them is allowed"),
     ("tls: {self_signed: perhaps}", "1:20: self_signed is 'perhaps'; allowed are true and false"),
@@ -1146,12 +1144,10 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {" + CERTIFICATE +
      ", ciphers: ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256}",
      "1:54: tls: ciphers is \"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES182-GCM-SHA256\": "
-     "OpenSSL does not support 'ECDHE-ECDSA-AES182-GCM-SHA256'"
-     ),
+     "OpenSSL does not support 'ECDHE-ECDSA-AES182-GCM-SHA256'"),
     ("tls: {" + CERTIFICATE + ", ciphers: ECDHE-ECDSA-AES128-GCM-SHA256, profile: modern}",
      "1:54: tls: ciphers is for TLS 1.2, which is disabled (profile); for TLS 1.3 use "
-     "cipher_suites"
-     ),
+     "cipher_suites"),
     ("tls: {" + CERTIFICATE + ", ticket_keys: a.pem, tickets: false}",
      "1:58: tls: ticket_keys is set, but tickets are off"),
     ("tls: {" + CERTIFICATE + ", groups: none}", "1:53: tls: groups is \"none\""),
@@ -1164,35 +1160,33 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {" + CERTIFICATE + ", ticket_keys: []}",
      "1:58: ticket_keys has 0 files; allowed are 1 to 16"),
     ("tls: {" + CERTIFICATE + ", ticket_keys: [a.pem]}",
-     "1:58: tls: ticket_keys '{folder}/a.pem' has "),
+     "1:58: tls: ticket_keys '{directory}/a.pem' has "),
     ("tls: {" + CERTIFICATE + ", client_auth: yes}",
      "1:58: client_auth is 'yes'; allowed are off, optional, required"),
     ("tls: {" + CERTIFICATE + ", client_auth: required}",
      "1:58: tls: client_auth is on, but client_ca is not set"),
     ("tls: {" + CERTIFICATE + ", client_ca: none.pem, client_auth: optional}",
-     "1:56: tls: client_ca '{folder}/none.pem' cannot be opened: no such file or directory"),
+     "1:56: tls: client_ca '{directory}/none.pem' cannot be opened: no such file or directory"),
     ("tls: {" + CERTIFICATE + ", client_crl: a.pem}",
      "1:57: tls: client_crl is set, but client_ca is not"),
     ("tls: {" + CERTIFICATE + ", key_log: none/x}",
-     "1:54: tls: key_log '{folder}/none/x' cannot be written: no such file or directory"),
+     "1:54: tls: key_log '{directory}/none/x' cannot be written: no such file or directory"),
     ("tls: {" + CERTIFICATE + ", watch: [1]}",
      "1:52: watch: expected a single value, found a list"),
     ("tls: {" + CERTIFICATE + ", redirect_http: 70000}",
      "1:60: redirect_http: '70000' is out of range; allowed are 0 to 65535"),
     ("tls: {" + CERTIFICATE + ", hsts: long}",
      "1:51: hsts: 'long' is not a time (such as 90, 90s or 2min); allowed are 0 to 315360000 "
-     "seconds"
-     ),
+     "seconds"),
     ("tls: {certificates: [{certificate: none.pem}]}",
-     "1:36: tls: certificate '{folder}/none.pem' cannot be opened: no such file or directory"),
+     "1:36: tls: certificate '{directory}/none.pem' cannot be opened: no such file or directory"),
     ("tls: {certificates: [{certificate: a.pem}, {certificate: a.pem, key: b.pem}]}",
-     "1:70: tls: the key in {folder}/b.pem and the certificate of {folder}/a.pem: the key does "
-     "not match the certificate"
-     ),
+     "1:70: tls: the key in {directory}/b.pem and the certificate of {directory}/a.pem: the key does "
+     "not match the certificate"),
     ("tls: {certificates: [{certificate: a.pem, key: site.yaml}]}",
-     "1:48: tls: the key of {folder}/a.pem cannot be read from {folder}/site.yaml"),
+     "1:48: tls: the key of {directory}/a.pem cannot be read from {directory}/site.yaml"),
     ("tls: {certificates: [{certificate: a.pem, ocsp: a.pem}]}",
-     "1:49: tls: ocsp '{folder}/a.pem' contains no successful OCSP response"),
+     "1:49: tls: ocsp '{directory}/a.pem' contains no successful OCSP response"),
     ("listen: ['https://127.0.0.1:1']",
      "1:10: an address with https:// requires 'tls' with a certificate"),
     ("metrics: {listen: 'https://127.0.0.1:1'}",
@@ -1202,7 +1196,7 @@ def test_configuration_errors_have_line_and_column(write, tmp_path, text, expect
     shutil.copy(tls.default_cert(), tmp_path / "a.pem")
     shutil.copy(tls.certificate().with_name("key.pem"), tmp_path / "b.pem")
     found = problems(write(text + "\n" + RESPOND))
-    assert len(found) == 1 and found[0].startswith(expected.format(folder=tmp_path)), found
+    assert len(found) == 1 and found[0].startswith(expected.format(directory=tmp_path)), found
 
 
 def test_check_reports_expiring_certificates(write, tmp_path):
@@ -1403,24 +1397,24 @@ def test_cert_escapes_control_characters(tmp_path):
     assert done.returncode == 0 and "\x1b" not in done.stdout
 
 
-@pytest.mark.parametrize("arguments, code, message", [
-    ([], 2, "uvhttp cert: missing FILE\nTry 'uvhttp cert --help'.\n"),
-    (["a", "b"], 2, "uvhttp cert: only one FILE is allowed\nTry 'uvhttp cert --help'.\n"),
-    (["--what", "a"], 2, "Try 'uvhttp cert --help'.\n"),
-    (["{folder}/none"
-      ], 1, "uvhttp cert: '{folder}/none' cannot be read: No such file or directory\n"),
-    (["{folder}/text"], 1,
-     "uvhttp cert: the certificate of {folder}/text cannot be read: it contains no such PEM "
-     "block\n"
-     ), (["{folder}/half"], 1, "uvhttp cert: certificate 1 in '{folder}/half' cannot be read: "),
-    (["{folder}"], 1, "uvhttp cert: "),
-])
+@pytest.mark.parametrize(
+    "arguments, code, message",
+    [([], 2, "uvhttp cert: missing FILE\nTry 'uvhttp cert --help'.\n"),
+     (["a", "b"], 2, "uvhttp cert: only one FILE is allowed\nTry 'uvhttp cert --help'.\n"),
+     (["--what", "a"], 2, "Try 'uvhttp cert --help'.\n"),
+     (["{directory}/none"
+       ], 1, "uvhttp cert: '{directory}/none' cannot be read: No such file or directory\n"),
+     (["{directory}/text"], 1,
+      "uvhttp cert: the certificate of {directory}/text cannot be read: it contains no such PEM "
+      "block\n"),
+     (["{directory}/half"], 1, "uvhttp cert: certificate 1 in '{directory}/half' cannot be read: "),
+     (["{directory}"], 1, "uvhttp cert: "), ])
 def test_cert_usage_errors(tmp_path, arguments, code, message):
     (tmp_path / "text").write_text("text\n")
     (tmp_path / "half").write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
-    done = run("uvhttp", "cert", *[one.format(folder=tmp_path) for one in arguments])
-    assert (done.returncode, done.stdout) == (code,
-                                              "") and message.format(folder=tmp_path) in done.stderr
+    done = run("uvhttp", "cert", *[one.format(directory=tmp_path) for one in arguments])
+    assert (done.returncode,
+            done.stdout) == (code, "") and message.format(directory=tmp_path) in done.stderr
 
 
 def test_cert_help():

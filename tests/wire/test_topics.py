@@ -205,17 +205,17 @@ def test_slow_consumers_share_queued_message(start):
     """The endpoint's memory has a queued message once, whichever member queues it first. The last
     one releases it."""
     server = start(2, slow=1, max_queue=500_000)
-    asking = server.join()
+    observer = server.join()
     lazy = [server.join("room", receive_buffer=4096) for _ in range(8)]
     assert len({member.worker() for member in lazy}) == 2
     for _ in range(300):
         server.publish("room", "x" * 10_000, times=10)
-    eventually(lambda: int(asking.request("memory").split()[0]) > 300_000,
+    eventually(lambda: int(observer.request("memory").split()[0]) > 300_000,
                "the messages are queued")
-    assert int(asking.request("memory").split()[0]) < 4 * 500_000
+    assert int(observer.request("memory").split()[0]) < 4 * 500_000
     for member in lazy:
         member.leave()
-    eventually(lambda: asking.request("memory") == "0 memory", "all queues are empty")
+    eventually(lambda: observer.request("memory") == "0 memory", "all queues are empty")
 
 
 def test_publish_and_disconnect_during_flush(start):

@@ -128,10 +128,10 @@ def test_pending_clients_may_disconnect(start):
             one.send(raw.request("GET", "/next"))
         # The client in the middle of the list disconnects. The other two must stay in the list.
         second.reset()
-        with program.connect() as talker:
-            heard = 0
-            while heard < 2:
-                heard += int(talker.request("POST", "/say", body=b"x").body.split()[0])
+        with program.connect() as sender:
+            received = 0
+            while received < 2:
+                received += int(sender.request("POST", "/say", body=b"x").body.split()[0])
         assert first.response().body == b"x" and third.response().body == b"x"
     assert program.request("/primes?below=1000001").status == 422
 

@@ -12,7 +12,7 @@ from ws_raw import BINARY, CLOSE, KEY, PING, PONG, TEXT, WebSocket, websocket_st
 OFFER = "permessage-deflate"
 
 
-def refused(server, request):
+def rejected(server, request):
     """The response to a rejected handshake. The connection is still usable for HTTP unless the
     response has Connection: close."""
     with server.connect() as connection:
@@ -68,7 +68,7 @@ def test_handler_may_accept_explicitly(server):
         ws.expect_text("welcome")
         ws.send(ws_raw.text("!facts"))
         assert json.loads(ws.message()[1])["data"] == "accepted"
-    assert refused(server, ws_raw.handshake("/ws/accept", key="short")).status == 400
+    assert rejected(server, ws_raw.handshake("/ws/accept", key="short")).status == 400
 
 
 # ---- rejected handshakes ----
@@ -83,7 +83,7 @@ def test_handler_may_accept_explicitly(server):
     ws_raw.handshake(upgrade="websocket/13")
 ])
 def test_request_without_upgrade_gets_426(server, request_bytes):
-    response = refused(server, request_bytes)
+    response = rejected(server, request_bytes)
     assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
         "Sec-WebSocket-Version") == "13"
     assert response.body == (b'This is a WebSocket endpoint: send "Connection: Upgrade" and '
@@ -92,7 +92,7 @@ def test_request_without_upgrade_gets_426(server, request_bytes):
 
 
 def test_websocket_route_without_handshake_gets_426(server):
-    response = refused(server, raw.request("GET", "/ws/rooms/7"))
+    response = rejected(server, raw.request("GET", "/ws/rooms/7"))
     assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
         "Sec-WebSocket-Version") == "13"
     assert response.body.startswith(b"This is a WebSocket endpoint: ")
@@ -110,7 +110,7 @@ def test_head_gets_status_of_get(server):
 def test_pitfall_other_version_gets_426_with_version_13(server, version):
     # Section 4.2.2 item 4, section 4.4. Without a version there is no valid handshake: 400 is
     # allowed, too.
-    response = refused(server, ws_raw.handshake(version=version))
+    response = rejected(server, ws_raw.handshake(version=version))
     assert response.status in ((400, 426) if version is None or not version.isdigit() else (426, ))
     if response.status == 426:
         assert response.get("Sec-WebSocket-Version") == "13"
@@ -122,38 +122,39 @@ def test_pitfall_other_version_gets_426_with_version_13(server, version):
     "A" * 24, "=" * 24, None
 ])
 def test_pitfall_invalid_key_gets_400(server, key):
-    assert refused(server, ws_raw.handshake(key=key)).status == 400
+    assert rejected(server, ws_raw.handshake(key=key)).status == 400
 
 
 def test_repeated_key_or_version_is_rejected(server):
-    assert refused(server, ws_raw.handshake("/ws/echo", f"Sec-WebSocket-Key: {KEY}")).status == 400
-    assert refused(server, ws_raw.handshake("/ws/echo",
-                                            "Sec-WebSocket-Version: 13")).status in (400, 426)
+    assert rejected(server, ws_raw.handshake("/ws/echo", f"Sec-WebSocket-Key: {KEY}")).status == 400
+    assert rejected(server, ws_raw.handshake("/ws/echo",
+                                             "Sec-WebSocket-Version: 13")).status in (400, 426)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_method_other_than_get_is_rejected(server, method):
-    response = refused(server, raw.request(method, "/ws/echo", *ws_raw.fields(),
-                                           "Content-Length: 0"))
+    response = rejected(server,
+                        raw.request(method, "/ws/echo", *ws_raw.fields(), "Content-Length: 0"))
     assert response.status == 405 and "GET" in response.allow()
 
 
 def test_http_1_0_handshake_is_rejected(server):
-    response = refused(server, raw.request("GET", "/ws/echo", *ws_raw.fields(), version="HTTP/1.0"))
+    response = rejected(server, raw.request("GET", "/ws/echo", *ws_raw.fields(),
+                                            version="HTTP/1.0"))
     assert response.status == 426 and response.get(
         "Sec-WebSocket-Version") == "13" and b"HTTP/1.0" in response.body
 
 
 def test_middleware_runs_before_handshake(server):
-    assert refused(server, ws_raw.handshake("/ws/echo", "X-Refuse: yes")).status == 403
-    assert refused(server, ws_raw.handshake("/ws/nowhere")).status == 404
+    assert rejected(server, ws_raw.handshake("/ws/echo", "X-Refuse: yes")).status == 403
+    assert rejected(server, ws_raw.handshake("/ws/nowhere")).status == 404
 
 
 def test_rejected_handshakes_open_no_connection(server):
     before = websocket_state(server)
     for request_bytes in (ws_raw.handshake(key="x"), ws_raw.handshake(version="8"),
                           ws_raw.handshake(upgrade=None)):
-        refused(server, request_bytes)
+        rejected(server, request_bytes)
     assert {key: value
             for key, value in websocket_state(server).items()
             if key != "memory"} == {key: value
@@ -187,13 +188,13 @@ def test_no_common_subprotocol_selects_none(server, extra):
     with WebSocket(server.port, "/ws/protocols", *extra) as ws:
         assert "sec-websocket-protocol" not in ws.fields
         ws.echo()
-    assert refused(server, ws_raw.handshake("/ws/protocol-required", *extra)).status == 400
+    assert rejected(server, ws_raw.handshake("/ws/protocol-required", *extra)).status == 400
 
 
 @pytest.mark.parametrize("offered", ["chat v1", "chat.v1,,;", "chat/v1", '"chat.v1"'])
 def test_malformed_subprotocol_list_gets_400(server, offered):
-    assert refused(server, ws_raw.handshake("/ws/protocols",
-                                            f"Sec-WebSocket-Protocol: {offered}")).status == 400
+    assert rejected(server, ws_raw.handshake("/ws/protocols",
+                                             f"Sec-WebSocket-Protocol: {offered}")).status == 400
 
 
 def test_required_subprotocol_is_selected(server):
@@ -206,7 +207,7 @@ def test_required_subprotocol_is_selected(server):
     "https://good.example:8443", "null", ""
 ])
 def test_foreign_origin_gets_403(server, origin):
-    assert refused(server, ws_raw.handshake("/ws/origins", f"Origin: {origin}")).status == 403
+    assert rejected(server, ws_raw.handshake("/ws/origins", f"Origin: {origin}")).status == 403
 
 
 @pytest.mark.parametrize("extra", [(), ("Origin: https://good.example", ),
@@ -217,7 +218,7 @@ def test_allowed_or_missing_origin_is_accepted(server, extra):
 
 
 def test_repeated_origin_is_rejected(server):
-    assert refused(
+    assert rejected(
         server,
         ws_raw.handshake("/ws/origins", "Origin: https://good.example",
                          "Origin: https://evil.example")).status in (400, 403)
@@ -229,7 +230,7 @@ def test_repeated_origin_is_rejected(server):
                                            (("X-User: answered-and-done", ), 401)])
 def test_admission_rejects_with_its_status(server, extra, status):
     before = websocket_state(server, "/ws/admit")
-    assert refused(server, ws_raw.handshake("/ws/admit", *extra)).status == status
+    assert rejected(server, ws_raw.handshake("/ws/admit", *extra)).status == status
     assert websocket_state(server, "/ws/admit")["opens"] == before["opens"]
 
 
@@ -237,7 +238,7 @@ def test_admission_with_response_is_not_an_error(server):
     """Whatever the callback returns: nothing is logged."""
     before = server.log().count("/ws/admit failed")
     for user in ("answered", "answered-and-done"):
-        assert refused(server, ws_raw.handshake("/ws/admit", f"X-User: {user}")).status == 401
+        assert rejected(server, ws_raw.handshake("/ws/admit", f"X-User: {user}")).status == 401
     assert server.log().count("/ws/admit failed") == before
 
 
@@ -252,7 +253,7 @@ def test_admission_data_is_released_once(server):
                "the data is released")
     assert websocket_state(server, "/ws/admit")["closes"] == before["closes"] + 1
     # A handshake that fails after admission.
-    assert refused(server, ws_raw.handshake("/ws/admit", "X-User: bert", key="x")).status == 400
+    assert rejected(server, ws_raw.handshake("/ws/admit", "X-User: bert", key="x")).status == 400
     now = websocket_state(server, "/ws/admit")
     assert now["admitted"] - now["released"] == before["admitted"] - before["released"]
 
@@ -292,8 +293,9 @@ def test_invalid_compression_offer_is_declined(server, offer):
 
 @pytest.mark.parametrize("offer", [f"{OFFER}; =1", f"{OFFER} x", "; x", f"{OFFER}; a=\"b"])
 def test_malformed_extension_list_gets_400(server, offer):
-    assert refused(server, ws_raw.handshake("/ws/echo-deflate",
-                                            f"Sec-WebSocket-Extensions: {offer}")).status == 400
+    assert rejected(server,
+                    ws_raw.handshake("/ws/echo-deflate",
+                                     f"Sec-WebSocket-Extensions: {offer}")).status == 400
 
 
 def test_without_compression_offer_is_uncompressed(server):

@@ -150,9 +150,9 @@ def test_python_websockets_handshake_and_closing(server):
         for path, extra, status in (("/protocol-required", {}, 400), ("/nowhere", {}, 404),
                                     ("/admit", {}, 403), ("/origins",
                                                           {"origin": "https://evil.example"}, 403)):
-            with pytest.raises(websockets.InvalidStatusCode) as refused:
+            with pytest.raises(websockets.InvalidStatusCode) as rejected:
                 await websockets.connect(base + path, **extra)
-            assert refused.value.status_code == status
+            assert rejected.value.status_code == status
         async with websockets.connect(base + "/admit", extra_headers={"X-User": "anna"}) as ws:
             await ws.send("hello")
             assert await ws.recv() == "hello"
@@ -221,9 +221,9 @@ def test_aiohttp_pings_and_closing(server):
                 message = await ws.receive()
                 assert (message.type, message.data, message.extra) == (aiohttp.WSMsgType.CLOSE,
                                                                        4321, "goodbye")
-            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            with pytest.raises(aiohttp.WSServerHandshakeError) as rejected:
                 await session.ws_connect(base + "/admit")
-            assert refused.value.status == 403
+            assert rejected.value.status == 403
 
     asyncio.run(talk())
 

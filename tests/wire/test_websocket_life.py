@@ -180,10 +180,10 @@ def test_queued_messages_precede_close_response(server):
 
 def test_pitfall_send_queue_reports_full_and_drain(server):
     before = websocket_state(server, "/ws/slow-newest")["drains"]
-    refused = server.stats()["refused_pieces"]
+    rejected = server.stats()["refused_pieces"]
     with WebSocket(server.port, "/ws/slow-newest", receive_buffer=4096) as ws:
         ws.send(ws_raw.text("!flood 2000 20000"))
-        eventually(lambda: server.stats()["refused_pieces"] > refused, "the queue is full")
+        eventually(lambda: server.stats()["refused_pieces"] > rejected, "the queue is full")
         assert websocket_state(server, "/ws/slow-newest")["drains"] == before
         ws.send(frame(PING, b"end"))
         while ws.read_frame()[0] != PONG:
@@ -506,7 +506,7 @@ def test_free_with_open_connections_leaks_nothing(start):
 
 def test_close_callback_runs_once(server):
     before = websocket_state(server)
-    for number, how in enumerate(("goodbye", "order", "break", "abort", "wrong", "both") * 3):
+    for number, variant in enumerate(("goodbye", "order", "break", "abort", "wrong", "both") * 3):
         ws = WebSocket(server.port, ("/ws/echo", "/ws/echo-deflate")[number % 2])
         {
             "goodbye":
@@ -520,7 +520,7 @@ def test_close_callback_runs_once(server):
                     lambda:
                     (ws.send(ws_raw.text("!close 1000") + ws_raw.close(1000) + ws_raw.close(1000)),
                      ws.read_close(), ws.expect_end())
-        }[how]()
+        }[variant]()
         ws.close()
     eventually(lambda: websocket_state(server)["closes"] - before["closes"] == 18,
                "every end is reported")

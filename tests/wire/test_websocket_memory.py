@@ -168,7 +168,7 @@ def noise(seed, size):
 # The most that each kind of traffic makes one connection hold: windows of 12 bits, and buffered or
 # queued data.
 WINDOWS = 50_272
-HELD = {"messages in part": WINDOWS + 65_536, "floods": WINDOWS + 20 * (16_384 + 100)}
+BUFFERED = {"messages in part": WINDOWS + 65_536, "floods": WINDOWS + 20 * (16_384 + 100)}
 
 
 @pytest.mark.parametrize("traffic", ["ordinary", "messages in part", "floods"])
@@ -217,7 +217,7 @@ def test_compressed_connections_stay_within_budget(count, traffic, capsys):
         if traffic == "ordinary":
             assert state["connections"] == count
         else:
-            assert state["connections"] >= BUDGET // HELD[
+            assert state["connections"] >= BUDGET // BUFFERED[
                 traffic] * 9 // 10, "no connection is closed while memory is available"
             assert state["connections"] == count or state["code"] == 1013
             with ws_raw.WebSocket(server.port, "/ws/many") as newcomer:

@@ -137,9 +137,9 @@ def test_chat_shows_failed_connection(opened, started):
     assert opened.evaluate("document.querySelector('#join').checkValidity()")
     assert server.stop() == 0
     press_enter(opened)
-    refused = ("document.querySelector('#join p').hidden ? '' : document.querySelector('#join "
-               "p').textContent")
-    eventually(lambda: opened.evaluate(refused).startswith("The server did not let you in."),
+    rejected = ("document.querySelector('#join p').hidden ? '' : document.querySelector('#join "
+                "p').textContent")
+    eventually(lambda: opened.evaluate(rejected).startswith("The server did not let you in."),
                "the page shows the error")
     assert opened.evaluate(
         "document.querySelector('header').hidden && !document.querySelector('#join').hidden")

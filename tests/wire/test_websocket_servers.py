@@ -33,7 +33,7 @@ def expect_close_report(server, code, reason, path="/ws/echo"):
         f"{code} {reason}")
 
 
-async def meet(server, path, port, talk):
+async def connect_wire_server(server, path, port, talk):
     """wire_server connects to a server here; `talk` is a future with the result."""
     assert await asyncio.to_thread(connect, server, f"ws://127.0.0.1:{port}/any?thing=1",
                                    path) == "0"
@@ -61,7 +61,7 @@ def with_websockets(server, path, talk, **options):
         future = asyncio.get_running_loop().create_future()
         async with websockets.serve(settle(future, talk), "127.0.0.1", 0, max_size=2 * BIG,
                                     ping_interval=None, **options) as running:
-            await meet(server, path, running.sockets[0].getsockname()[1], future)
+            await connect_wire_server(server, path, running.sockets[0].getsockname()[1], future)
 
     asyncio.run(main())
 
@@ -156,7 +156,7 @@ def with_aiohttp(server, path, talk, **options):
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", 0).start()
-            await meet(server, path, runner.addresses[0][1], future)
+            await connect_wire_server(server, path, runner.addresses[0][1], future)
         finally:
             await runner.cleanup()
 

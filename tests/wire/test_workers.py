@@ -311,8 +311,8 @@ def test_files_and_access_log_with_several_workers(start, directory, tmp_path):
 # ---- stopping ----
 
 
-@pytest.mark.parametrize("how", ["signal", "handler", "twice"])
-def test_stop_under_load_loses_no_response(start, how):
+@pytest.mark.parametrize("variant", ["signal", "handler", "twice"])
+def test_stop_under_load_loses_no_response(start, variant):
     server = start(3)
     begun = threading.Barrier(7)
 
@@ -334,18 +334,18 @@ def test_stop_under_load_loses_no_response(start, how):
                         responded += 1
                 except (ConnectionResetError, BrokenPipeError, AssertionError) as error:
                     # A server that stops may close between responses, not within one.
-                    assert how == "twice" or not connection.buffer, error
+                    assert variant == "twice" or not connection.buffer, error
                     return responded
 
     def stop():
         begun.wait()
         while server.stats()["all"]["requests"] < 200:
             pass
-        if how == "handler":
+        if variant == "handler":
             server.request("/stop")
         else:
             server.signal()
-        if how == "twice":
+        if variant == "twice":
             server.signal()
 
     with concurrent.futures.ThreadPoolExecutor(7) as pool:

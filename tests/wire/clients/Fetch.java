@@ -1,5 +1,5 @@
-// Talks to wire_server as Java programs do: java.net.http.HttpClient, HTTP and WebSocket. Usage: java Fetch.java URL, without a path; the trust store
-// is set by -Djavax.net.ssl.trustStore. Prints "ok" when everything was as it should be.
+// A client of wire_server with Java's HttpClient: HTTP and WebSocket. Usage: java Fetch.java URL,
+// without a path. -Djavax.net.ssl.trustStore sets the trust store. Prints "ok" after success.
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;

@@ -1,5 +1,6 @@
-// Talks to wire_server as Go programs do: net/http with its connection pool, streamed uploads, trailers and
-// Expect: 100-continue. Usage: client URL, without a path. Prints "ok" when everything was as it should be. Standard library only.
+// A client of wire_server with net/http: connection pool, streamed uploads, trailers and
+// Expect: 100-continue. Usage: client URL, without a path. Prints "ok" after success. Standard
+// library only.
 package main
 
 import (
@@ -32,8 +33,8 @@ func check(err error) {
 	}
 }
 
-// ask sends one request and gives back the response, its body, and whether the connection was used before.
-func ask(client *http.Client, request *http.Request) (*http.Response, []byte, bool) {
+// fetch sends one request. It returns the response, its body, and whether the connection was reused.
+func fetch(client *http.Client, request *http.Request) (*http.Response, []byte, bool) {
 	reused := false
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }}
 	response, err := client.Do(request.WithContext(httptrace.WithClientTrace(context.Background(), trace)))
@@ -57,14 +58,14 @@ func expect(what string, got, want interface{}) {
 }
 
 func keepAlive(client *http.Client) {
-	ask(client, newRequest("GET", "/hello", nil))
+	fetch(client, newRequest("GET", "/hello", nil))
 	for i := 0; i < 100; i++ {
-		_, body, reused := ask(client, newRequest("GET", fmt.Sprintf("/users/%d", i), nil))
+		_, body, reused := fetch(client, newRequest("GET", fmt.Sprintf("/users/%d", i), nil))
 		expect("body", string(body), fmt.Sprintf("user id=[%d]", i))
 		expect("connection used again", reused, true)
 	}
-	_, _, _ = ask(client, newRequest("GET", "/close-after", nil))
-	_, _, reused := ask(client, newRequest("GET", "/hello", nil))
+	_, _, _ = fetch(client, newRequest("GET", "/close-after", nil))
+	_, _, reused := fetch(client, newRequest("GET", "/hello", nil))
 	expect("connection used after it was closed", reused, false)
 }
 
@@ -76,7 +77,7 @@ func pool(client *http.Client) {
 			defer all.Done()
 			for i := 0; i < 50; i++ {
 				size := (worker*50 + i) * 37
-				_, body, _ := ask(client, newRequest("POST", "/echo", bytes.NewReader(pattern(size))))
+				_, body, _ := fetch(client, newRequest("POST", "/echo", bytes.NewReader(pattern(size))))
 				if !bytes.Equal(body, pattern(size)) {
 					log.Fatalf("worker %d: %d bytes came back as %d", worker, size, len(body))
 				}
@@ -87,37 +88,37 @@ func pool(client *http.Client) {
 }
 
 func bodies(client *http.Client) {
-	_, body, _ := ask(client, newRequest("GET", "/large?size=9000000", nil))
+	_, body, _ := fetch(client, newRequest("GET", "/large?size=9000000", nil))
 	expect("large body is right", bytes.Equal(body, pattern(9000000)), true)
 
-	// A reader of unknown length is sent with chunked coding.
-	_, body, _ = ask(client, newRequest("POST", "/echo", io.MultiReader(bytes.NewReader(pattern(70000)), strings.NewReader("end"))))
+	// A reader of unknown length is sent in chunked coding.
+	_, body, _ = fetch(client, newRequest("POST", "/echo", io.MultiReader(bytes.NewReader(pattern(70000)), strings.NewReader("end"))))
 	expect("streamed body is right", bytes.Equal(body, append(pattern(70000), "end"...)), true)
 
 	request := newRequest("POST", "/trailer", io.MultiReader(strings.NewReader("abc")))
 	request.Trailer = http.Header{"X-Check": {"behind"}}
-	_, body, _ = ask(client, request)
+	_, body, _ = fetch(client, request)
 	expect("trailer", string(body), "header=- trailer=behind body=3\n")
 
-	response, body, _ := ask(client, newRequest("HEAD", "/large?size=1234", nil))
+	response, body, _ := fetch(client, newRequest("HEAD", "/large?size=1234", nil))
 	expect("length of HEAD", response.ContentLength, 1234)
 	expect("body of HEAD", len(body), 0)
-	response, _, _ = ask(client, newRequest("GET", "/redirect", nil))
+	response, _, _ = fetch(client, newRequest("GET", "/redirect", nil))
 	expect("redirect", response.Request.URL.Path, "/hello")
 }
 
 func expectations(client *http.Client) {
 	request := newRequest("POST", "/echo", bytes.NewReader(pattern(100000)))
 	request.Header.Set("Expect", "100-continue")
-	_, body, _ := ask(client, request)
+	_, body, _ := fetch(client, request)
 	expect("body after 100", bytes.Equal(body, pattern(100000)), true)
 
-	// Refused before the body: it must not have been sent.
+	// Rejected before the body, which must not be sent.
 	sent := &counter{reader: bytes.NewReader(pattern(1000))}
 	request = newRequest("POST", "/small-body", sent)
 	request.ContentLength = 1000
 	request.Header.Set("Expect", "100-continue")
-	response, _, _ := ask(client, request)
+	response, _, _ := fetch(client, request)
 	expect("status of a refused body", response.StatusCode, 413)
 	expect("bytes sent of a refused body", sent.count, 0)
 }

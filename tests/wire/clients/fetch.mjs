@@ -1,5 +1,5 @@
-// Talks to wire_server as Node programs do: fetch with its connection pool, and http.Agent with keep-alive.
-// Usage: node fetch.mjs URL, without a path. Prints "ok" when everything was as it should be; throws otherwise.
+// A client of wire_server with Node's fetch (connection pool), and with http.Agent and keep-alive.
+// Usage: node fetch.mjs URL, without a path. Prints "ok" after success; throws otherwise.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import https from 'node:https';
@@ -11,7 +11,7 @@ function pattern(size) {
     return Buffer.alloc(size, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
 }
 
-function ask(agent, method, path, headers = {}, pieces = []) {
+function send(agent, method, path, headers = {}, parts = []) {
     return new Promise((resolve, reject) => {
         const request = open(base + path, { agent, method, headers }, (response) => {
             const chunks = [];
@@ -22,18 +22,18 @@ function ask(agent, method, path, headers = {}, pieces = []) {
         });
         request.on('error', reject);
         if (headers.Expect) {
-            request.on('continue', () => request.end(Buffer.concat(pieces)));
+            request.on('continue', () => request.end(Buffer.concat(parts)));
             request.flushHeaders();
             return;
         }
-        for (const piece of pieces) request.write(piece);
+        for (const part of parts) request.write(part);
         request.end();
     });
 }
 
 async function withFetch() {
-    const answers = await Promise.all(Array.from({ length: 200 }, async (_, i) => (await fetch(`${base}/users/${i}`)).text()));
-    answers.forEach((answer, i) => assert.equal(answer, `user id=[${i}]`));
+    const responses = await Promise.all(Array.from({ length: 200 }, async (_, i) => (await fetch(`${base}/users/${i}`)).text()));
+    responses.forEach((response, i) => assert.equal(response, `user id=[${i}]`));
 
     const big = await fetch(`${base}/large?size=5000000`);
     assert.deepEqual(Buffer.from(await big.arrayBuffer()), pattern(5000000));
@@ -60,21 +60,21 @@ async function withFetch() {
 
 async function withAgent() {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    assert.equal((await ask(agent, 'GET', '/hello')).reused, false);
+    assert.equal((await send(agent, 'GET', '/hello')).reused, false);
     for (let i = 0; i < 50; i++) {
-        const answer = await ask(agent, 'GET', `/users/${i}`);
-        assert.equal(answer.body.toString(), `user id=[${i}]`);
-        assert.equal(answer.reused, true, 'the connection should be used again');
+        const response = await send(agent, 'GET', `/users/${i}`);
+        assert.equal(response.body.toString(), `user id=[${i}]`);
+        assert.equal(response.reused, true, 'the connection should be reused');
     }
-    const chunked = await ask(agent, 'POST', '/echo', {}, [pattern(1000), pattern(70000)]);
+    const chunked = await send(agent, 'POST', '/echo', {}, [pattern(1000), pattern(70000)]);
     assert.deepEqual(chunked.body, Buffer.concat([pattern(1000), pattern(70000)]));
-    const waited = await ask(agent, 'POST', '/echo', { Expect: '100-continue', 'Content-Length': 1000 }, [pattern(1000)]);
+    const waited = await send(agent, 'POST', '/echo', { Expect: '100-continue', 'Content-Length': 1000 }, [pattern(1000)]);
     assert.deepEqual(waited.body, pattern(1000));
-    const cookies = await ask(agent, 'GET', '/cookies');
+    const cookies = await send(agent, 'GET', '/cookies');
     assert.deepEqual(cookies.headers['set-cookie'], ['a=1; Path=/', 'b=2; Path=/']);
-    const last = await ask(agent, 'GET', '/close-after');
+    const last = await send(agent, 'GET', '/close-after');
     assert.equal(last.headers.connection, 'close');
-    assert.equal((await ask(agent, 'GET', '/hello')).reused, false);
+    assert.equal((await send(agent, 'GET', '/hello')).reused, false);
     agent.destroy();
 }
 

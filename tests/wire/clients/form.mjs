@@ -1,5 +1,5 @@
-// Sends a form with files as Node programs do: fetch with a FormData.
-// Usage: node form.mjs URL JSON, where JSON is a list of [name, content in base64, file name or null, type or null].
+// Sends a form with files with Node's fetch and FormData. Usage: node form.mjs URL JSON, where JSON
+// is a list of [name, content in base64, file name or null, type or null].
 const form = new FormData();
 for (const [name, content, filename, type] of JSON.parse(process.argv[3])) {
     const bytes = Buffer.from(content, 'base64');

@@ -1,5 +1,6 @@
-// A second opinion about ranges and conditional requests: serves the files of a folder by http.ServeContent, with entity tags it is told.
-// Usage: oracle FOLDER; standard input has a line "NAME TAG" for each file, and its end ends the program. Prints its port. Standard library only.
+// An independent implementation of ranges and conditional requests: serves the files of a directory
+// by http.ServeContent, with given entity tags. Usage: oracle DIRECTORY; standard input has a line
+// "NAME TAG" for each file, and its end ends the program. Prints its port. Standard library only.
 package main
 
 import (

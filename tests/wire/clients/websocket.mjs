@@ -1,5 +1,6 @@
-// Talks to wire_server by WebSocket as Node programs and browsers do. Usage: node websocket.mjs PORT builtin|ws. Prints "ok" when everything was
-// as it should be; throws otherwise. `builtin` is Node's own client, `ws` the package of that name, which is found by WS_FOLDER.
+// A WebSocket client of wire_server with Node. Usage: node websocket.mjs PORT builtin|ws. Prints
+// "ok" after success; throws otherwise. `builtin` is Node's own client, `ws` the package of that
+// name, which is in WS_FOLDER.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { randomBytes } from 'node:crypto';
@@ -9,7 +10,7 @@ const base = `ws://127.0.0.1:${port}/ws`;
 const ws = kind === 'ws' ? createRequire(`${process.env.WS_FOLDER}/package.json`)('ws') : undefined;
 const Client = ws ?? globalThis.WebSocket;
 
-// A connection as promises: opened, the next message, and how it ended.
+// A connection as promises: opened, the next message, and the close event.
 class Talk {
     constructor(path, protocols = [], options = undefined) {
         this.socket = ws ? new Client(base + path, protocols, options) : new Client(base + path, protocols);
@@ -55,7 +56,7 @@ async function messages(path, compressed, options) {
     const talk = await new Talk(path, [], options).opened;
     if (compressed !== undefined) assert.equal(talk.socket.extensions.includes('permessage-deflate'), compressed, talk.socket.extensions);
     for (const text of ['', 'a', 'größer 😀', 'x'.repeat(125), 'x'.repeat(126), 'words, '.repeat(20000)]) await talk.echo(text);
-    // Node's own client takes compressed messages only up to a few MiB, and breaks the connection above.
+    // Node's own client accepts compressed messages of a few MiB only, and closes the connection otherwise.
     const largest = ws || path === '/echo' ? 16 << 20 : 2 << 20;
     for (const size of [0, 1, 65535, 65536, largest]) await talk.echo(new Uint8Array(size).map((_, i) => i % 251));
     await talk.echo(new Uint8Array(randomBytes(16 << 20)));
@@ -68,9 +69,9 @@ async function messages(path, compressed, options) {
 
 async function closing() {
     for (const code of [1000, 3000, 4999]) await (await new Talk('/echo').opened).end(code, 'größe');
-    const told = await new Talk('/echo').opened;
-    told.socket.send('!close 4321 goodbye from here');
-    assert.deepEqual(await told.closed, { code: 4321, reason: 'goodbye from here', clean: true });
+    const closed = await new Talk('/echo').opened;
+    closed.socket.send('!close 4321 goodbye from here');
+    assert.deepEqual(await closed.closed, { code: 4321, reason: 'goodbye from here', clean: true });
     const silent = await new Talk('/echo').opened;
     silent.socket.send('!close 0');
     assert.equal((await silent.closed).code, 1005);
@@ -92,7 +93,7 @@ async function protocols() {
     await assert.rejects(new Talk('/nowhere').opened);
 }
 
-// What only the package can do.
+// Features of the package only.
 async function beyond() {
     const talk = await new Talk('/echo').opened;
     const pong = new Promise((resolve) => talk.socket.once('pong', resolve));
