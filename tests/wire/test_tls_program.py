@@ -1181,8 +1181,8 @@ CERTIFICATE = "certificates: [{certificate: a.pem}]"
     ("tls: {certificates: [{certificate: none.pem}]}",
      "1:36: tls: certificate '{directory}/none.pem' cannot be opened: no such file or directory"),
     ("tls: {certificates: [{certificate: a.pem}, {certificate: a.pem, key: b.pem}]}",
-     "1:70: tls: the key in {directory}/b.pem and the certificate of {directory}/a.pem: the key does "
-     "not match the certificate"),
+     "1:70: tls: the key in {directory}/b.pem and the certificate of {directory}/a.pem: the key "
+     "does not match the certificate"),
     ("tls: {certificates: [{certificate: a.pem, key: site.yaml}]}",
      "1:48: tls: the key of {directory}/a.pem cannot be read from {directory}/site.yaml"),
     ("tls: {certificates: [{certificate: a.pem, ocsp: a.pem}]}",
