@@ -11,15 +11,15 @@ const ws = kind === 'ws' ? createRequire(`${process.env.WS_FOLDER}/package.json`
 const Client = ws ?? globalThis.WebSocket;
 
 // A connection as promises: opened, the next message, and the close event.
-class Talk {
+class Connection {
     constructor(path, protocols = [], options = undefined) {
         this.socket = ws ? new Client(base + path, protocols, options) : new Client(base + path, protocols);
         this.socket.binaryType = 'arraybuffer';
         this.messages = [];
-        this.waiting = [];
+        this.waiters = [];
         this.socket.onmessage = (event) => {
-            const waits = this.waiting.shift();
-            if (waits) waits.resolve(event.data);
+            const waiter = this.waiters.shift();
+            if (waiter) waiter.resolve(event.data);
             else this.messages.push(event.data);
         };
         this.opened = new Promise((resolve, reject) => {
@@ -28,7 +28,7 @@ class Talk {
         });
         this.closed = new Promise((resolve) => {
             this.socket.onclose = (event) => {
-                for (const waits of this.waiting) waits.reject(new Error(`closed with ${event.code} ${event.reason}`));
+                for (const waiter of this.waiters) waiter.reject(new Error(`closed with ${event.code} ${event.reason}`));
                 resolve({ code: event.code, reason: event.reason, clean: event.wasClean });
             };
         });
@@ -36,14 +36,14 @@ class Talk {
 
     next() {
         if (this.messages.length > 0) return Promise.resolve(this.messages.shift());
-        return new Promise((resolve, reject) => this.waiting.push({ resolve, reject }));
+        return new Promise((resolve, reject) => this.waiters.push({ resolve, reject }));
     }
 
     async echo(data) {
         this.socket.send(data);
         const back = await this.next();
         if (typeof data === 'string') assert.equal(back, data);
-        else assert.ok(Buffer.from(back).equals(Buffer.from(data)), `${data.length} bytes come back as they were`);
+        else assert.ok(Buffer.from(back).equals(Buffer.from(data)), `${data.length} bytes are echoed unchanged`);
     }
 
     async end(code = 1000, reason = 'done') {
@@ -53,71 +53,71 @@ class Talk {
 }
 
 async function messages(path, compressed, options) {
-    const talk = await new Talk(path, [], options).opened;
-    if (compressed !== undefined) assert.equal(talk.socket.extensions.includes('permessage-deflate'), compressed, talk.socket.extensions);
-    for (const text of ['', 'a', 'größer 😀', 'x'.repeat(125), 'x'.repeat(126), 'words, '.repeat(20000)]) await talk.echo(text);
+    const connection = await new Connection(path, [], options).opened;
+    if (compressed !== undefined) assert.equal(connection.socket.extensions.includes('permessage-deflate'), compressed, connection.socket.extensions);
+    for (const text of ['', 'a', 'größer 😀', 'x'.repeat(125), 'x'.repeat(126), 'words, '.repeat(20000)]) await connection.echo(text);
     // Node's own client accepts compressed messages of a few MiB only, and closes the connection otherwise.
     const largest = ws || path === '/echo' ? 16 << 20 : 2 << 20;
-    for (const size of [0, 1, 65535, 65536, largest]) await talk.echo(new Uint8Array(size).map((_, i) => i % 251));
-    await talk.echo(new Uint8Array(randomBytes(16 << 20)));
-    await talk.echo('z'.repeat(largest));
+    for (const size of [0, 1, 65535, 65536, largest]) await connection.echo(new Uint8Array(size).map((_, i) => i % 251));
+    await connection.echo(new Uint8Array(randomBytes(16 << 20)));
+    await connection.echo('z'.repeat(largest));
     const many = Array.from({ length: 300 }, (_, i) => `message ${i} `.repeat(i));
-    for (const text of many) talk.socket.send(text);
-    for (const text of many) assert.equal(await talk.next(), text);
-    await talk.end();
+    for (const text of many) connection.socket.send(text);
+    for (const text of many) assert.equal(await connection.next(), text);
+    await connection.end();
 }
 
 async function closing() {
-    for (const code of [1000, 3000, 4999]) await (await new Talk('/echo').opened).end(code, 'größe');
-    const closed = await new Talk('/echo').opened;
+    for (const code of [1000, 3000, 4999]) await (await new Connection('/echo').opened).end(code, 'größe');
+    const closed = await new Connection('/echo').opened;
     closed.socket.send('!close 4321 goodbye from here');
     assert.deepEqual(await closed.closed, { code: 4321, reason: 'goodbye from here', clean: true });
-    const silent = await new Talk('/echo').opened;
+    const silent = await new Connection('/echo').opened;
     silent.socket.send('!close 0');
     assert.equal((await silent.closed).code, 1005);
-    const broken = await new Talk('/echo').opened;
+    const broken = await new Connection('/echo').opened;
     broken.socket.onerror = () => {};
     broken.socket.send('!abort');
     assert.equal((await broken.closed).code, 1006);
-    const large = await new Talk('/small').opened;
+    const large = await new Connection('/small').opened;
     large.socket.onerror = () => {};
     large.socket.send('x'.repeat(2000));
     assert.equal((await large.closed).code, 1009);
 }
 
 async function protocols() {
-    const talk = await new Talk('/protocols', ['chat.v1', 'chat.v2']).opened;
-    assert.equal(talk.socket.protocol, 'chat.v2');
-    await talk.end();
-    await assert.rejects(new Talk('/protocol-required').opened);
-    await assert.rejects(new Talk('/nowhere').opened);
+    const connection = await new Connection('/protocols', ['chat.v1', 'chat.v2']).opened;
+    assert.equal(connection.socket.protocol, 'chat.v2');
+    await connection.end();
+    await assert.rejects(new Connection('/protocol-required').opened);
+    await assert.rejects(new Connection('/nowhere').opened);
 }
 
 // Features of the package only.
 async function beyond() {
-    const talk = await new Talk('/echo').opened;
-    const pong = new Promise((resolve) => talk.socket.once('pong', resolve));
-    talk.socket.ping('are you there?');
+    const connection = await new Connection('/echo').opened;
+    const pong = new Promise((resolve) => connection.socket.once('pong', resolve));
+    connection.socket.ping('are you there?');
     assert.equal((await pong).toString(), 'are you there?');
-    const ping = new Promise((resolve) => talk.socket.once('ping', resolve));
-    talk.socket.send('!ping and you?');
+    const ping = new Promise((resolve) => connection.socket.once('ping', resolve));
+    connection.socket.send('!ping and you?');
     assert.equal((await ping).toString(), 'and you?');
-    for (const [i, piece] of ['one ', 'two ', 'three'].entries()) talk.socket.send(piece, { fin: i === 2 });
-    assert.equal(await talk.next(), 'one two three');
-    talk.socket.send('!pieces');
-    assert.equal(await talk.next(), 'one two three');
-    await talk.end();
+    for (const [i, piece] of ['one ', 'two ', 'three'].entries()) connection.socket.send(piece, { fin: i === 2 });
+    assert.equal(await connection.next(), 'one two three');
+    connection.socket.send('!pieces');
+    assert.equal(await connection.next(), 'one two three');
+    await connection.end();
     const noTakeover = { serverNoContextTakeover: true, clientNoContextTakeover: true };
     const small = { serverMaxWindowBits: 10, clientMaxWindowBits: 11 };
     for (const path of ['/echo-deflate', '/echo-dedicated']) {
         await messages(path, false, { perMessageDeflate: false });
         for (const options of [noTakeover, small]) await messages(path, true, { perMessageDeflate: { threshold: 0, ...options } });
-        const pieces = await new Talk(path, [], { perMessageDeflate: { threshold: 0 } }).opened;
+        const pieces = await new Connection(path, [], { perMessageDeflate: { threshold: 0 } }).opened;
         for (const [i, piece] of ['one '.repeat(500), 'two '.repeat(500), 'three'].entries()) pieces.socket.send(piece, { fin: i === 2 });
         assert.equal(await pieces.next(), `${'one '.repeat(500)}${'two '.repeat(500)}three`);
         await pieces.end();
     }
-    const admitted = await new Talk('/admit', [], { headers: { 'X-User': 'anna' } }).opened;
+    const admitted = await new Connection('/admit', [], { headers: { 'X-User': 'anna' } }).opened;
     await admitted.echo('hello');
     await admitted.end();
 }
