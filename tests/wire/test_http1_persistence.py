@@ -418,7 +418,7 @@ def test_disconnect_during_deferred_work(start):
     eventually(lambda: own.stats()["deferred"] == 1, "the deferred work ended")
     own.wait_for_connections(0)
     after = own.stats()
-    assert (after["deferred"], after["deferred_gone"],
+    assert (after["deferred"], after["deferred_disconnected"],
             after["last_error"]) == (1, 1, "UVHTTP_EDISCONNECTED")
     assert after["aborted_exchanges"] == 1
 

@@ -87,7 +87,7 @@ def test_slow_reader_limits_streamed_response(start, path, counted):
         connection.send(raw.request("GET", f"{path}?size=200000000&piece=10000"))
         assert connection.receive_exactly(1000)
         if counted:
-            wait_for_stat(server, "refused_pieces", 1)
+            wait_for_stat(server, "rejected_writes", 1)
         for _ in range(30):
             connection.receive(65536)
             assert server.stats()["heap_live"] - idle < 300_000
@@ -103,7 +103,7 @@ def test_streamed_response_passes_small_write_backlog(start):
     with server.connect(receive_buffer=4096) as connection:
         response = connection.request("GET", "/pieces-out?size=20000000&piece=7000")
         assert response.body == raw.pattern(20_000_000)
-    assert server.stats()["refused_pieces"] > 0
+    assert server.stats()["rejected_writes"] > 0
 
 
 def test_disconnect_during_streamed_response_is_reported_once(start):
@@ -585,7 +585,7 @@ def test_response_while_job_refs_exchange(start, rest):
         # The job cannot send a second response. The server discards the body, which was paused and
         # is resumed after the response.
         stats = server.stats()
-        assert (stats["deferred_gone"], stats["last_error"]) == (1, "UVHTTP_ERESPONDED")
+        assert (stats["deferred_disconnected"], stats["last_error"]) == (1, "UVHTTP_ERESPONDED")
         connection.half_close()
         connection.assert_closed()
         server.wait_for_connections(0)
@@ -641,7 +641,7 @@ def test_output_buffer_grows_while_socket_is_full(start):
         connection.send(raw.request("GET", "/pieces-out?size=8000000&piece=3001"))
         assert connection.response().body == raw.pattern(8_000_000)
         stats = server.stats()
-        assert stats["refused_pieces"] >= 1 and stats["heap_peak"] - idle > 16 * 4096
+        assert stats["rejected_writes"] >= 1 and stats["heap_peak"] - idle > 16 * 4096
         assert connection.request().body == b"Hello, world\n"
 
 

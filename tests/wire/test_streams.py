@@ -143,12 +143,12 @@ def test_stream_timer_fires_once_per_start(server):
 def test_stream_back_pressure_with_late_reader(server, closed_before):
     """The client writes without reading until an echo write is rejected. Back-pressure reaches the
     client, and no data is lost."""
-    rejected = server.stats()["refused_pieces"]
+    rejected = server.stats()["rejected_writes"]
     data, sent, got = raw.pattern(30_000_000), 0, 0
     with server.connect(receive_buffer=16384, send_buffer=16384) as connection:
         upgrade(connection, offer("/echo-stream?backlog=20000"))
         connection.socket.setblocking(False)
-        while server.stats()["refused_pieces"] == rejected:
+        while server.stats()["rejected_writes"] == rejected:
             try:
                 sent += connection.socket.send(data[sent:sent + 65536])
             except BlockingIOError:
@@ -273,12 +273,12 @@ def test_stream_to_another_server(server, start, host):
 @pytest.mark.plain
 def test_proxied_stream_back_pressure_with_late_reader(server, start):
     other, size = start(), 12_000_000  # more than the send buffers of the system can grow to
-    rejected = server.stats()["refused_pieces"]
+    rejected = server.stats()["rejected_writes"]
     with server.connect(receive_buffer=16384) as connection:
         through(connection, "127.0.0.1", other.port)
         assert connection.receive_exactly(10) == b"connected\n"
         connection.send(raw.request("GET", f"/large?size={size}", "Connection: close"))
-        eventually(lambda: server.stats()["refused_pieces"] > rejected,
+        eventually(lambda: server.stats()["rejected_writes"] > rejected,
                    "the socket to the client is full")
         response = connection.response()
         assert response.status == 200 and response.body == raw.pattern(size)

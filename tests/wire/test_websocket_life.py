@@ -180,10 +180,10 @@ def test_queued_messages_precede_close_response(server):
 
 def test_pitfall_send_queue_reports_full_and_drain(server):
     before = websocket_state(server, "/ws/slow-newest")["drains"]
-    rejected = server.stats()["refused_pieces"]
+    rejected = server.stats()["rejected_writes"]
     with WebSocket(server.port, "/ws/slow-newest", receive_buffer=4096) as ws:
         ws.send(ws_raw.text("!flood 2000 20000"))
-        eventually(lambda: server.stats()["refused_pieces"] > rejected, "the queue is full")
+        eventually(lambda: server.stats()["rejected_writes"] > rejected, "the queue is full")
         assert websocket_state(server, "/ws/slow-newest")["drains"] == before
         ws.send(frame(PING, b"end"))
         while ws.read_frame()[0] != PONG:

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct held {
-    struct held *next;
+struct pending {
+    struct pending *next;
     uvhttp_response_t *response;
     char key[32];
 };
@@ -16,9 +16,9 @@ static uv_mutex_t gate_mutex;
 static uv_cond_t gate_cond;
 static bool gate_open;
 
-static void forget(struct held *removed)
+static void forget(struct pending *removed)
 {
-    struct held **link = &app.held;
+    struct pending **link = &app.pending;
     while (*link != removed)
         link = &(*link)->next;
     *link = removed->next;
@@ -26,7 +26,7 @@ static void forget(struct held *removed)
 }
 
 /* The response includes the target of the request, whose memory must still be valid. */
-static int answer_late(uvhttp_response_t *res, const char *text)
+static int respond_late(uvhttp_response_t *res, const char *text)
 {
     int err = uvhttp_response_set_header(res, "X-Target",
                                          uvhttp_request_target(uvhttp_response_request(res)).base);
@@ -39,7 +39,7 @@ static size_t release_pending(const char *key);
  * exchanges, from within an abort callback. */
 static void pending_aborted(uvhttp_response_t *res, void *arg)
 {
-    bool chain = strcmp(((struct held *)arg)->key, "chain") == 0;
+    bool chain = strcmp(((struct pending *)arg)->key, "chain") == 0;
     (void)res;
     app.aborts++;
     forget(arg);
@@ -49,15 +49,15 @@ static void pending_aborted(uvhttp_response_t *res, void *arg)
 
 int hold(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    struct held *held = calloc(1, sizeof *held);
+    struct pending *pending = calloc(1, sizeof *pending);
     (void)arg;
-    if (held == NULL)
+    if (pending == NULL)
         return UVHTTP_ENOMEM;
-    (void)snprintf(held->key, sizeof held->key, "%s", uvhttp_request_param(req, "id"));
-    held->response = res;
-    held->next = app.held;
-    app.held = held;
-    uvhttp_response_on_abort(res, pending_aborted, held);
+    (void)snprintf(pending->key, sizeof pending->key, "%s", uvhttp_request_param(req, "id"));
+    pending->response = res;
+    pending->next = app.pending;
+    app.pending = pending;
+    uvhttp_response_on_abort(res, pending_aborted, pending);
     return 0;
 }
 
@@ -67,15 +67,15 @@ static size_t release_pending(const char *key)
 {
     size_t count = 0;
     for (;;) {
-        struct held *held = app.held;
+        struct pending *pending = app.pending;
         uvhttp_response_t *response;
-        while (held != NULL && key != NULL && strcmp(held->key, key) != 0)
-            held = held->next;
-        if (held == NULL)
+        while (pending != NULL && key != NULL && strcmp(pending->key, key) != 0)
+            pending = pending->next;
+        if (pending == NULL)
             return count;
-        response = held->response;
-        forget(held);
-        app.last_error = answer_late(response, "released\n");
+        response = pending->response;
+        forget(pending);
+        app.last_error = respond_late(response, "released\n");
         count++;
     }
 }
@@ -88,14 +88,14 @@ int release(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-int count_held(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+int count_pending(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *key = uvhttp_request_param(req, "id");
     size_t count = 0;
     char text[32];
     (void)arg;
-    for (const struct held *held = app.held; held != NULL; held = held->next)
-        count += strcmp(held->key, key) == 0;
+    for (const struct pending *pending = app.pending; pending != NULL; pending = pending->next)
+        count += strcmp(pending->key, key) == 0;
     (void)snprintf(text, sizeof text, "%zu", count);
     return uvhttp_response_send_text(res, 200, text);
 }
@@ -127,8 +127,8 @@ static int deferred_done(uvhttp_response_t *res, void *arg)
     (void)arg;
     app.deferred++;
     if (!uvhttp_response_open(res))
-        app.deferred_gone++;
-    app.last_error = answer_late(res, "deferred\n");
+        app.deferred_disconnected++;
+    app.last_error = respond_late(res, "deferred\n");
     return 0;
 }
 

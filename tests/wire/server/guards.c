@@ -75,7 +75,7 @@ static int add_routes(uvhttp_router_t *router)
         {.method = "GET", .pattern = "/prepared", .handler = prepared_fields},
         {.method = "GET", .pattern = "/fail", .handler = fails},
         {.method = "GET", .pattern = "/file", .handler = send_file},
-        {.method = "GET", .pattern = "/pieces", .handler = pieces_of_length},
+        {.method = "GET", .pattern = "/pieces", .handler = stream_of_length},
     };
     int err = 0;
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)

@@ -109,7 +109,7 @@ int add_limited(uvhttp_router_t *router)
         {.method = "GET", .pattern = "/large", .handler = large},
         {.method = "GET", .pattern = "/file", .handler = limited_file},
         {.method = "GET", .pattern = "/parts", .handler = limited_parts},
-        {.method = "GET", .pattern = "/pieces-out", .handler = pieces_out},
+        {.method = "GET", .pattern = "/pieces-out", .handler = stream_out},
         {.method = "GET", .pattern = "/pulled", .handler = pulled},
         {.method = "GET", .pattern = "/lifted", .handler = limited_and_lifted},
     };

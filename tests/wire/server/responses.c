@@ -292,7 +292,7 @@ int fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return *(const int *)arg;
 }
 
-int answer_twice(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+int respond_twice(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     int err = uvhttp_response_send_text(res, 200, "first\n");
     (void)req, (void)arg;
@@ -301,7 +301,7 @@ int answer_twice(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err;
 }
 
-int answer_and_fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+int respond_and_fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
     (void)uvhttp_response_send_text(res, 200, "answered\n");

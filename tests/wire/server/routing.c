@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static unsigned long refused_runs; /* of the handler after the middleware that rejects */
+static unsigned long rejected_runs; /* of the handler after the middleware that rejects */
 
 /* Adds its name to a field of the response. */
 static int add_name(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
@@ -27,7 +27,7 @@ static int after_rejection(uvhttp_request_t *req, uvhttp_response_t *res, void *
 {
     (void)req, (void)arg;
     char text[32];
-    (void)snprintf(text, sizeof text, "run %lu", ++refused_runs);
+    (void)snprintf(text, sizeof text, "run %lu", ++rejected_runs);
     return uvhttp_response_send_text(res, 200, text);
 }
 

@@ -31,8 +31,8 @@ static void fill(char *out, size_t size, uint64_t offset)
 struct source {
     uint64_t size, sent;
     size_t chunk;
-    uint64_t refused; /* number of rejected chunks */
-    bool stalls;      /* every other call returns no data */
+    uint64_t rejected; /* number of rejected chunks */
+    bool stalls;       /* every other call returns no data */
     bool stalled;
     uv_idle_t wake;
     uvhttp_response_t *response;
@@ -54,7 +54,7 @@ static int write_on(uvhttp_response_t *res, void *arg)
         memset(bytes, 'x', size); /* the data must have been copied */
         free(bytes);
         if (err == UVHTTP_EFULL) {
-            app.refused_pieces++;
+            app.rejected_writes++;
             return 0;
         }
         if (err != 0)
@@ -86,7 +86,7 @@ static void count_abort(uvhttp_response_t *res, void *arg)
     app.aborts++;
 }
 
-int pieces_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+int stream_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     struct source *source = new_source(req);
     (void)arg;
@@ -166,7 +166,7 @@ int pulled(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 /* Declares `length` bytes, writes `size` of them at once, and ends. The error of a write beyond the
  * length cannot be sent, so it is stored in last_error. */
-int pieces_of_length(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+int stream_of_length(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char bytes[256];
     size_t size = number_of(req, "size", 10);
@@ -277,7 +277,7 @@ static void forget_paused(uvhttp_response_t *res, void *arg)
         paused = NULL;
 }
 
-int pieces_digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+int stream_digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     struct body_sum *body_sum = new_body_sum(req, res);
     (void)arg;
@@ -296,7 +296,7 @@ int pieces_digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 }
 
 /* Resumes the paused body: it is read from now on. */
-int pieces_go_on(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+int resume_paused(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     struct body_sum *body_sum = paused;
     (void)req, (void)arg;
@@ -358,7 +358,7 @@ static int echo_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char 
         return UVHTTP_ENOMEM;
     memcpy(echoed->rejected, data, size);
     echoed->size = size;
-    app.refused_pieces++;
+    app.rejected_writes++;
     uvhttp_request_pause_body(req);
     return 0;
 }
@@ -373,7 +373,7 @@ static void free_echoed(void *arg)
 
 static const char echo_key;
 
-int pieces_echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+int stream_echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     struct echoed *echoed = calloc(1, sizeof *echoed);
     (void)arg;
@@ -433,7 +433,7 @@ static void undecided_aborted(uvhttp_response_t *res, void *arg)
 }
 
 /* A middleware that defers its decision until /decide. */
-int decide_later(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+int defer_decision(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)arg;
     if (uvhttp_request_header(req, "X-Undecided") == NULL)

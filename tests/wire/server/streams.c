@@ -18,7 +18,7 @@ static void send_echo(struct echo *echo, const char *data, size_t size)
     int err = uvhttp_stream_write(echo->stream, data, size);
     if (err != UVHTTP_EFULL)
         return;
-    app.refused_pieces++;
+    app.rejected_writes++;
     uvhttp_stream_pause(echo->stream);
     echo->rejected = malloc(size);
     if (echo->rejected == NULL)

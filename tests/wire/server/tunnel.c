@@ -33,7 +33,7 @@ static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
     }
     if (uvhttp_stream_write(to, data, size) != UVHTTP_EFULL)
         return;
-    app.refused_pieces++;
+    app.rejected_writes++;
     uvhttp_stream_pause(stream);
     side->rejected = malloc(size);
     if (side->rejected == NULL)

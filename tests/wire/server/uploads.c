@@ -223,7 +223,7 @@ static int count_between_ticks(uvhttp_request_t *req, uvhttp_response_t *res, co
     return uvhttp_response_send_text(res, 200, text);
 }
 
-int pieces_ticking(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+int stream_ticking(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static const char key;
     struct ticking *ticking = calloc(1, sizeof *ticking);
@@ -246,7 +246,7 @@ static int on_job_done(uvhttp_response_t *res, void *arg)
     uvhttp_request_t *req = uvhttp_response_request(res);
     (void)arg;
     app.deferred++;
-    app.deferred_gone += !uvhttp_response_open(res);
+    app.deferred_disconnected += !uvhttp_response_open(res);
     uvhttp_request_pause_body(req);
     uvhttp_request_resume_body(req);
     app.last_error = uvhttp_response_send_text(res, 200, "too late");
@@ -269,7 +269,7 @@ static int respond_early(uvhttp_request_t *req, uvhttp_response_t *res, const ch
     return err;
 }
 
-int pieces_answered_meanwhile(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+int respond_while_reading(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)res, (void)arg;
     return uvhttp_request_on_body(req, respond_early, NULL);

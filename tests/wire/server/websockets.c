@@ -109,7 +109,7 @@ static void command_flood(uvhttp_websocket_t *ws, const char *words)
         int err = uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_BINARY, bytes, size);
         remember(err);
         if (err == UVHTTP_QUEUED || err == UVHTTP_EFULL)
-            app.refused_pieces++;
+            app.rejected_writes++;
     }
     free(bytes);
 }

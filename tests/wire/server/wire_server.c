@@ -65,8 +65,8 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         ",\"timeouts\":%" PRIu64 ",\"aborted_exchanges\":%" PRIu64 ",\"bytes_received\":%" PRIu64
         ",\"bytes_sent\":%" PRIu64 ",\"cache_hits\":%" PRIu64 ",\"cache_misses\":%" PRIu64
         ",\"memory\":%" PRIu64 ",\"aborts\":%" PRIu64 ",\"releases\":%" PRIu64
-        ",\"deferred\":%" PRIu64 ",\"deferred_gone\":%" PRIu64 ",\"guarded_runs\":%" PRIu64
-        ",\"seen_by_middleware\":%" PRIu64 ",\"refused_pieces\":%" PRIu64
+        ",\"deferred\":%" PRIu64 ",\"deferred_disconnected\":%" PRIu64 ",\"guarded_runs\":%" PRIu64
+        ",\"seen_by_middleware\":%" PRIu64 ",\"rejected_writes\":%" PRIu64
         ",\"streams_closed\":%" PRIu64 ",\"tls_handshakes\":%" PRIu64 ",\"tls_resumed\":%" PRIu64
         ",\"tls_failures\":%" PRIu64 ",\"last_error\":\"%s\",\"duplicate_error\":\"%s\",\"frozen_"
         "error\":\"%s\",\"heap_calls\":%" PRIu64 ",\"heap_live\":%" PRId64 ",\"heap_peak\":%" PRId64
@@ -75,9 +75,9 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         s->rejected_connections, s->total_requests, s->responses_1xx, s->responses_2xx,
         s->responses_3xx, s->responses_4xx, s->responses_5xx, s->parse_errors, s->timeouts,
         s->aborted_exchanges, s->bytes_received, s->bytes_sent, s->cache_hits, s->cache_misses,
-        s->memory, app.aborts, app.releases, app.deferred, app.deferred_gone, app.guarded_runs,
-        app.seen_by_middleware, app.refused_pieces, app.streams_closed, s->tls_handshakes,
-        s->tls_resumed, s->tls_failures, uvhttp_error_name(app.last_error),
+        s->memory, app.aborts, app.releases, app.deferred, app.deferred_disconnected,
+        app.guarded_runs, app.seen_by_middleware, app.rejected_writes, app.streams_closed,
+        s->tls_handshakes, s->tls_resumed, s->tls_failures, uvhttp_error_name(app.last_error),
         uvhttp_error_name(app.duplicate_error), uvhttp_error_name(app.frozen_error), calls, live,
         peak, libuv_calls, libuv_live);
     return uvhttp_response_send_json(res, 200, text);
@@ -135,13 +135,13 @@ static const struct {
     {"GET", "/fail", fail, &code_invalid, 0},
     {"GET", "/out-of-memory", fail, &code_memory, 0},
     {"GET", "/declined", fail, &code_declined, 0},
-    {"GET", "/answer-twice", answer_twice, NULL, 0},
-    {"GET", "/answer-and-fail", answer_and_fail, NULL, 0},
+    {"GET", "/answer-twice", respond_twice, NULL, 0},
+    {"GET", "/answer-and-fail", respond_and_fail, NULL, 0},
     {"GET", "/log", write_log, NULL, 0},
     {"GET", "/hold/:id", hold, NULL, 0},
     {"POST", "/hold/:id", hold, NULL, 0},
     {"GET", "/release/:id", release, NULL, 0},
-    {"GET", "/held/:id", count_held, NULL, 0},
+    {"GET", "/held/:id", count_pending, NULL, 0},
     {"GET", "/defer", defer, NULL, 0},
     {"GET", "/open-gate", gate, NULL, 0},
     {"GET", "/guarded", guarded, NULL, 0},
@@ -158,18 +158,18 @@ static const struct {
     {                                                                     \
         .method = verb, .pattern = path, .handler = function, __VA_ARGS__ \
     }
-static const uvhttp_route_t piece_routes[] = {
-    ROUTE("GET", "/pieces-out", pieces_out),
+static const uvhttp_route_t stream_routes[] = {
+    ROUTE("GET", "/pieces-out", stream_out),
     ROUTE("GET", "/pulled", pulled),
-    ROUTE("GET", "/pieces-of-length", pieces_of_length),
+    ROUTE("GET", "/pieces-of-length", stream_of_length),
     ROUTE("GET", "/begin-and-fail", begin_and_fail),
     ROUTE("GET", "/trailers-out", trailers_out),
     ROUTE("GET", "/early-hints", early_hints),
-    ROUTE_WITH("POST", "/pieces-digest", pieces_digest, .flags = UVHTTP_ROUTE_STREAM),
-    ROUTE_WITH("POST", "/pieces-small", pieces_digest, .flags = UVHTTP_ROUTE_STREAM,
+    ROUTE_WITH("POST", "/pieces-digest", stream_digest, .flags = UVHTTP_ROUTE_STREAM),
+    ROUTE_WITH("POST", "/pieces-small", stream_digest, .flags = UVHTTP_ROUTE_STREAM,
                .max_body_size = SMALL_BODY_LIMIT),
-    ROUTE_WITH("POST", "/pieces-echo", pieces_echo, .flags = UVHTTP_ROUTE_STREAM),
-    ROUTE("GET", "/pieces-go-on", pieces_go_on),
+    ROUTE_WITH("POST", "/pieces-echo", stream_echo, .flags = UVHTTP_ROUTE_STREAM),
+    ROUTE("GET", "/pieces-go-on", resume_paused),
     ROUTE("GET", "/count-paused", count_paused),
     ROUTE("GET", "/decide", decide),
     ROUTE("POST", "/form-field", form_field),
@@ -184,15 +184,15 @@ static const uvhttp_route_t piece_routes[] = {
     ROUTE("GET", "/hub", hub_listen),
     ROUTE("POST", "/hub", hub_publish),
     ROUTE("GET", "/silent-events", silent_events),
-    ROUTE_WITH("POST", "/pieces-ticking", pieces_ticking, .flags = UVHTTP_ROUTE_STREAM),
-    ROUTE_WITH("POST", "/pieces-answered-meanwhile", pieces_answered_meanwhile,
+    ROUTE_WITH("POST", "/pieces-ticking", stream_ticking, .flags = UVHTTP_ROUTE_STREAM),
+    ROUTE_WITH("POST", "/pieces-answered-meanwhile", respond_while_reading,
                .flags = UVHTTP_ROUTE_STREAM),
     ROUTE("GET", "/many-jobs", many_jobs),
     ROUTE_WITH("GET", "/hold-briefly/:id", hold, .handler_timeout = 1, .timeout_status = 504),
     ROUTE_WITH("GET", "/defer-briefly", defer, .handler_timeout = 1),
     ROUTE_WITH("POST", "/small-patience", digest, .body_timeout = 1),
     ROUTE_WITH("GET", "/large-briefly", large, .write_timeout = 1),
-    ROUTE_WITH("GET", "/pieces-briefly", pieces_out, .write_timeout = 1),
+    ROUTE_WITH("GET", "/pieces-briefly", stream_out, .write_timeout = 1),
 };
 
 static int add_routes(uvhttp_server_t *server)
@@ -205,7 +205,7 @@ static int add_routes(uvhttp_server_t *server)
     uvhttp_router_t *router = uvhttp_server_router(server);
     int err = uvhttp_server_use(server, watch_responses, NULL);
     if (err == 0)
-        err = uvhttp_server_use(server, decide_later, NULL);
+        err = uvhttp_server_use(server, defer_decision, NULL);
     if (err == 0)
         err = uvhttp_server_use(server, guard, NULL);
     if (err == 0)
@@ -226,8 +226,8 @@ static int add_routes(uvhttp_server_t *server)
     if (err == 0)
         err = add_websockets(server);
 #endif
-    for (size_t i = 0; err == 0 && i < sizeof piece_routes / sizeof *piece_routes; i++)
-        err = uvhttp_router_add(router, &piece_routes[i]);
+    for (size_t i = 0; err == 0 && i < sizeof stream_routes / sizeof *stream_routes; i++)
+        err = uvhttp_router_add(router, &stream_routes[i]);
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
         err =
             uvhttp_router_add(router, &(uvhttp_route_t){.method = routes[i].method,

@@ -9,25 +9,25 @@
 #include <stdatomic.h>
 #include <uv.h>
 
-struct held;
+struct pending;
 
 struct app {
     uvhttp_server_t *server;
     uv_signal_t release_signal;
     uv_signal_t leave_signal;
     /* Exchanges that wait for /release/:id. */
-    struct held *held;
+    struct pending *pending;
     /* Allocated at first use, so that it does not count as memory of a connection. */
     unsigned char *pattern;
     /* Number of callbacks: abort, release, done, and done with a disconnected client. */
     uint64_t aborts;
     uint64_t releases;
     uint64_t deferred;
-    uint64_t deferred_gone;
+    uint64_t deferred_disconnected;
     uint64_t guarded_runs;
     uint64_t seen_by_middleware;
     uint64_t streams_closed;
-    uint64_t refused_pieces; /* because the backlog was full */
+    uint64_t rejected_writes; /* because the backlog was full */
     int last_error;
     int duplicate_error; /* result of adding a route twice */
     int frozen_error;    /* result of adding a route after listen */
@@ -71,8 +71,8 @@ int send_file(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int send_descriptor(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int close_after(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
-int answer_twice(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
-int answer_and_fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int respond_twice(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int respond_and_fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int write_log(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int stop(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 
@@ -85,25 +85,25 @@ int add_guards(uvhttp_server_t *server);
 /* deferred.c */
 int hold(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int release(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
-int count_held(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int count_pending(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int defer(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int gate(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 void wait_for_gate(void *arg); /* the work of a job */
 
 /* streamed_bodies.c */
-int pieces_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int stream_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int pulled(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
-int pieces_of_length(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int stream_of_length(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int begin_and_fail(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int trailers_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int early_hints(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
-int pieces_digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
-int pieces_echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
-int pieces_go_on(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int stream_digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int stream_echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int resume_paused(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int count_paused(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int decide(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int watch_responses(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
-int decide_later(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int defer_decision(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 
 /* forms.c */
 int form_field(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
@@ -138,8 +138,8 @@ int hub_listen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int hub_publish(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 void hub_release(void);
 int silent_events(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
-int pieces_ticking(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
-int pieces_answered_meanwhile(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int stream_ticking(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int respond_while_reading(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int many_jobs(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 
 /* Creates and destroys the gate at which deferred work waits. Returns 0, or libuv's code. */
