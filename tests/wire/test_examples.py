@@ -461,7 +461,7 @@ def test_topics_example(start, tmp_path):
                "all have joined")
     for cook in cooks:
         assert "dinner is ready" == cook.get()
-    cooks[0].write_line("coming")
+    cooks[0].send_texts("coming")
     for cook in cooks[1:]:
         got = cook.get()
         while got == "dinner is ready":
