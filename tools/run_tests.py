@@ -48,9 +48,9 @@ TSAN_TESTS = {
 # What concerns HTTP runs once more over TLS, with versions 1.3 and 1.2 in turn, in the asan build
 # (kind `wire-tls`).
 TLS_TESTS = [
-    "asking", "blocking", "event_streams", "http1_bodies", "http1_methods", "http1_persistence",
-    "http1_pieces", "http1_refusals", "http1_responses", "routing", "sending", "streams",
-    "websocket", "websocket_frames"
+    "blocking", "event_streams", "handler_queries", "http1_bodies", "http1_methods",
+    "http1_persistence", "http1_rejections", "http1_responses", "http1_streaming", "routing",
+    "sending", "streams", "websocket", "websocket_frames"
 ]
 # Which kinds run with which build.
 PRESET_ONLY = {
