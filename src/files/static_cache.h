@@ -37,9 +37,8 @@ struct uvh_static_cache_options {
     uint64_t seed;
 };
 
-/* Returns 0 or UVHTTP_ENOMEM. */
-int uvh_static_cache_init(struct uvh_static_cache *cache,
-                          const struct uvh_static_cache_options *options);
+void uvh_static_cache_init(struct uvh_static_cache *cache,
+                           const struct uvh_static_cache_options *options);
 void uvh_static_cache_release(struct uvh_static_cache *cache);
 
 #endif

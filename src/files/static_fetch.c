@@ -149,7 +149,7 @@ static void store_absent(struct pending *pending)
         entry->state = pending->state;
         entry->seen = pending->seen;
     }
-    uvh_counter_set(&cache->counts.negative_entries, cache->absent.count);
+    uvh_counter_set(&cache->counts.negative_entries, cache->absent.table.count);
 }
 
 /* The result may predate an upload. */

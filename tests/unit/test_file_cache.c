@@ -80,7 +80,7 @@ static int tear_down(void **state)
 {
     struct place *place = *state;
     char command[128];
-    if (place->cache.buckets != NULL)
+    if (place->cache.table.slots != NULL)
         uvh_file_cache_release(&place->cache);
     assert_int_equal(place->heap.live, 0);
     uvh_file_root_close(&place->root);
@@ -94,7 +94,7 @@ static int tear_down(void **state)
 static void init_cache(struct place *place, size_t entries, size_t memory, size_t descriptors)
 {
     struct uvh_file_cache_limits limits = {entries, memory, descriptors};
-    assert_int_equal(uvh_file_cache_init(&place->cache, &place->heap.allocator, &limits, 42), 0);
+    uvh_file_cache_init(&place->cache, &place->heap.allocator, &limits, 42);
 }
 
 static void make_file(struct place *place, const char *name, size_t size, char byte)
@@ -147,25 +147,21 @@ static void check_list(const struct uvh_list *list, bool on_disk, size_t *count,
 static void assert_sane(const struct uvh_file_cache *cache)
 {
     size_t count = 0;
-    size_t in_buckets = 0;
+    size_t in_table = 0;
     size_t memory = 0;
     size_t descriptors = 0;
     check_list(&cache->in_memory, false, &count, &memory);
     check_list(&cache->on_disk, true, &count, &descriptors);
-    assert_int_equal(count, cache->count);
+    assert_int_equal(count, cache->table.count);
     assert_int_equal(memory, cache->memory);
     assert_int_equal(descriptors, cache->descriptors);
     assert_true(count <= cache->limits.entries);
     assert_true(memory <= cache->limits.memory);
     assert_true(descriptors <= cache->limits.descriptors);
-    for (size_t i = 0; i < cache->bucket_count; i++) {
-        for (const struct uvh_file_entry *entry = cache->buckets[i]; entry != NULL;
-             entry = entry->next) {
-            assert_int_equal(entry->hash & (cache->bucket_count - 1), i);
-            in_buckets++;
-        }
-    }
-    assert_int_equal(in_buckets, count);
+    const struct uvh_hash_link *link = NULL;
+    while ((link = uvh_hash_table_walk(&cache->table, link)) != NULL)
+        in_table++;
+    assert_int_equal(in_table, count);
     assert_int_equal(atomic_load(&cache->counts.entries), count);
     assert_int_equal(atomic_load(&cache->counts.memory), memory);
     assert_int_equal(atomic_load(&cache->counts.descriptors), descriptors);
@@ -446,10 +442,10 @@ static void test_variants_count_as_memory(void **state)
     /* What can never fit is not attached, and nothing is thrown out for it. */
     attach(place, "other", 71);
     assert_null(find(place, "other")->variants[UVH_CODING_GZIP]);
-    assert_int_equal(place->cache.count, 2);
+    assert_int_equal(place->cache.table.count, 2);
     attach(place, "other", 70);
     assert_non_null(find(place, "other")->variants[UVH_CODING_GZIP]);
-    assert_int_equal(place->cache.count, 1);
+    assert_int_equal(place->cache.table.count, 1);
     /* Nor is anything attached twice, or to what has left the cache. */
     attach(place, "other", 1);
     assert_int_equal(place->cache.memory, 100);
@@ -563,7 +559,7 @@ static void test_later_state_replaces_earlier(void **state)
     assert_true(uvh_file_cache_insert(&place->cache, new));
     assert_sane(&place->cache);
     assert_ptr_equal(find(place, "a"), new);
-    assert_int_equal(place->cache.count, 1);
+    assert_int_equal(place->cache.table.count, 1);
     assert_int_equal(old->references, 1);
     assert_false(uvh_file_cache_insert(&place->cache, old));
     assert_ptr_equal(find(place, "a"), new);
@@ -581,6 +577,7 @@ static void test_a_cache_can_be_copied(void **state)
     struct uvh_file_cache copy;
     int before = count_descriptors();
     size_t failing = 0, missing = 0;
+    bool failed;
     init_cache(place, 10, 1000, 10);
     make_file(place, "small", 10, 's');
     make_file(place, "empty", 0, 'e');
@@ -589,18 +586,19 @@ static void test_a_cache_can_be_copied(void **state)
     add(place, "empty");
     add(place, "large");
     do {
-        assert_int_equal(uvh_file_cache_init(&copy, &place->heap.allocator, &limits, 43), 0);
+        uvh_file_cache_init(&copy, &place->heap.allocator, &limits, 43);
         fault_heap_arm(&place->heap, ++failing, false);
         uvh_file_cache_copy(&copy, &place->cache);
-        bool failed = place->heap.calls >= failing;
+        failed = place->heap.calls >= failing;
         place->heap.fail_at = 0;
         assert_sane(&copy);
         assert_sane(&place->cache);
-        assert_int_equal(copy.count, failed ? 2 : 3);
-        missing += failed;
+        bool complete = copy.table.count == 3; /* also without memory for the table */
+        assert_true(complete || (failed && copy.table.count == 2));
+        missing += !complete;
         if (failed)
             uvh_file_cache_release(&copy);
-    } while (copy.buckets == NULL);
+    } while (failed);
     assert_true(missing > 3);
     struct uvh_file_entry *large = uvh_file_cache_find(&copy, "large", 5);
     struct uvh_file_entry *small = uvh_file_cache_find(&copy, "small", 5);
@@ -657,8 +655,7 @@ static void test_many_entries(void **state)
         uvh_file_entry_unref(entry);
     }
     assert_sane(&place->cache);
-    assert_int_equal(place->cache.count, 1000);
-    assert_true(place->cache.bucket_count >= 1000);
+    assert_int_equal(place->cache.table.count, 1000);
     for (int i = 0; i < 1200; i++) {
         snprintf(name, sizeof(name), "f%d", i);
         struct uvh_file_entry *entry = uvh_file_cache_find(&place->cache, name, strlen(name));
@@ -741,20 +738,18 @@ static void test_every_allocation_may_fail(void **state)
     while (!done) {
         fault_heap_arm(&place->heap, ++fail_at, false);
         struct uvh_file_entry *entries[2] = {NULL, NULL};
-        int err = uvh_file_cache_init(&place->cache, &place->heap.allocator, &limits, 1);
-        if (err == 0) {
-            err = load(place, "small", &entries[0]);
-            if (err == 0)
-                err = load(place, "large", &entries[1]);
-            for (size_t i = 0; i < 2 && entries[i] != NULL; i++) {
-                assert_true(uvh_file_cache_insert(&place->cache, entries[i]));
-                uvh_file_entry_unref(entries[i]);
-            }
-            assert_sane(&place->cache);
-            uvh_file_cache_release(&place->cache);
+        uvh_file_cache_init(&place->cache, &place->heap.allocator, &limits, 1);
+        int err = load(place, "small", &entries[0]);
+        if (err == 0)
+            err = load(place, "large", &entries[1]);
+        for (size_t i = 0; i < 2 && entries[i] != NULL; i++) {
+            assert_true(uvh_file_cache_insert(&place->cache, entries[i]));
+            uvh_file_entry_unref(entries[i]);
         }
-        done = err == 0;
-        assert_true(done || err == UVHTTP_ENOMEM);
+        assert_sane(&place->cache);
+        uvh_file_cache_release(&place->cache);
+        done = place->heap.calls < fail_at;
+        assert_true(err == 0 || err == UVHTTP_ENOMEM);
         assert_int_equal(place->heap.live, 0);
         assert_int_equal(count_descriptors(), before);
     }
