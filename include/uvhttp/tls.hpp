@@ -138,14 +138,14 @@ public:
     /* For new connections; after an error nothing has changed. Any thread. `message` may be
      * NULL. */
     Result replace(const TlsOptions &options, char *message = nullptr,
-                   std::size_t size = 0) noexcept
+                   std::size_t size = 0) const noexcept
     {
         return options.with([&](const uvhttp_tls_config_t &raw) {
             return uvhttp_tls_replace(native(), &raw, message, size);
         });
     }
     /* Reloads all files. */
-    Result reload(char *message = nullptr, std::size_t size = 0) noexcept
+    Result reload(char *message = nullptr, std::size_t size = 0) const noexcept
     {
         return uvhttp_tls_reload(native(), message, size);
     }
