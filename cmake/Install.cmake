@@ -65,7 +65,17 @@ endforeach()
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
     PATTERN "*.hpp"
     ${absent_headers})
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md
+    DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The pages that the README and the headers name, and the programs that the pages name.
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+    PATTERN man EXCLUDE
+    PATTERN sphinx EXCLUDE)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
+    PATTERN "*.c"
+    PATTERN "*.cpp"
+    PATTERN "*.html"
+    PATTERN "*.yaml")
 file(GLOB manual_pages CONFIGURE_DEPENDS docs/man/*.1)
 if(manual_pages)
     install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
