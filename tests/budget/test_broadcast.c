@@ -61,7 +61,7 @@ static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, con
 static void turns(void)
 {
     for (int i = 0; i < TURNS; i++) {
-        stage_turn(&stage);
+        stage_iterate(&stage);
         for (size_t k = 0; k < opened + 1 && k < MEMBERS; k++) {
             if (clients[k].socket >= 0)
                 (void)raw_client_step(&clients[k], ROOM);
@@ -93,7 +93,7 @@ static void join(size_t count)
         size_t before = opened;
         raw_client_connect(&clients[before], uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&clients[before], handshake);
-        for (int i = 0; i < STAGE_MOST_TURNS && opened == before; i++)
+        for (int i = 0; i < STAGE_MAX_ITERATIONS && opened == before; i++)
             turns();
         assert_int_equal(opened, before + 1);
         assert_int_equal(uvhttp_websocket_subscribe(members[before], topics, "news"), 0);

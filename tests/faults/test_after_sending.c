@@ -71,14 +71,14 @@ static void fields_that_were_lent_are_forgotten(void **state)
         finished = 0;
         raw_client_connect(&clients[0], uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&clients[0], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-        assert_int_equal(stage_drive_answers(&stage, &clients[0], LARGE, 1), 1);
+        assert_int_equal(stage_drive_responses(&stage, &clients[0], LARGE, 1), 1);
         size_t offset = 0;
         char value[16];
-        struct raw_answer got;
-        assert_true(raw_client_answer(&clients[0], &offset, false, &got));
+        struct raw_response got;
+        assert_true(raw_client_response(&clients[0], &offset, false, &got));
         assert_int_equal(got.body_length, sizes[i]);
-        assert_true(raw_answer_field(&got, "X-Prepared", value, sizeof(value)));
-        assert_true(raw_answer_field(&got, "Content-Type", value, sizeof(value)));
+        assert_true(raw_response_field(&got, "X-Prepared", value, sizeof(value)));
+        assert_true(raw_response_field(&got, "Content-Type", value, sizeof(value)));
         assert_string_equal(value, "text/x-own");
         assert_int_equal(finished, 1);
         raw_client_close(&clients[0], false);
@@ -120,10 +120,10 @@ static void who_got_nothing_did_not_get_200(void **state)
         raw_client_send_text(&clients[0], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
         for (int turn = 0; turn < 10; turn++) {
             raw_client_step(&clients[0], 1000);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
         raw_client_close(&clients[0], true);
-        stage_turns(&stage, 5);
+        stage_iterations(&stage, 5);
         assert_int_equal(finished, 1);
         stage_end(&stage);
     }
@@ -161,7 +161,7 @@ static void a_subscriber_whose_stream_is_over_its_limit_is_left_alone(void **sta
         raw_client_send_text(&clients[i], request);
         for (int turn = 0; turn < 20; turn++) {
             raw_client_step(&clients[i], 1000);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
     }
     assert_int_equal(uvhttp_event_hub_count(hub), 3);
@@ -175,7 +175,7 @@ static void a_subscriber_whose_stream_is_over_its_limit_is_left_alone(void **sta
     assert_int_equal(uvhttp_event_hub_count(hub), 1);
     for (int i = 0; i < 3; i++)
         raw_client_close(&clients[i], false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(uvhttp_event_hub_count(hub), 0);
     stage_end(&stage);
     uvhttp_event_hub_free(hub);

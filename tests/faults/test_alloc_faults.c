@@ -260,10 +260,10 @@ static const struct scenario scenarios[] = {
 static void assert_answers(const struct scenario *scenario, bool failed)
 {
     size_t offset = 0, seen = 0, kinds = 0;
-    struct raw_answer answer;
+    struct raw_response answer;
     while (kinds < 3 && scenario->answers[kinds].status != 0)
         kinds++;
-    while (seen < scenario->count && raw_client_answer(&client, &offset, false, &answer)) {
+    while (seen < scenario->count && raw_client_response(&client, &offset, false, &answer)) {
         if (answer.status < 200)
             continue;
         const struct expected *expected = &scenario->answers[seen++ % kinds];
@@ -286,7 +286,7 @@ static void assert_answers(const struct scenario *scenario, bool failed)
 
 /* The scenario from connecting to the last answer, with the n-th allocation failing. True when
  * there was one to fail. */
-static bool play(const struct scenario *scenario, size_t n, bool fail_on)
+static bool play(const struct scenario *scenario, size_t n, bool keep_failing)
 {
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
@@ -294,16 +294,16 @@ static bool play(const struct scenario *scenario, size_t n, bool fail_on)
     stage_listen(&stage);
     if (scenario->send_buffer != 0)
         stage_shrink_send_buffer(&stage, scenario->send_buffer);
-    fault_heap_arm(&stage.heap, n, fail_on);
+    fault_heap_arm(&stage.heap, n, keep_failing);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     for (size_t i = 0; i < MOST_CHUNKS && scenario->chunks[i] != NULL; i++) {
         raw_client_send_text(&client, scenario->chunks[i]);
         for (int turn = 0; turn < 6; turn++) {
             raw_client_step(&client, 1000);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
     }
-    stage_drive_answers(&stage, &client, 100000, scenario->count);
+    stage_drive_responses(&stage, &client, 100000, scenario->count);
     bool failed = atomic_load(&stage.heap.failures) > 0;
     assert_answers(scenario, failed);
     if (scenario->closes && !failed)
@@ -318,9 +318,9 @@ static bool play(const struct scenario *scenario, size_t n, bool fail_on)
 static void play_all(void **state)
 {
     const struct scenario *scenario = *state;
-    for (int fail_on = 0; fail_on < 2; fail_on++) {
+    for (int keep_failing = 0; keep_failing < 2; keep_failing++) {
         size_t n = 1;
-        while (play(scenario, n, fail_on))
+        while (play(scenario, n, keep_failing))
             assert_true(++n < MOST_ALLOCATIONS);
         assert_true(n > 3); /* a connection, an exchange and a buffer at least */
     }
@@ -329,13 +329,13 @@ static void play_all(void **state)
 static bool waits_or_ended(void *arg)
 {
     (void)arg;
-    return fault_site.waiting > 0 || client.ended;
+    return fault_site.pending > 0 || client.ended;
 }
 
 static bool was_told(void *arg)
 {
     (void)arg;
-    return fault_site.aborts >= fault_site.waiting;
+    return fault_site.aborts >= fault_site.pending;
 }
 
 static void a_client_that_goes_before_its_answer(void **state)
@@ -352,11 +352,11 @@ static void a_client_that_goes_before_its_answer(void **state)
         raw_client_send_text(&client, GET("/never"));
         stage_drive(&stage, &client, 1000, waits_or_ended, NULL);
         failed = atomic_load(&stage.heap.failures) > 0;
-        assert_true(failed || fault_site.waiting == 1);
+        assert_true(failed || fault_site.pending == 1);
         raw_client_close(&client, true);
         stage_drive(&stage, &client, 1000, was_told, NULL);
         stage_end(&stage);
-        assert_int_equal(fault_site.aborts, fault_site.waiting);
+        assert_int_equal(fault_site.aborts, fault_site.pending);
         assert_true(n < MOST_ALLOCATIONS);
     }
 }
@@ -379,7 +379,7 @@ static void building_and_freeing(void **state)
             assert_int_equal(err, atomic_load(&stage.heap.failures) > 0 ? UVHTTP_ENOMEM : 0);
         }
         failed = atomic_load(&stage.heap.failures) > 0;
-        stage_turns(&stage, 2);
+        stage_iterations(&stage, 2);
         stage_end(&stage);
         assert_int_equal(fault_site.owned, 0);
         assert_true(n < MOST_ALLOCATIONS);

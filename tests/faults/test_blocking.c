@@ -234,11 +234,11 @@ static void a_large_body_is_pulled_to_its_end(void **state)
 {
     (void)state;
     size_t offset = 0;
-    struct raw_answer answer;
+    struct raw_response answer;
     begin();
     ask("/pulled");
-    assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &answer));
     assert_int_equal(answer.body_length, LARGE);
     assert_int_equal(atomic_load(&first_result), 0);
     /* What middleware has said goes out, too. */
@@ -258,7 +258,7 @@ static void a_source_that_fails_ends_the_connection(void **state)
     raw_client_close(&client, false);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     ask("/");
-    assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
     end();
 }
 
@@ -316,16 +316,16 @@ static void a_connection_that_breaks_when_there_is_room_is_told_once(void **stat
     raw_client_close(&client, false);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     ask("/");
-    assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
     end();
 }
 
 static bool has_answer_or_end(void *arg)
 {
     size_t offset = 0;
-    struct raw_answer answer;
+    struct raw_response answer;
     (void)arg;
-    return client.ended || raw_client_answer(&client, &offset, false, &answer);
+    return client.ended || raw_client_response(&client, &offset, false, &answer);
 }
 
 /* On either thread: an answer or the connection's end comes all the same, and nothing is left. */
@@ -337,7 +337,7 @@ static void memory_may_run_out_at_any_moment(void **state)
         bool failed = true;
         for (size_t n = 1; failed && n < 200; n++) {
             begin();
-            stage_turns(&stage, 5);
+            stage_iterations(&stage, 5);
             fault_heap_arm(&stage.heap, n, false);
             ask(targets[i]);
             stage_drive(&stage, &client, LARGE, has_answer_or_end, NULL);
@@ -364,7 +364,7 @@ static void its_client_need_not_wait_for_a_handler_that_is_late(void **state)
     bool had_ended = client.ended;
     assert_int_equal(uvhttp_server_stats(stage.server)->blocking_handlers.running, 1);
     raw_client_close(&client, false);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     bool open = uvhttp_server_stats(stage.server)->active_connections > 0;
     uv_sem_post(&gate);
     client.socket = -1;
@@ -391,12 +391,12 @@ static void static_handler_on_blocking_thread_gets_einval(void **state)
     assert_int_equal(uvhttp_static_new(&files, &config, NULL), 0);
     for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
         size_t offset = 0;
-        struct raw_answer answer;
+        struct raw_response answer;
         atomic_store(&first_result, 0);
         client.received = 0;
         ask(targets[i]);
-        assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
+        assert_true(raw_client_response(&client, &offset, false, &answer));
         assert_int_equal(answer.status, 500);
         assert_int_equal(atomic_load(&first_result), UVHTTP_EINVAL);
     }
@@ -418,7 +418,7 @@ static void it_can_ask_whether_its_client_has_ended(void **state)
         stage_wait(&stage);
     }
     raw_client_end_sending(&client);
-    assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
     end();
     uv_sem_destroy(&gate);
     assert_int_equal(atomic_load(&first_result), false);
@@ -470,7 +470,7 @@ static void its_stream_of_events_is_gone_when_the_server_stops(void **state)
     uv_sem_post(&gate);
     for (int turn = 0; turn < 5000 && !has_ended(NULL); turn++)
         stage_wait(&stage);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     size_t errors = stage.errors_logged;
     end();
     uv_sem_destroy(&gate);
@@ -512,7 +512,7 @@ static void a_connection_that_comes_last_is_served_all_the_same(void **state)
     (void)state;
     begin();
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     handed_over = pair[0];
     assert_int_equal(uvh_socket_make_ours(handed_over), 0);

@@ -155,7 +155,7 @@ static void end(void)
 
 static void assert_answered(size_t count)
 {
-    assert_int_equal(stage_drive_answers(&stage, &client, STEP, count), count);
+    assert_int_equal(stage_drive_responses(&stage, &client, STEP, count), count);
 }
 
 static size_t active(void)
@@ -186,7 +186,7 @@ static void await_end(void)
 {
     for (int i = 0; i < MOST_WAITS && ends == 0; i++)
         stage_wait(&stage);
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     assert_int_equal(ends, 1);
 }
 
@@ -201,7 +201,7 @@ static void closing_client_is_noticed_while_a_response_is_awaited(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         begin_waiting(requests[i], UVHTTP_EDISCONNECTED);
-        stage_turns(&stage, 10);
+        stage_iterations(&stage, 10);
         assert_non_null(awaited);
         assert_int_equal(ends, 0);
         raw_client_close(&client, false);
@@ -248,14 +248,14 @@ static void client_that_only_ends_its_side_gets_a_whole_body_in_pieces(void **st
 
 static void failure_at_the_clients_end_is_answered_as_a_handlers(void **state)
 {
-    struct raw_answer got;
+    struct raw_response got;
     size_t offset = 0;
     (void)state;
     begin_waiting(LATER, UVHTTP_ENOMEM);
     assert_int_equal(shutdown(client.socket, SHUT_WR), 0);
     await_end();
     assert_answered(1);
-    assert_true(raw_client_answer(&client, &offset, false, &got));
+    assert_true(raw_client_response(&client, &offset, false, &got));
     assert_int_equal(got.status, 503);
     end();
 }
@@ -269,7 +269,7 @@ static void request_during_the_grace_is_answered_and_ends_its_connection(void **
     raw_client_send_text(&client, GET);
     assert_answered(1);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_int_equal(active(), 1);
     size_t before = client.received;
     raw_client_send_text(&client, GET GET);
@@ -277,9 +277,9 @@ static void request_during_the_grace_is_answered_and_ends_its_connection(void **
     const char *response = client.data + before;
     assert_non_null(memmem(response, client.received - before, "Connection: close", 17));
     size_t offset = 0;
-    struct raw_answer one;
-    assert_true(raw_client_answer(&client, &offset, false, &one));
-    assert_true(raw_client_answer(&client, &offset, false, &one));
+    struct raw_response one;
+    assert_true(raw_client_response(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
     assert_int_equal(offset, client.received); /* one response says close, and is the last */
     raw_client_close(&client, false);
     turn_until_stopped(); /* long before the grace is over */
@@ -293,7 +293,7 @@ static void idle_connection_is_closed_after_the_grace(void **state)
     raw_client_send_text(&client, GET);
     assert_answered(1);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_int_equal(active(), 1);
     stage_drive_to_end(&stage, &client, STEP);
     turn_until_stopped();
@@ -307,7 +307,7 @@ static void idle_connection_is_closed_at_once_without_a_grace(void **state)
     raw_client_send_text(&client, GET);
     assert_answered(1);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_int_equal(active(), 0);
     turn_until_stopped();
     end();
@@ -320,7 +320,7 @@ static void second_stop_ends_the_grace(void **state)
     raw_client_send_text(&client, GET);
     assert_answered(1);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     uvhttp_server_stop(stage.server);
     turn_until_stopped();
     end();
@@ -373,13 +373,13 @@ static void event_stream_is_refused_while_the_server_drains(void **state)
     raw_client_send_text(&client, GET);
     assert_answered(1);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
     stage_drive_to_end(&stage, &client, STEP);
     size_t offset = 0;
-    struct raw_answer one;
-    assert_true(raw_client_answer(&client, &offset, false, &one));
-    assert_true(raw_client_answer(&client, &offset, false, &one));
+    struct raw_response one;
+    assert_true(raw_client_response(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
     assert_int_equal(one.status, 503);
     raw_client_close(&client, false);
     turn_until_stopped();
@@ -442,22 +442,22 @@ static void rest_of_a_head_in_the_socket_is_read_when_the_timeout_expires(void *
     begin(0);
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHo");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     raw_client_send_text(&client, "st: h\r\n\r\n");
     raw_client_step(&client, 0);
     expire();
     assert_answered(1);
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHo");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     raw_client_send_text(&client, "s");
     raw_client_step(&client, 0);
     expire(); /* progress does not renew the time for a head */
     assert_answered(2);
-    struct raw_answer one;
+    struct raw_response one;
     size_t offset = 0;
-    assert_true(raw_client_answer(&client, &offset, false, &one));
-    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
     assert_int_equal(one.status, 408);
     end();
 }
@@ -468,24 +468,24 @@ static void head_behind_a_late_one_has_time_of_its_own(void **state)
     begin(0);
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHo");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     raw_client_send_text(&client, "st: h\r\n\r\nGET / HTTP/1.1\r\nHo");
     raw_client_step(&client, 0);
     expire();
     assert_answered(1);
     raw_client_send_text(&client, "st: h\r\n\r\n");
     assert_answered(2);
-    struct raw_answer one;
+    struct raw_response one;
     size_t offset = 0;
-    assert_true(raw_client_answer(&client, &offset, false, &one));
-    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
     assert_int_equal(one.status, 200);
     end();
 }
 
 static void event_stream_behind_head_ends_with_its_head(void **state)
 {
-    struct raw_answer one;
+    struct raw_response one;
     size_t offset = 0;
     (void)state;
     begin(0);
@@ -495,10 +495,10 @@ static void event_stream_behind_head_ends_with_its_head(void **state)
         stage_wait(&stage);
     }
     assert_int_equal(aborted, 1);
-    assert_true(raw_client_answer(&client, &offset, true, &one));
+    assert_true(raw_client_response(&client, &offset, true, &one));
     assert_int_equal(one.status, 200);
     raw_client_send_text(&client, GET);
-    for (int i = 0; i < MOST_WAITS && !raw_client_answer(&client, &offset, false, &one); i++) {
+    for (int i = 0; i < MOST_WAITS && !raw_client_response(&client, &offset, false, &one); i++) {
         raw_client_step(&client, STEP);
         stage_wait(&stage);
     }
@@ -515,7 +515,7 @@ static void slow_reader_outlives_the_write_timeout(void **state)
     raw_client_connect(&client, uvhttp_server_port(stage.server), 65536);
     raw_client_send_text(&client, "GET /large HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     size_t timeouts = uvhttp_server_stats(stage.server)->timeouts;
     struct uvh_timeout *first = uvh_timeout_first(&conns()->timeouts[UVH_CONN_TIMEOUT_WRITE]);
     assert_non_null(first);
@@ -559,20 +559,20 @@ static void fresh_connections_wait_instead_of_closing_each_other(void **state)
     size_t warnings = stage.warnings_logged;
     while (count < CLIENTS - 2 && stage.warnings_logged == warnings) {
         raw_client_connect(&clients[count++], uvhttp_server_port(stage.server), 0);
-        stage_turns(&stage, 5);
+        stage_iterations(&stage, 5);
     }
     assert_in_range(count, 10, CLIENTS - 3);
     assert_int_equal(active(), count);
     for (int i = 0; i < 2; i++) /* they wait in the queue of the system */
         raw_client_connect(&clients[count + (size_t)i], uvhttp_server_port(stage.server), 0);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_int_equal(active(), count);
     for (size_t i = 0; i < count + 2; i++)
         raw_client_send_text(&clients[i], GET);
     /* its end lets the next one in, for which others make way then */
     raw_client_close(&clients[0], false);
     for (size_t i = 1; i < count + 2; i++)
-        assert_int_equal(stage_drive_answers(&stage, &clients[i], STEP, 1), 1);
+        assert_int_equal(stage_drive_responses(&stage, &clients[i], STEP, 1), 1);
     for (size_t i = 1; i < count + 2; i++)
         raw_client_close(&clients[i], false);
     end();
@@ -594,7 +594,7 @@ static void idlest_connection_makes_way_when_descriptors_are_scarce(void **state
     while (count < CLIENTS && stage.warnings_logged == warnings) {
         raw_client_connect(&clients[count], uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&clients[count], GET);
-        assert_int_equal(stage_drive_answers(&stage, &clients[count], STEP, 1), 1);
+        assert_int_equal(stage_drive_responses(&stage, &clients[count], STEP, 1), 1);
         count++;
     }
     assert_in_range(count, 10, CLIENTS - 1);

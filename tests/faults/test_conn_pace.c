@@ -40,7 +40,7 @@ static void memory_of_the_next_exchange_is_left_alone(void **state)
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&client, "GET /paced HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_int_equal(stage_drive_answers(&stage, &client, STEP, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, STEP, 1), 1);
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     for (int i = 0; i < 50; i++) {
         raw_client_step(&client, STEP);

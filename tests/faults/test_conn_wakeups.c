@@ -108,7 +108,7 @@ static void reset_together_with_request_is_noticed(void **state)
     begin_server();
     uvhttp_server_route(stage.server, "GET", "/", later, NULL);
     listen_and_connect();
-    stage_turns(&stage, 5); /* accepted */
+    stage_iterations(&stage, 5); /* accepted */
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_step(&client, 0);
     raw_client_close(&client, true);
@@ -127,7 +127,7 @@ static void reset_after_request_is_noticed(void **state)
     listen_and_connect();
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     raw_client_close(&client, true);
     waits(100);
     int seen = aborted;
@@ -193,7 +193,7 @@ static void kept_request_is_answered_at_stop(void **state)
     raw_client_send_text(&client,
                          "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     assert_int_equal(requests, 1);
     uv_thread_t thread;
     uv_thread_create(&thread, poster, stage.server);
@@ -223,7 +223,7 @@ static void collected_body_goes_on_after_resume(void **state)
     listen_and_connect();
     raw_client_send_text(&client, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     raw_client_send_text(&client, "0123456789");
     waits(10);
     assert_int_equal(requests, 0);
@@ -297,7 +297,7 @@ static void half_closed_stream_that_is_reset_is_closed(void **state)
     listen_and_connect();
     raw_client_send_text(&client, offer);
     raw_client_step(&client, STEP);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     raw_client_step(&client, STEP);
     raw_client_end_sending(&client);
     for (int i = 0; i < 1000 && ends == 0; i++)
@@ -328,12 +328,12 @@ static void busy_stream_hears_its_client(void **state)
     raw_client_send_text(&client, offer);
     for (int i = 0; i < 20; i++) {
         raw_client_step(&client, STEP);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     raw_client_send_text(&client, "stop");
     for (int i = 0; i < 20000 && data_calls == 0; i++) {
         raw_client_step(&client, STEP);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     int heard = data_calls;
     end();
@@ -363,11 +363,11 @@ static void end_is_told_once(void **state)
     listen_and_connect();
     raw_client_send_text(&client, offer);
     raw_client_step(&client, STEP);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     raw_client_end_sending(&client);
     for (int i = 0; i < 3000; i++) {
         raw_client_step(&client, 50000);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     int told = ends;
     end();
@@ -423,13 +423,13 @@ static void body_is_read_while_a_response_is_pulled(void **state)
     raw_client_send_text(&client, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n");
     for (int i = 0; i < 20; i++) {
         raw_client_step(&client, STEP);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     raw_client_send_text(&client, "0123456789");
     for (int i = 0; i < 2000 && body_calls == 0; i++) {
         while (raw_client_step(&client, STEP))
             ;
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     int calls = body_calls;
     end();
@@ -466,10 +466,10 @@ static void upload_is_read_after_a_response_in_pieces_has_ended(void **state)
     raw_client_send(&client, body, BODY);
     for (int i = 0; i < 20000 && client.out_sent < client.out_length; i++) {
         raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     assert_int_equal(client.out_sent, client.out_length);
-    assert_int_equal(stage_drive_answers(&stage, &client, STEP, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, STEP, 1), 1);
     end();
 }
 

@@ -102,7 +102,7 @@ static void end(void)
     stage_end(&stage);
 }
 
-static struct raw_answer answer;
+static struct raw_response answer;
 
 static void ask(const char *target, const char *fields)
 {
@@ -111,8 +111,8 @@ static void ask(const char *target, const char *fields)
     snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n%s\r\n", target, fields);
     client.received = 0;
     raw_client_send_text(&client, request);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &answer));
 }
 
 static void assert_body(const char *expected)
@@ -193,10 +193,10 @@ static void strict_transport_security_is_sent_to_who_came_by_https(void **state)
         uvhttp_server_use(stage.server, uvhttp_security_headers_handle_request, headers), 0);
     connect_client();
     ask("/origin", "Host: h\r\nX-Forwarded-Proto: https\r\n");
-    assert_true(raw_answer_field(&answer, "Strict-Transport-Security", value, sizeof value));
+    assert_true(raw_response_field(&answer, "Strict-Transport-Security", value, sizeof value));
     ask("/origin", "Host: h\r\nX-Forwarded-Proto: http\r\n");
-    assert_false(raw_answer_field(&answer, "Strict-Transport-Security", value, sizeof value));
-    assert_true(raw_answer_field(&answer, "X-Content-Type-Options", value, sizeof value));
+    assert_false(raw_response_field(&answer, "Strict-Transport-Security", value, sizeof value));
+    assert_true(raw_response_field(&answer, "X-Content-Type-Options", value, sizeof value));
     end();
     uvhttp_security_headers_free(headers);
 }
@@ -327,7 +327,7 @@ static void data_stays_with_its_connection(void **state)
     ask("/count", "Host: h\r\n");
     assert_body("1 again");
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(released, 1);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     ask("/count", "Host: h\r\n");
@@ -393,10 +393,10 @@ static void misbehave(void)
     make_server();
     connect_client();
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\nBad\x01 Name: x\r\n\r\n");
-    stage_drive_answers(&stage, &client, 1000, 1);
+    stage_drive_responses(&stage, &client, 1000, 1);
     raw_client_close(&client, true);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
 }
 
 static void lines_below_the_level_are_not_written(void **state)
@@ -519,7 +519,7 @@ static void assert_date(const char *expected)
 {
     char date[64];
     ask("/data", "Host: h\r\n");
-    assert_true(raw_answer_field(&answer, "Date", date, sizeof date));
+    assert_true(raw_response_field(&answer, "Date", date, sizeof date));
     assert_string_equal(date, expected);
 }
 
@@ -563,15 +563,15 @@ static void a_server_comes_and_goes(uvhttp_server_t *beside, int cycle)
         raw_client_connect(&clients[i], uvhttp_server_port(server), 0);
     raw_client_send_text(&clients[0], "GET /count HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_send_text(&clients[1], "GET /count HTTP/1.1\r\nHo");
-    assert_int_equal(stage_drive_answers(&stage, &clients[0], 1000, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &clients[0], 1000, 1), 1);
     raw_client_step(&clients[1], 100);
-    stage_turn(&stage);
+    stage_iterate(&stage);
     if (cycle % 2 == 0) { /* in order, or all at once */
         uvhttp_server_stop(server);
-        stage_turns(&stage, 3);
+        stage_iterations(&stage, 3);
     }
     uvhttp_server_free(server);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     for (size_t i = 0; i < UVH_COUNT_OF(clients); i++)
         raw_client_close(&clients[i], cycle % 3 == 0);
     close(pair[1]);
@@ -636,7 +636,7 @@ static void free_before_stopped(int stops, int frees)
     while (frees-- > 0)
         uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(freed, 1);
     assert_int_equal(told, 0);
     assert_int_equal(atomic_load(&stage.heap.live), 0);
@@ -668,7 +668,7 @@ static void free_cancels_on_stopped_without_listening(void **state)
     uvhttp_server_on_stopped(stage.server, free_when_told, NULL);
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(told, 0);
     end();
 }

@@ -163,9 +163,9 @@ static void ask(struct raw_client *asking, const char *target)
 static void assert_answer(struct raw_client *asked, const char *body)
 {
     size_t offset = 0;
-    struct raw_answer answer;
-    assert_int_equal(stage_drive_answers(&stage, asked, 1000, 1), 1);
-    assert_true(raw_client_answer(asked, &offset, false, &answer));
+    struct raw_response answer;
+    assert_int_equal(stage_drive_responses(&stage, asked, 1000, 1), 1);
+    assert_true(raw_client_response(asked, &offset, false, &answer));
     assert_int_equal(answer.body_length, strlen(body));
     assert_memory_equal(answer.body, body, strlen(body));
     assert_int_equal(offset, asked->received);
@@ -230,7 +230,7 @@ static void freeing_with_open_connections_aborts_what_waits(void **state)
     raw_client_step(&partial, 0);
     ask(&client, "/never");
     stage_drive(&stage, &client, 100, is_waiting, NULL);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_true(uvhttp_server_stats(stage.server)->active_connections == 3);
     free_server();
     assert_int_equal(aborts, 1);
@@ -254,7 +254,7 @@ static void freeing_with_a_job_at_work_waits_for_it(void **state)
     stage_drive(&stage, &client, 100, is_waiting, NULL);
     free_server();
     stage_drive_to_end(&stage, &client, 100); /* the connection goes at once */
-    stage_turns(&stage, 50);
+    stage_iterations(&stage, 50);
     assert_int_equal(aborts, 1);
     assert_int_equal(jobs_done, 0);
     assert_int_equal(stopped, 0);
@@ -271,18 +271,18 @@ static void stopping_lets_what_waits_finish(void **state)
 {
     (void)state;
     char value[16];
-    struct raw_answer answer;
+    struct raw_response answer;
     size_t offset = 0;
     begin();
     ask(&client, "/never");
     stage_drive(&stage, &client, 100, is_waiting, NULL);
     stop();
-    stage_turns(&stage, 50);
+    stage_iterations(&stage, 50);
     assert_int_equal(stopped, 0);
     assert_int_equal(uvhttp_response_send_text(kept, 200, "at last"), 0);
-    stage_drive_answers(&stage, &client, 100, 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
-    assert_true(raw_answer_field(&answer, "Connection", value, sizeof(value)));
+    stage_drive_responses(&stage, &client, 100, 1);
+    assert_true(raw_client_response(&client, &offset, false, &answer));
+    assert_true(raw_response_field(&answer, "Connection", value, sizeof(value)));
     assert_string_equal(value, "close");
     stage_drive_to_end(&stage, &client, 100);
     raw_client_close(&client, false);
@@ -299,7 +299,7 @@ static void stopping_twice_ends_what_waits(void **state)
     ask(&client, "/never");
     stage_drive(&stage, &client, 100, is_waiting, NULL);
     stop();
-    stage_turns(&stage, 50);
+    stage_iterations(&stage, 50);
     assert_int_equal(aborts, 0);
     uvhttp_server_stop(stage.server);
     stage_drive(&stage, &client, 100, has_stopped, NULL);
@@ -320,7 +320,7 @@ static void stopping_twice_in_one_turn_ends_what_waits(void **state)
     stage_drive(&stage, &client, 100, is_waiting, NULL);
     stop();
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 50);
+    stage_iterations(&stage, 50);
     assert_int_equal(stopped, 1);
     assert_int_equal(aborts, 1);
     stage_drive_to_end(&stage, &client, 100);
@@ -340,7 +340,7 @@ static void signals_stop_and_the_second_one_at_once(void **state)
         ask(&client, "/never");
         stage_drive(&stage, &client, 100, is_waiting, NULL);
         raise(numbers[i]);
-        stage_turns(&stage, 50);
+        stage_iterations(&stage, 50);
         assert_int_equal(stopped, 0);
         assert_int_equal(aborts, 0);
         raise(numbers[1 - i]);
@@ -360,7 +360,7 @@ static void abort_is_told_once_when_the_client_resets(void **state)
     stage_drive(&stage, &client, 100, is_waiting, NULL);
     raw_client_close(&client, true);
     stage_drive(&stage, &client, 100, was_told, NULL);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_true(uvhttp_server_stats(stage.server)->aborted_exchanges == 1);
     assert_true(uvhttp_server_stats(stage.server)->active_connections == 0);
     end();
@@ -376,7 +376,7 @@ static void abort_is_not_told_once_it_is_answered(void **state)
     assert_int_equal(uvhttp_response_send_text(kept, 200, "later"), 0);
     assert_answer(&client, "later");
     raw_client_close(&client, true);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     end();
     assert_int_equal(aborts, 0);
 }
@@ -392,7 +392,7 @@ static void a_job_whose_client_has_gone_is_done_all_the_same(void **state)
     stage_drive(&stage, &client, 100, was_told, NULL);
     assert_int_equal(jobs_done, 0);
     uv_sem_post(&gate);
-    for (int turn = 0; turn < STAGE_MOST_TURNS && jobs_done == 0; turn++)
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS && jobs_done == 0; turn++)
         stage_wait(&stage);
     assert_int_equal(jobs_done, 1);
     assert_int_equal(result_of_late_answer, UVHTTP_EDISCONNECTED);
@@ -429,7 +429,7 @@ static void an_exchange_stays_until_it_has_been_cleaned_up(void **state)
     ask(&client, "/");
     for (int turn = 0; turn < 20; turn++) {
         raw_client_step(&client, 100);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     assert_int_equal(client.received,
                      0); /* the next one waits, since memory and connection are still in use */
@@ -491,7 +491,7 @@ static void a_client_that_ends_its_side_is_answered_later_too(void **state)
     raw_client_send_text(&client, "GET / HT"); /* this will never become a request */
     raw_client_step(&client, 0);
     raw_client_end_sending(&client);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_int_equal(aborts, 0);
     assert_int_equal(uvhttp_response_send_text(kept, 200, "later"), 0);
     assert_answer(&client, "later");
@@ -511,7 +511,7 @@ static void a_client_that_resets_with_requests_at_hand_is_no_failure(void **stat
     for (int step = 0; client.out_sent < client.out_length && step < 100; step++)
         raw_client_step(&client, 0);
     raw_client_close(&client, true);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_true(uvhttp_server_stats(stage.server)->active_connections == 0);
     assert_int_equal(stage.errors_logged, 0);
     end();

@@ -210,21 +210,21 @@ static void ask(struct raw_client *asking, const char *target)
 }
 
 /* A new connection, one answer. */
-static int answer_to(const char *target, struct raw_answer *answer)
+static int answer_to(const char *target, struct raw_response *answer)
 {
     size_t offset = 0;
     raw_client_close(&client, false);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     ask(&client, target);
-    if (stage_drive_answers(&stage, &client, SIZE, 1) == 0)
+    if (stage_drive_responses(&stage, &client, SIZE, 1) == 0)
         return 0;
-    assert_true(raw_client_answer(&client, &offset, false, answer));
+    assert_true(raw_client_response(&client, &offset, false, answer));
     return answer->status;
 }
 
 static void assert_whole(const char *target, size_t size)
 {
-    struct raw_answer answer;
+    struct raw_response answer;
     assert_int_equal(answer_to(target, &answer), 200);
     assert_int_equal(answer.body_length, size);
     assert_memory_equal(answer.body, bytes, size);
@@ -251,7 +251,7 @@ static void a_disk_that_fails_before_the_answer_is_500_and_a_line_in_the_log(voi
     };
     for (size_t i = 0; i < UVH_COUNT_OF(places); i++) {
         for (size_t k = 0; k < UVH_COUNT_OF(errors); k++) {
-            struct raw_answer answer;
+            struct raw_response answer;
             begin();
             fault.call = places[i].call;
             fault.error = errors[k];
@@ -271,7 +271,7 @@ static void a_disk_that_fails_while_a_file_is_sent_ends_the_connection(void **st
 {
     (void)state;
     for (size_t k = 0; k < UVH_COUNT_OF(errors); k++) {
-        struct raw_answer answer;
+        struct raw_response answer;
         begin();
         assert_whole("/file", SIZE);
         int before = opened;
@@ -301,7 +301,7 @@ static void a_disk_that_fails_while_a_file_is_sent_ends_the_connection(void **st
 
 static void assert_arrives(const char *target, int status, size_t size)
 {
-    struct raw_answer answer;
+    struct raw_response answer;
     assert_int_equal(answer_to(target, &answer), status);
     assert_int_equal(answer.body_length, size);
 }
@@ -320,7 +320,7 @@ static void what_failed_is_not_used_again_however_it_is_sent(void **state)
     };
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(places); i++) {
-        struct raw_answer answer;
+        struct raw_response answer;
         begin();
         fields = places[i].fields;
         assert_int_equal(answer_to(places[i].target, &answer), places[i].status);
@@ -348,7 +348,7 @@ static void what_failed_is_not_used_again_however_it_is_sent(void **state)
 static void an_upload_is_seen_by_whoever_asks_after_its_answer(void **state)
 {
     struct raw_client writer = {.socket = -1};
-    struct raw_answer answer;
+    struct raw_response answer;
     size_t offset = 0;
     (void)state;
     assert_int_equal(sem_init(&unref, 0, 0), 0);
@@ -364,20 +364,20 @@ static void an_upload_is_seen_by_whoever_asks_after_its_answer(void **state)
     }
     raw_client_send_text(&writer,
                          "PUT /changed HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nnew");
-    assert_int_equal(stage_drive_answers(&stage, &writer, SIZE, 1), 1);
-    assert_true(raw_client_answer(&writer, &offset, false, &answer));
+    assert_int_equal(stage_drive_responses(&stage, &writer, SIZE, 1), 1);
+    assert_true(raw_client_response(&writer, &offset, false, &answer));
     assert_int_equal(answer.status, 204);
     ask(&writer, "/changed"); /* does not wait for the first reader */
     bool answered = false;
     for (int i = 0; i < MOST_WAITS && !answered; i++) {
         raw_client_step(&writer, SIZE);
         stage_wait(&stage);
-        answered = raw_client_answer(&writer, &offset, false, &answer);
+        answered = raw_client_response(&writer, &offset, false, &answer);
     }
     assert_int_equal(sem_post(&unref), 0);
     assert_true(answered);
     assert_int_equal(answer.body_length, 3);
-    assert_int_equal(stage_drive_answers(&stage, &client, SIZE, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, SIZE, 1), 1);
     assert_arrives("/changed", 200, 3); /* what the first reader brought is not kept */
     raw_client_close(&writer, false);
     end();
@@ -389,7 +389,7 @@ static void an_upload_is_seen_by_whoever_asks_after_its_answer(void **state)
 static void who_keeps_a_descriptor_is_told_that_it_cannot_be_read(void **state)
 {
     char path[128];
-    struct raw_answer answer;
+    struct raw_response answer;
     (void)state;
     path_of("file", path);
     memset(&kept, 0, sizeof(kept));
@@ -437,7 +437,7 @@ static void a_file_that_is_sent_in_dribs_and_drabs_arrives_whole(void **state)
         fault.after = 0;
         fault.times = ways[i].times;
         fault.most = ways[i].most;
-        stage.invents_full = true;
+        stage.simulates_eagain = true;
         assert_whole("/file", SIZE);
         assert_int_equal(fault.times, 0);
         assert_int_equal(stage.errors_logged, 0);
@@ -471,7 +471,7 @@ static void a_large_file_leaves_others_their_turn(void **state)
         for (int turn = 0; turn < 1000 && client.received < offset + 1000; turn++) {
             raw_client_step(&client, SIZE);
             raw_client_step(&download, LARGE);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
         assert_true(client.received >= offset + 1000);
         /* The answer may come behind the slice of its turn; from then on they are short. */

@@ -112,7 +112,7 @@ static void clean(void)
 {
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     uvhttp_request_ids_free(guards.ids);
     uvhttp_security_headers_free(guards.headers);
     uvhttp_cors_free(guards.cors);
@@ -139,7 +139,7 @@ static const struct {
      404, "Content-Type"},
 };
 
-static void assert_complete(const struct raw_answer *answer, const char *own)
+static void assert_complete(const struct raw_response *answer, const char *own)
 {
     static const char *const fields[] = {"X-Request-Id",
                                          "Content-Security-Policy",
@@ -149,18 +149,18 @@ static void assert_complete(const struct raw_answer *answer, const char *own)
                                          "Vary",
                                          "Access-Control-Allow-Origin"};
     char value[256];
-    assert_true(raw_answer_field(answer, own, value, sizeof(value)));
+    assert_true(raw_response_field(answer, own, value, sizeof(value)));
     for (size_t i = 0; i < UVH_COUNT_OF(fields); i++) {
-        if (!raw_answer_field(answer, fields[i], value, sizeof(value)))
+        if (!raw_response_field(answer, fields[i], value, sizeof(value)))
             fail_msg("%s is missing in %.*s", fields[i], (int)answer->head_length, answer->head);
     }
-    assert_true(raw_answer_field(answer, "X-Request-Id", value, sizeof(value)));
+    assert_true(raw_response_field(answer, "X-Request-Id", value, sizeof(value)));
     assert_string_equal(value, "the-one");
 }
 
 /* One request with the n-th allocation since the server listens failing. True when there was one to
  * fail. */
-static bool ask(size_t index, size_t n, bool fail_on)
+static bool ask(size_t index, size_t n, bool keep_failing)
 {
     stage_begin(&stage);
     runs = 0;
@@ -168,14 +168,14 @@ static bool ask(size_t index, size_t n, bool fail_on)
     assert_int_equal(build(), 0);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    stage_turns(&stage, 4);
-    fault_heap_arm(&stage.heap, n, fail_on);
+    stage_iterations(&stage, 4);
+    fault_heap_arm(&stage.heap, n, keep_failing);
     raw_client_send_text(&client, requests[index].request);
-    size_t seen = stage_drive_answers(&stage, &client, 10000, 1), offset = 0;
+    size_t seen = stage_drive_responses(&stage, &client, 10000, 1), offset = 0;
     bool failed = atomic_load(&stage.heap.failures) > 0;
     fault_heap_arm(&stage.heap, 0, false);
-    struct raw_answer answer;
-    if (seen == 1 && raw_client_answer(&client, &offset, false, &answer)) {
+    struct raw_response answer;
+    if (seen == 1 && raw_client_response(&client, &offset, false, &answer)) {
         if (answer.status == requests[index].status)
             assert_complete(&answer, requests[index].field);
         else
@@ -197,9 +197,9 @@ static void nobody_passes_for_want_of_memory(void **state)
     (void)state;
     for (size_t index = 0; index < REQUESTS; index++) {
         assert_false(ask(index, 0, false));
-        for (int fail_on = 0; fail_on <= 1; fail_on++) {
+        for (int keep_failing = 0; keep_failing <= 1; keep_failing++) {
             size_t n = 1;
-            while (ask(index, n, fail_on != 0))
+            while (ask(index, n, keep_failing != 0))
                 assert_true(++n < MOST_ALLOCATIONS);
             assert_true(n > 1);
         }

@@ -254,19 +254,19 @@ static void middleware_runs_in_order_and_what_is_behind_a_refusal_does_not(void 
         {"GET", "/?do=prepared", 200, "abch", "prepared"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        struct raw_answer answer;
+        struct raw_response answer;
         size_t offset = 0;
         char half[16];
         begin();
         ask(cases[i].method, cases[i].target);
-        assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+        assert_true(raw_client_response(&client, &offset, false, &answer));
         assert_string_equal(trace, cases[i].trace);
         assert_int_equal(answer.status, cases[i].status);
         assert_int_equal(answer.body_length, strlen(cases[i].body));
         assert_memory_equal(answer.body, cases[i].body, answer.body_length);
         assert_int_equal(offset, client.received);
-        assert_false(raw_answer_field(&answer, "X-Half", half, sizeof(half)));
+        assert_false(raw_response_field(&answer, "X-Half", half, sizeof(half)));
         assert_int_equal(stage.errors_logged, strstr(cases[i].target, "fail") != NULL ||
                                                   strstr(cases[i].target, "gone") != NULL ||
                                                   strstr(cases[i].target, "nomem") != NULL);
@@ -295,10 +295,10 @@ static void begin_limited(uvhttp_handler_cb middleware)
 
 static void expect_answer(int status, const char *body)
 {
-    struct raw_answer answer;
+    struct raw_response answer;
     size_t offset = 0;
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &answer));
     assert_int_equal(answer.status, status);
     if (body == NULL)
         return;
@@ -323,9 +323,9 @@ static void a_middleware_sees_no_body_however_it_is_cut(void **state)
         for (size_t cut = 1; cut <= (size_t)length; cut++) {
             begin_limited(echo_body);
             raw_client_send(&client, asked, cut);
-            stage_turns(&stage, 3);
+            stage_iterations(&stage, 3);
             raw_client_step(&client, 1000);
-            stage_turns(&stage, 3);
+            stage_iterations(&stage, 3);
             raw_client_send(&client, asked + cut, (size_t)length - cut);
             expect_answer(200, "");
             end();
@@ -360,7 +360,7 @@ static void every_counter_counts_its_own(void **state)
     size_t sent = client.out_length + 2 + strlen("GET / HTTP/1.1\r\n\r\n");
     for (int turn = 0; turn < 10; turn++) {
         raw_client_step(&client, 10000);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     raw_client_send_text(&client, "ab");
     raw_client_send_text(&client, "GET / HTTP/1.1\r\n\r\n"); /* without Host: refused */
@@ -380,7 +380,7 @@ static void every_counter_counts_its_own(void **state)
     assert_true(stats->bytes_received == sent);
     assert_true(stats->bytes_sent == client.received);
     raw_client_close(&client, false);
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     assert_true(uvhttp_server_stats(stage.server)->active_connections == 0);
     end();
 }
@@ -395,13 +395,13 @@ static void idle_connections_are_those_without_a_request(void **state)
     raw_client_send_text(&partial, "GET / ");
     raw_client_step(&partial, 0);
     ask("GET", "/");
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    stage_turns(&stage, 5);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    stage_iterations(&stage, 5);
     const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
     assert_true(stats->active_connections == 3);
     assert_true(stats->idle_connections == 2);
     raw_client_close(&fresh, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_true(uvhttp_server_stats(stage.server)->active_connections == 2);
     assert_true(uvhttp_server_stats(stage.server)->idle_connections == 1);
     raw_client_close(&partial, false);
@@ -420,19 +420,19 @@ static void connections_beyond_the_most_are_told_so(void **state)
     stage_listen(&stage);
     trace[0] = '\0';
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     raw_client_connect(&second, uvhttp_server_port(stage.server), 0);
     stage_drive_to_end(&stage, &second, 1000);
     assert_memory_equal(second.data, "HTTP/1.1 503 ", 13);
     raw_client_close(&second, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     ask("GET", "/"); /* the first is none the worse for it */
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0); /* and there is room again */
     ask("GET", "/");
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
     assert_memory_equal(client.data, "HTTP/1.1 200 ", 13);
     const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
     assert_true(stats->total_connections == 3);
@@ -460,7 +460,7 @@ static void a_body_that_is_too_large_for_its_route_is_refused(void **state)
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         begin();
         raw_client_send_text(&client, cases[i].request);
-        assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+        assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
         char expected[16];
         snprintf(expected, sizeof(expected), "HTTP/1.1 %d ", cases[i].status);
         assert_memory_equal(client.data, expected, 13);
@@ -477,7 +477,7 @@ static void a_client_that_ends_its_side_is_still_answered(void **state)
         ask("GET", "/");
     raw_client_step(&client, 0);
     raw_client_end_sending(&client);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 3), 3);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 3), 3);
     stage_drive_to_end(&stage, &client, 1000);
     end();
 }

@@ -227,7 +227,7 @@ static void send_request(size_t index, const char *request)
     raw_client_send_text(&clients[index], request);
     for (int turn = 0; turn < 20; turn++) {
         raw_client_step(&clients[index], 100000);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
 }
 
@@ -244,12 +244,12 @@ static int status_of(size_t index, bool *retry)
 {
     size_t offset = 0;
     char value[16];
-    struct raw_answer answer;
-    assert_int_equal(stage_drive_answers(&stage, &clients[index], 100000, 1), 1);
-    assert_true(raw_client_answer(&clients[index], &offset, false, &answer));
+    struct raw_response answer;
+    assert_int_equal(stage_drive_responses(&stage, &clients[index], 100000, 1), 1);
+    assert_true(raw_client_response(&clients[index], &offset, false, &answer));
     clients[index].received = 0;
     *retry =
-        raw_answer_field(&answer, "Retry-After", value, sizeof(value)) && strcmp(value, "1") == 0;
+        raw_response_field(&answer, "Retry-After", value, sizeof(value)) && strcmp(value, "1") == 0;
     return answer.status;
 }
 
@@ -268,7 +268,7 @@ static const uvhttp_job_stats_t *counts_of(enum uvh_lane lane)
 
 static void await_counts(enum uvh_lane lane, uint64_t pending, uint64_t running)
 {
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS; turn++) {
         const uvhttp_job_stats_t *counts = counts_of(lane);
         if (counts->pending == pending && counts->running == running)
             return;
@@ -282,7 +282,7 @@ static void await_counts(enum uvh_lane lane, uint64_t pending, uint64_t running)
 static void await_blocked(enum uvh_lane lane)
 {
     for (int turn = 0; uv_sem_trywait(&lanes[lane].started) != 0; turn++) {
-        assert_true(turn < STAGE_MOST_TURNS);
+        assert_true(turn < STAGE_MAX_ITERATIONS);
         stage_wait(&stage);
     }
 }
@@ -359,7 +359,7 @@ static void job_behind_its_timeout_hears_that_its_response_is_gone(void **state)
     assert_int_equal(status_of(0, &retry), 503);
     release_lane(UVH_LANE_HEAVY, 1);
     await_counts(UVH_LANE_HEAVY, 0, 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(sent, UVHTTP_EDISCONNECTED);
     assert_int_equal(stage.errors_logged, 0);
     end();
@@ -662,22 +662,23 @@ static void archive_is_complete_after_a_full_queue(void **state)
     stage_shrink_send_buffer(&stage, 8192);
     raw_client_connect(&clients[2], uvhttp_server_port(stage.server), 8192);
     raw_client_send_text(&clients[2], "GET /files/sub/?format=tar HTTP/1.1\r\nHost: h\r\n\r\n");
-    for (int turn = 0; turn < STAGE_MOST_TURNS && clients[2].received == 0; turn++) {
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS && clients[2].received == 0; turn++) {
         raw_client_step(&clients[2], 100);
         stage_wait(&stage);
     }
     await_counts(UVH_LANE_HEAVY, 0, 0);
     fill_lane(0, UVH_LANE_HEAVY);
-    for (int turn = 0; turn < STAGE_MOST_TURNS && counts_of(UVH_LANE_HEAVY)->pending < 2; turn++) {
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS && counts_of(UVH_LANE_HEAVY)->pending < 2;
+         turn++) {
         raw_client_step(&clients[2], 100000);
         stage_wait(&stage);
     }
     assert_int_equal(counts_of(UVH_LANE_HEAVY)->pending, 2);
     release_lane(UVH_LANE_HEAVY, 2);
     size_t offset = 0;
-    struct raw_answer answer;
-    assert_int_equal(stage_drive_answers(&stage, &clients[2], 100000, 1), 1);
-    assert_true(raw_client_answer(&clients[2], &offset, false, &answer));
+    struct raw_response answer;
+    assert_int_equal(stage_drive_responses(&stage, &clients[2], 100000, 1), 1);
+    assert_true(raw_client_response(&clients[2], &offset, false, &answer));
     assert_int_equal(answer.status, 200);
     assert_true(answer.body_length > LARGE && answer.body_length % 512 == 0);
     assert_int_equal(counts_of(UVH_LANE_HEAVY)->rejected, 0);
@@ -693,16 +694,16 @@ static void posts_after_the_last_job_of_a_stopping_server_run_in_order(void **st
     ask(0, "/post");
     uv_sem_wait(&lanes[UVH_LANE_QUICK].started);
     raw_client_close(&clients[0], true);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, 0);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     uv_sem_post(&lanes[UVH_LANE_QUICK].gate);
     /* its result is pending, the loop does not run */
     while (counts_of(UVH_LANE_QUICK)->running > 0)
         ;
     assert_int_equal(uvhttp_server_post(stage.server, 0, note_post, "1"), 0);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_string_equal(posts, "12");
     assert_int_equal(uvhttp_server_post(stage.server, 0, note_post, "3"), UVHTTP_ESTOPPED);
     end();

@@ -92,10 +92,10 @@ static int bind_to(const char *name)
 static void assert_client_is(const char *expected)
 {
     size_t offset = 0;
-    struct raw_answer answer;
+    struct raw_response answer;
     raw_client_send_text(&client, "GET /client HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &answer));
     assert_int_equal(answer.status, 200);
     assert_int_equal(answer.body_length, strlen(expected));
     assert_memory_equal(answer.body, expected, answer.body_length);
@@ -121,7 +121,7 @@ static void a_unix_socket_serves_and_its_file_goes(void **state)
     stage_listen(&stage); /* beside an address */
     assert_client_is("unix:");
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     assert_false(exists());
     end();
 }
@@ -261,16 +261,16 @@ static void the_queue_is_served_before_a_unix_socket_closes(void **state)
     raw_client_send_text(&client, "GET /client HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_true(raw_client_step(&client, 0));
     uvhttp_server_stop(stage.server);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
     end();
 }
 
-static struct raw_answer whole;
+static struct raw_response whole;
 
 static bool has_all(void *arg)
 {
     size_t offset = 0;
-    while (raw_client_answer(arg, &offset, false, &whole))
+    while (raw_client_response(arg, &offset, false, &whole))
         if (whole.status >= 200)
             return true;
     return false;
@@ -390,7 +390,7 @@ static void without_memory_descriptors_stay_the_callers(void **state)
         if (results[1] != 0)
             assert_int_equal(close(pair[0]), 0);
         close(pair[1]);
-        stage_turns(&stage, 3);
+        stage_iterations(&stage, 3);
         stage.descriptors -= 3; /* those of this test were there when the stage began */
         end();
         if (!failed)
@@ -410,7 +410,7 @@ static void adopting_is_no_event_of_the_loop(void **state)
     assert_false(uvh_loop_stats_in_iteration(&uvh_server_of(stage.server)->workers[0].loop_stats));
     assert_int_equal(uvhttp_server_stats(stage.server)->total_connections, 1);
     close(pair[1]);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     stage.descriptors -= 2; /* those of this test were there when the stage began */
     end();
 }
@@ -468,7 +468,7 @@ static void adopted_connections_count(void **state)
     assert_int_equal(uvhttp_server_adopt(stage.server, first[0]), 0);
     assert_int_equal(uvhttp_server_adopt(stage.server, second[0]), 0);
     use(second[1]);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
     assert_memory_equal(client.data, "HTTP/1.1 503", 12);
     close(first[1]);
     end();

@@ -95,7 +95,7 @@ static void connect_client(void)
 static void assert_answered(size_t count)
 {
     answers += count;
-    assert_int_equal(stage_drive_answers(&stage, &client, STEP, answers), answers);
+    assert_int_equal(stage_drive_responses(&stage, &client, STEP, answers), answers);
 }
 
 static void ask_often(void)
@@ -240,10 +240,10 @@ static void request_during_a_full_socket_is_answered(void **state)
     for (int i = 0; i < 3; i++) {
         raw_client_send_text(&client, LARGE_GET);
         raw_client_step(&client, 0);
-        stage_turns(&stage, OFTEN);
+        stage_iterations(&stage, OFTEN);
         raw_client_send_text(&client, GET);
         raw_client_step(&client, 0);
-        stage_turns(&stage, OFTEN);
+        stage_iterations(&stage, OFTEN);
         assert_answered(2);
     }
     end();
@@ -255,9 +255,9 @@ static void half_close_during_a_full_socket_is_seen(void **state)
     begin_with_small_send_buffer();
     raw_client_send_text(&client, LARGE_GET);
     raw_client_step(&client, 0);
-    stage_turns(&stage, OFTEN);
+    stage_iterations(&stage, OFTEN);
     raw_client_end_sending(&client);
-    stage_turns(&stage, OFTEN);
+    stage_iterations(&stage, OFTEN);
     stage_drive_to_end(&stage, &client, STEP);
     assert_answered(1);
     end();
@@ -269,7 +269,7 @@ static void reset_during_a_full_socket_is_seen(void **state)
     begin_with_small_send_buffer();
     raw_client_send_text(&client, LARGE_GET);
     raw_client_step(&client, 0);
-    stage_turns(&stage, OFTEN);
+    stage_iterations(&stage, OFTEN);
     raw_client_close(&client, true);
     assert_connections(0);
     end();
@@ -391,7 +391,7 @@ static void batch_is_bounded(void **state)
 {
     (void)state;
     begin_with_many(count);
-    stage_turn(&stage);
+    stage_iterate(&stage);
     assert_in_range(served, 1, UVH_POLLER_BATCH);
     for (int i = 0; i < MOST_WAITS && served < MANY; i++)
         stage_wait(&stage);

@@ -369,8 +369,8 @@ static void send_some(struct walker *walker)
 
 static void check_answers(struct walker *walker)
 {
-    struct raw_answer found;
-    while (raw_client_answer(&walker->client, &walker->checked, false, &found)) {
+    struct raw_response found;
+    while (raw_client_response(&walker->client, &walker->checked, false, &found)) {
         char id[16];
         if (found.status == 503) {
             assert_true(memory_fails);
@@ -379,7 +379,7 @@ static void check_answers(struct walker *walker)
         }
         if (found.status == 101)
             continue;
-        assert_true(raw_answer_field(&found, "X-Id", id, sizeof(id)));
+        assert_true(raw_response_field(&found, "X-Id", id, sizeof(id)));
         unsigned number = (unsigned)strtoul(id, NULL, 10);
         assert_int_equal(found.status, 200);
         assert_int_equal(number, walker->answered + 1);
@@ -408,7 +408,7 @@ static void step(struct walker *walker)
     else if (what < 75)
         raw_client_step(&walker->client, pick(3) == 0 ? 50000 : 1 + pick(500));
     else if (what < 93)
-        stage_turns(&stage, 1 + (int)pick(3));
+        stage_iterations(&stage, 1 + (int)pick(3));
     else if (what < 96)
         answer_one_kept();
     else if (what < 97)

@@ -74,11 +74,11 @@ static void assert_pieces_answered(void)
 {
     static const char *const expected[] = {"/echo/a?b=c 42 hello world", "small",
                                            "/echo/d? - length", "small"};
-    assert_int_equal(stage_drive_answers(&stage, &client, 10000, 4), 4);
+    assert_int_equal(stage_drive_responses(&stage, &client, 10000, 4), 4);
     size_t offset = 0;
     for (size_t i = 0; i < 4; i++) {
-        struct raw_answer answer;
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        struct raw_response answer;
+        assert_true(raw_client_response(&client, &offset, false, &answer));
         assert_int_equal(answer.status, 200);
         assert_int_equal(answer.body_length, strlen(expected[i]));
         assert_memory_equal(answer.body, expected[i], answer.body_length);
@@ -94,7 +94,7 @@ static void requests_cut_in_two_anywhere_are_answered_alike(void **state)
         raw_client_send(&client, chunks, cut);
         for (int turn = 0; turn < 4; turn++) {
             raw_client_step(&client, 10000);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
         raw_client_send_text(&client, chunks + cut);
         assert_pieces_answered();
@@ -109,7 +109,7 @@ static void requests_byte_by_byte_are_answered_alike(void **state)
     for (size_t i = 0; i < sizeof(chunks) - 1; i++) {
         raw_client_send(&client, chunks + i, 1);
         raw_client_step(&client, 10000);
-        stage_turns(&stage, 2);
+        stage_iterations(&stage, 2);
     }
     assert_pieces_answered();
     assert_true(uvhttp_server_stats(stage.server)->bytes_received == sizeof(chunks) - 1);
@@ -129,10 +129,10 @@ static void two_clients_in_turns_do_not_mix(void **state)
             size_t length = sizeof(chunks) - 1 - i < step ? sizeof(chunks) - 1 - i : step;
             raw_client_send(&client, chunks + i, length);
             raw_client_step(&client, 10000);
-            stage_turns(&stage, 2);
+            stage_iterations(&stage, 2);
             raw_client_send(&other, chunks + i, length);
             raw_client_step(&other, 10000);
-            stage_turns(&stage, 2);
+            stage_iterations(&stage, 2);
         }
         assert_pieces_answered();
         struct raw_client first = client;
@@ -163,18 +163,18 @@ static void leftovers_in_different_buffers_do_not_mix(void **state)
     raw_client_connect(&client, port, 0);
     raw_client_connect(&middle, port, 0);
     raw_client_connect(&last, port, 0);
-    stage_turns(&stage, 4);
+    stage_iterations(&stage, 4);
     struct raw_client *const clients[] = {&client, &middle, &last};
     for (size_t i = 0; i < 3; i++) {
         raw_client_send_text(clients[i], first_half);
         if (i == 1)
             raw_client_send(clients[i], filler, 2010 - strlen(first_half));
         raw_client_step(clients[i], 1000);
-        stage_turns(&stage, 4);
+        stage_iterations(&stage, 4);
     }
     for (size_t i = 0; i < 3; i++) {
         raw_client_send_text(clients[i], "1\r\n\r\n");
-        assert_int_equal(stage_drive_answers(&stage, clients[i], 1000, 1), 1);
+        assert_int_equal(stage_drive_responses(&stage, clients[i], 1000, 1), 1);
         assert_memory_equal(clients[i]->data, "HTTP/1.1 200 ", 13);
         raw_client_close(clients[i], false);
     }
@@ -205,7 +205,7 @@ static void a_request_stays_as_it_is_until_it_is_answered(void **state)
             if (turn == 5)
                 raw_client_send_text(&clients[i], cases[i].rest);
             raw_client_step(&clients[i], 0);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
         assert_int_equal(kept_count, i + 1);
     }
@@ -215,13 +215,13 @@ static void a_request_stays_as_it_is_until_it_is_answered(void **state)
         raw_client_send(&other, noise, sizeof(noise));
         raw_client_send_text(&other, "\r\n\r\n");
     }
-    assert_int_equal(stage_drive_answers(&stage, &other, 100000, 100), 100);
+    assert_int_equal(stage_drive_responses(&stage, &other, 100000, 100), 100);
     for (size_t i = 0; i < 2; i++) {
-        struct raw_answer answer;
+        struct raw_response answer;
         size_t offset = 0;
         assert_int_equal(echo(uvhttp_response_request(kept[i]), kept[i], NULL), 0);
-        assert_int_equal(stage_drive_answers(&stage, &clients[i], 1000, 1), 1);
-        assert_true(raw_client_answer(&clients[i], &offset, false, &answer));
+        assert_int_equal(stage_drive_responses(&stage, &clients[i], 1000, 1), 1);
+        assert_true(raw_client_response(&clients[i], &offset, false, &answer));
         assert_int_equal(answer.body_length, strlen(cases[i].answer));
         assert_memory_equal(answer.body, cases[i].answer, answer.body_length);
         raw_client_close(&clients[i], false);

@@ -263,7 +263,7 @@ static size_t ask(const char *request, size_t count)
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     for (size_t i = 0; i < count; i++)
         raw_client_send_text(&client, request);
-    return stage_drive_answers(&stage, &client, SIZE, count);
+    return stage_drive_responses(&stage, &client, SIZE, count);
 }
 
 static void assert_answers(size_t count, const char *bytes)
@@ -271,17 +271,17 @@ static void assert_answers(size_t count, const char *bytes)
     char length[16], type[32], date[64];
     size_t offset = 0;
     for (size_t i = 0; i < count; i++) {
-        struct raw_answer got;
-        assert_true(raw_client_answer(&client, &offset, false, &got));
+        struct raw_response got;
+        assert_true(raw_client_response(&client, &offset, false, &got));
         assert_int_equal(got.status, 200);
         assert_int_equal(got.body_length, SIZE);
         assert_memory_equal(got.body, bytes, SIZE);
-        assert_true(raw_answer_field(&got, "Content-Length", length, sizeof(length)));
+        assert_true(raw_response_field(&got, "Content-Length", length, sizeof(length)));
         assert_string_equal(length, "10000");
-        assert_true(raw_answer_field(&got, "Content-Type", type, sizeof(type)));
+        assert_true(raw_response_field(&got, "Content-Type", type, sizeof(type)));
         assert_string_equal(type, "text/plain");
-        assert_true(raw_answer_field(&got, "Date", date, sizeof(date)));
-        assert_false(raw_answer_field(&got, "Connection", date, sizeof(date)));
+        assert_true(raw_response_field(&got, "Date", date, sizeof(date)));
+        assert_false(raw_response_field(&got, "Connection", date, sizeof(date)));
     }
     assert_int_equal(offset, client.received); /* and nothing besides */
 }
@@ -338,10 +338,10 @@ static void what_is_not_as_prepared_is_sent_as_ever(void **state)
     assert_answers(1, other_body);
     char connection[16];
     size_t offset = 0;
-    struct raw_answer got;
+    struct raw_response got;
     assert_int_equal(ask("GET /often HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &got));
-    assert_true(raw_answer_field(&got, "Connection", connection, sizeof(connection)));
+    assert_true(raw_client_response(&client, &offset, false, &got));
+    assert_true(raw_response_field(&got, "Connection", connection, sizeof(connection)));
     assert_string_equal(connection, "close");
     raw_client_close(&client, false);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
@@ -351,7 +351,7 @@ static void what_is_not_as_prepared_is_sent_as_ever(void **state)
         stage_wait(&stage);
     }
     offset = 0;
-    assert_true(raw_client_answer(&client, &offset, true, &got));
+    assert_true(raw_client_response(&client, &offset, true, &got));
     assert_int_equal(client.received, got.head_length);
     assert_int_equal(sendfile_calls, calls);
     end();
@@ -364,12 +364,12 @@ static void answers_that_wait_go_in_front(void **state)
     make_it_stand();
     /* The first answer is collected, the second would stand. */
     assert_int_equal(ask("GET /none HTTP/1.1\r\nHost: h\r\n\r\n" GET("/often"), 1), 1);
-    stage_drive_answers(&stage, &client, SIZE, 2);
+    stage_drive_responses(&stage, &client, SIZE, 2);
     size_t offset = 0;
-    struct raw_answer got;
-    assert_true(raw_client_answer(&client, &offset, false, &got));
+    struct raw_response got;
+    assert_true(raw_client_response(&client, &offset, false, &got));
     assert_int_equal(got.status, 404);
-    assert_true(raw_client_answer(&client, &offset, false, &got));
+    assert_true(raw_client_response(&client, &offset, false, &got));
     assert_memory_equal(got.body, body, SIZE);
     end();
 }
@@ -420,7 +420,7 @@ static void what_is_taken_in_dribs_and_drabs_arrives_whole(void **state)
         system_does.sendfile_error = ways[i].error;
         system_does.sendfile_errors = ways[i].errors;
         system_does.sendfile_most = ways[i].most;
-        stage.invents_full = true;
+        stage.simulates_eagain = true;
         size_t count = ways[i].most == 1 ? OFTEN + 2 : MANY;
         assert_int_equal(ask(GET("/often"), count), count);
         assert_answers(count, body);
@@ -448,7 +448,7 @@ static void a_client_that_goes_leaves_nothing_behind(void **state)
                 raw_client_send_text(&client, GET("/often"));
             for (int k = 0; k < 20; k++) {
                 raw_client_step(&client, 1);
-                stage_turn(&stage);
+                stage_iterate(&stage);
             }
             raw_client_close(&client, true);
         }
@@ -501,13 +501,13 @@ static void without_memory_it_is_sent_as_ever(void **state)
     begin();
     for (size_t failing = 1; failing <= 60; failing++) {
         raw_client_close(&client, false);
-        stage_turns(&stage, 5);
+        stage_iterations(&stage, 5);
         fault_heap_arm(&stage.heap, failing, true);
         raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&client, GET("/often"));
         for (int i = 0; i < 20; i++) {
             raw_client_step(&client, SIZE);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
         fault_heap_arm(&stage.heap, 0, false);
     }
@@ -549,10 +549,10 @@ static void with_a_clock_of_its_own_nothing_is_kept(void **state)
     for (own_clock_ms = 0; own_clock_ms < 3000; own_clock_ms += 1000) {
         char date[64], expected[64];
         size_t offset = 0;
-        struct raw_answer got;
+        struct raw_response got;
         assert_int_equal(ask(GET("/often"), MANY), MANY);
-        assert_true(raw_client_answer(&client, &offset, false, &got));
-        assert_true(raw_answer_field(&got, "Date", date, sizeof(date)));
+        assert_true(raw_client_response(&client, &offset, false, &got));
+        assert_true(raw_response_field(&got, "Date", date, sizeof(date)));
         snprintf(expected, sizeof(expected), "Thu, 01 Jan 1970 00:00:0%d GMT",
                  (int)(own_clock_ms / 1000));
         assert_string_equal(date, expected);
@@ -565,15 +565,15 @@ static void another_state_of_the_fields_is_another_answer(void **state)
 {
     char value[16];
     size_t offset = 0;
-    struct raw_answer got;
+    struct raw_response got;
     (void)state;
     begin();
     make_it_stand();
     assert_int_equal(uvhttp_prepared_add(prepared, "X-New", "1"), 0);
     assert_int_equal(ask(GET("/often"), MANY), MANY);
     for (int i = 0; i < MANY; i++) {
-        assert_true(raw_client_answer(&client, &offset, false, &got));
-        assert_true(raw_answer_field(&got, "X-New", value, sizeof(value)));
+        assert_true(raw_client_response(&client, &offset, false, &got));
+        assert_true(raw_response_field(&got, "X-New", value, sizeof(value)));
     }
     assert_int_equal(kept, 2 + (kept > 2)); /* one more when a second ended */
     if (body_file >= 0)
@@ -591,7 +591,7 @@ static void of_two_answers_that_meet_each_is_itself(void **state)
 {
     char type[32];
     size_t offset = 0;
-    struct raw_answer got;
+    struct raw_response got;
     (void)state;
     begin();
     uvhttp_prepared_t *first = prepared, *second = new_prepared("text/html");
@@ -602,8 +602,8 @@ static void of_two_answers_that_meet_each_is_itself(void **state)
         prepared = i % 2 == 0 ? second : first;
         assert_int_equal(ask(GET("/often"), 1), 1);
         offset = 0;
-        assert_true(raw_client_answer(&client, &offset, false, &got));
-        assert_true(raw_answer_field(&got, "Content-Type", type, sizeof(type)));
+        assert_true(raw_client_response(&client, &offset, false, &got));
+        assert_true(raw_response_field(&got, "Content-Type", type, sizeof(type)));
         assert_string_equal(type, i % 2 == 0 ? "text/html" : "text/plain");
     }
     assert_true(kept <= 1 + files); /* one of them, once a second */
@@ -616,16 +616,16 @@ static void of_two_answers_that_meet_each_is_itself(void **state)
 static void last_date(char date[64])
 {
     size_t offset = 0;
-    struct raw_answer got;
-    assert_true(raw_client_answer(&client, &offset, false, &got));
-    assert_true(raw_answer_field(&got, "Date", date, 64));
+    struct raw_response got;
+    assert_true(raw_client_response(&client, &offset, false, &got));
+    assert_true(raw_response_field(&got, "Date", date, 64));
 }
 
 static void a_new_second_has_a_new_date_and_old_answers_stay_as_they_were(void **state)
 {
     struct raw_client slow = {.socket = -1};
     char before[64], after[64], date[64];
-    struct raw_answer got;
+    struct raw_response got;
     size_t offset = 0;
     (void)state;
     begin();
@@ -639,7 +639,7 @@ static void a_new_second_has_a_new_date_and_old_answers_stay_as_they_were(void *
             raw_client_send_text(&slow, GET("/often"));
         for (int i = 0; i < MOST_WAITS && sendfile_calls < calls + OFTEN; i++) {
             raw_client_step(&slow, 1); /* so nearly all of it waits in the system */
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
         assert_int_equal(ask(GET("/often"), 1), 1);
         last_date(after);
@@ -653,11 +653,11 @@ static void a_new_second_has_a_new_date_and_old_answers_stay_as_they_were(void *
     assert_int_equal(ask(GET("/often"), 1), 1);
     last_date(after);
     assert_string_not_equal(before, after);
-    assert_int_equal(stage_drive_answers(&stage, &slow, SIZE, OFTEN), OFTEN);
+    assert_int_equal(stage_drive_responses(&stage, &slow, SIZE, OFTEN), OFTEN);
     for (int i = 0; i < OFTEN; i++) {
-        assert_true(raw_client_answer(&slow, &offset, false, &got));
+        assert_true(raw_client_response(&slow, &offset, false, &got));
         assert_memory_equal(got.body, body, SIZE);
-        assert_true(raw_answer_field(&got, "Date", date, sizeof(date)));
+        assert_true(raw_response_field(&got, "Date", date, sizeof(date)));
         assert_string_equal(date, before);
     }
     raw_client_close(&slow, false);
@@ -671,7 +671,7 @@ static void memory_goes_back_when_nobody_asks_any_more(void **state)
     assert_int_equal(ask(GET("/none"), 1), 1);
     size_t before = stage_descriptors();
     make_it_stand();
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     size_t with_file = stage_descriptors();
     for (int i = 0; i < MOST_WAITS && stage_descriptors() > before; i++)
         stage_wait(&stage);
@@ -697,7 +697,7 @@ static void what_was_kept_for_others_is_not_looked_for_when_it_has_gone(void **s
         size_t before = stage_descriptors();
         char type[32];
         size_t offset = 0;
-        struct raw_answer got;
+        struct raw_response got;
         prepared = first;
         make_it_stand();
         raw_client_close(&client, false);
@@ -710,11 +710,11 @@ static void what_was_kept_for_others_is_not_looked_for_when_it_has_gone(void **s
         }
         assert_int_equal(ask(GET("/often"), 1), 1);
         assert_answers(1, body);
-        assert_true(raw_client_answer(&client, &offset, false, &got));
-        assert_true(raw_answer_field(&got, "Content-Type", type, sizeof(type)));
+        assert_true(raw_client_response(&client, &offset, false, &got));
+        assert_true(raw_response_field(&got, "Content-Type", type, sizeof(type)));
         assert_string_equal(type, "text/plain");
         raw_client_close(&client, false);
-        stage_turns(&stage, 3);
+        stage_iterations(&stage, 3);
     }
     uvhttp_prepared_free(second);
     end();
@@ -729,7 +729,7 @@ static void slow_clients_hold_nothing_back(void **state)
     (void)state;
     begin();
     assert_int_equal(ask(GET("/other"), 1), 1);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     size_t at_first = stage_descriptors();
     stage_shrink_send_buffer(&stage, 4096);
     for (int i = 0; i < SLOW; i++) {
@@ -740,7 +740,7 @@ static void slow_clients_hold_nothing_back(void **state)
             raw_client_send_text(&slow[i], GET("/often"));
         for (int k = 0; k < 10; k++) {
             raw_client_step(&slow[i], 1);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
         memcpy(now, before, sizeof(now));
         for (int k = 0; k < MOST_WAITS && strcmp(before, now) == 0; k++) {
@@ -750,14 +750,14 @@ static void slow_clients_hold_nothing_back(void **state)
         }
     }
     assert_true(files >= SLOW);
-    stage_turns(&stage, 5); /* so that the server sees who has closed */
+    stage_iterations(&stage, 5); /* so that the server sees who has closed */
     assert_true(stage_descriptors() <= at_first + 2 * SLOW + 2);
     for (int i = 0; i < SLOW; i++) {
         size_t offset = 0;
-        struct raw_answer got;
-        assert_int_equal(stage_drive_answers(&stage, &slow[i], SIZE, OFTEN + 2), OFTEN + 2);
+        struct raw_response got;
+        assert_int_equal(stage_drive_responses(&stage, &slow[i], SIZE, OFTEN + 2), OFTEN + 2);
         for (int k = 0; k < OFTEN + 2; k++) {
-            assert_true(raw_client_answer(&slow[i], &offset, false, &got));
+            assert_true(raw_client_response(&slow[i], &offset, false, &got));
             assert_memory_equal(got.body, body, SIZE);
         }
         raw_client_close(&slow[i], false);

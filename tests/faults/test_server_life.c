@@ -53,9 +53,9 @@ static void ask(struct raw_client *asking, const char *target)
 static void assert_answer(struct raw_client *asked, const char *body)
 {
     size_t offset = 0;
-    struct raw_answer answer;
-    assert_int_equal(stage_drive_answers(&stage, asked, 1000, 1), 1);
-    assert_true(raw_client_answer(asked, &offset, false, &answer));
+    struct raw_response answer;
+    assert_int_equal(stage_drive_responses(&stage, asked, 1000, 1), 1);
+    assert_true(raw_client_response(asked, &offset, false, &answer));
     assert_int_equal(answer.body_length, strlen(body));
     assert_memory_equal(answer.body, body, strlen(body));
     assert_int_equal(offset, asked->received);
@@ -340,7 +340,7 @@ static void without_descriptors_accepting_pauses_and_goes_on_later(void **state)
     ask(&client, "/");
     for (int turn = 0; turn < 300; turn++) {
         raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     size_t warnings = stage.warnings_logged;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);

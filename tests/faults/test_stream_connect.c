@@ -320,7 +320,7 @@ static void it_is_none_of_the_connections_that_are_counted_and_limited(void **st
     assert_int_equal(stats->rejected_connections, 0);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0); /* the stream is open still */
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
     assert_memory_equal(client.data, "HTTP/1.1 200 ", 13);
     assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, 1);
     raw_client_close(&client, false);
@@ -354,7 +354,7 @@ static void what_is_written_at_once_may_be_much(void **state)
         ssize_t count = recv(peer, bytes, sizeof(bytes), MSG_DONTWAIT);
         if (count >= 4)
             memcpy(last, bytes + count - 4, 4);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     assert_memory_equal(last, "last", 4);
     uvhttp_stream_close(stream);
@@ -371,7 +371,7 @@ static void it_may_be_paused_before(void **state)
     turn_until_heard("c");
     accept_here();
     assert_int_equal(send(peer, "early", 5, 0), 5);
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     assert_string_equal(heard, "c");
     uvhttp_stream_resume(stream);
     turn_until_heard("cearly");
@@ -529,7 +529,7 @@ static void peers_may_leave_at_once(void **state)
     (void)state;
     begin();
     assert_connecting("127.0.0.1", LONG);
-    stage_turn(&stage);
+    stage_iterate(&stage);
     accept_here();
     close_peer(false);
     turn_until_heard("c.");
@@ -541,7 +541,7 @@ static void peers_may_leave_at_once(void **state)
     close_peer(true);
     turn_until_heard("c!");
     assert_connecting("127.0.0.1", LONG);
-    stage_turn(&stage);
+    stage_iterate(&stage);
     accept_here();
     close_peer(true); /* perhaps before anybody has looked */
     for (int turn = 0; turn < 5000 && stream != NULL; turn++)
@@ -625,11 +625,11 @@ static void give_up_after(const char *host, int turns, bool hold_names, void (*g
     if (hold_names)
         pthread_mutex_lock(&names);
     assert_connecting(host, LONG);
-    stage_turns(&stage, turns);
+    stage_iterations(&stage, turns);
     assert_string_equal(heard, "");
     give_up();
     assert_string_equal(heard, "!");
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     if (hold_names)
         pthread_mutex_unlock(&names);
     end();
@@ -765,7 +765,7 @@ static void a_server_that_also_listens_runs_on(void **state)
     assert_connecting("127.0.0.1", LONG);
     stage_listen(&stage);
     turn_until_heard("c!");
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     assert_true(uv_has_ref((uv_handle_t *)&uvh_server_of(stage.server)->workers[0].inbox.wake));
     assert_true(uv_loop_alive(&stage.loop));
     end();

@@ -174,7 +174,7 @@ static void ask(const char *request)
     kept = NULL;
     raw_client_send_text(&client, request);
     stage_drive(&stage, &client, 0, is_kept, NULL);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
 }
 
 static void turn_until_heard(const char *what)
@@ -264,7 +264,7 @@ static void a_request_is_answered_though_its_client_has_ended_behind_it(void **s
     begin();
     ask("GET /later HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
     post_and_end_sending(answer_when_posted);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 2), 2);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 2), 2);
     end();
 }
 
@@ -279,7 +279,7 @@ static void an_ended_stream_stores_nothing(void **state)
     begin();
     ask(offer);
     assert_int_equal(upgrade(), 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(uvhttp_stream_write(stream, bytes, sizeof(bytes)), 0);
     const struct uvh_conn *conn = stream->on.conn;
     uvhttp_stream_end(stream);
@@ -287,7 +287,7 @@ static void an_ended_stream_stores_nothing(void **state)
     raw_client_send(&client, bytes, sizeof(bytes));
     for (int turn = 0; turn < 2000 && client.out_sent < client.out_length; turn++) {
         raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
         assert_int_equal(conn->in.length, 0);
     }
     assert_int_equal(client.out_sent, client.out_length);
@@ -305,7 +305,7 @@ static void reading_on_does_not_renew_the_write_timeout(void **state)
     begin();
     ask(offer);
     assert_int_equal(upgrade(), 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(uvhttp_stream_write(stream, bytes, sizeof(bytes)), 0);
     for (int turn = 0; turn < 5000 && stream != NULL; turn++) {
         uvhttp_stream_pause(stream);
@@ -323,7 +323,7 @@ static void begin_stream(void)
     begin();
     ask(offer);
     assert_int_equal(upgrade(), 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
 }
 
 static char pattern(size_t i)
@@ -377,17 +377,17 @@ static void who_awaits_a_drain_is_told_once(void **state)
     size_t written = 0;
     uint64_t began = uvhttp_stream_now(stream);
     uvhttp_stream_await_drain(stream);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     assert_int_equal(drains, 1);
     assert_int_equal(uvhttp_stream_blocked(stream), 0);
     while (uvhttp_stream_blocked(stream) == 0)
         write_pattern(stream, &written, 2000);
     assert_int_equal(uvhttp_stream_blocked(stream), uvhttp_stream_pending(stream));
     uvhttp_stream_await_drain(stream);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     assert_int_equal(drains, 1);
     assert_read_to_the_end(&client, stream, written);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     assert_int_equal(drains, 2);
     assert_int_equal(uvhttp_stream_blocked(stream), 0);
     assert_true(uvhttp_stream_now(stream) >= began);
@@ -414,16 +414,16 @@ static void clients_that_take_nothing_hold_no_whole_buffers(void **state)
         assert_int_equal(upgrade(), 0);
         streams[i] = stream;
         written[i] = 0;
-        stage_turns(&stage, 5);
+        stage_iterations(&stage, 5);
     }
-    before = atomic_load(&stage.heap.held);
+    before = atomic_load(&stage.heap.live_bytes);
     for (size_t i = 0; i < STALLED; i++) {
         while (uvhttp_stream_pending(streams[i]) == 0)
             write_pattern(streams[i], &written[i], i % 2 == 0 ? 500 : 20);
         for (int more = 0; more < 5; more++)
             write_pattern(streams[i], &written[i], 200);
     }
-    assert_true(atomic_load(&stage.heap.held) - before <
+    assert_true(atomic_load(&stage.heap.live_bytes) - before <
                 (size_t)STALLED * SMALL_BUFFER + MEGABYTE / 16);
     for (size_t i = 0; i < STALLED; i++) {
         for (int more = 0; more < 100; more++)
@@ -689,7 +689,7 @@ static void exhaust_memory(struct raw_client held[HELD])
         kept = NULL;
         raw_client_send_text(&held[i], request);
         stage_drive(&stage, &held[i], 0, is_kept, NULL);
-        stage_turns(&stage, 5);
+        stage_iterations(&stage, 5);
     }
     fault_heap_arm(&stage.heap, 1, true);
 }
@@ -708,7 +708,7 @@ static void assert_no_word_of_http(size_t left)
         raw_client_send(&client, bytes, sizeof(bytes));
         raw_client_step(&client, 1000);
         heard[0] = '\0';
-        stage_turns(&stage, 3);
+        stage_iterations(&stage, 3);
         if (uvhttp_server_stats(stage.server)->active_connections == HELD)
             break;
     }
@@ -726,7 +726,7 @@ static void without_memory_a_stream_ends_without_a_word_of_http(void **state)
     begin_with(SMALL_BUFFER);
     ask(offer);
     assert_int_equal(upgrade(), 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     uvhttp_stream_t *of = stream;
     assert_non_null(of);
     assert_no_word_of_http(HELD);

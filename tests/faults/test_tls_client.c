@@ -260,7 +260,7 @@ static void server_that_stops_ends_the_handshake(void **state)
         assert_int_equal(make_client("localhost"), 0);
         assert_int_equal(connect_here(), 0);
         for (int turn = 0; turn < most; turn++)
-            stage_turn(&stage);
+            stage_iterate(&stage);
         uvhttp_server_stop(stage.server);
         drive();
         assert_true(connected || failed_with == UVHTTP_ESTOPPED);

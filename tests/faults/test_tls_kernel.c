@@ -88,7 +88,7 @@ static void shake(int version, const char *cipher)
         assert_int_equal(SSL_set_ciphersuites(pair.client, cipher), 1);
     pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
     assert_non_null(pair.server);
-    assert_true(tls_pair_shake(&pair, 4096));
+    assert_true(tls_pair_handshake(&pair, 4096));
 }
 
 /* ---- a kernel ---- */

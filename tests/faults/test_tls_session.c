@@ -104,7 +104,7 @@ static void open_connection(int version)
 static void shake(int version, size_t step)
 {
     open_connection(version);
-    assert_true(tls_pair_shake(&pair, step));
+    assert_true(tls_pair_handshake(&pair, step));
 }
 
 /* Reads what the client has sent, in reads of `space` bytes, with `step` bytes of ciphertext at a
@@ -303,7 +303,7 @@ static void get_ticket(void)
     SSL_CTX_sess_set_new_cb(pair.client_context, keep_ticket);
     pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
     assert_non_null(pair.server);
-    assert_true(tls_pair_shake(&pair, 4096));
+    assert_true(tls_pair_handshake(&pair, 4096));
     assert_int_equal(SSL_read(pair.client, data, sizeof(data)), -1);
     SSL_shutdown(pair.client);
     tls_pair_close(&pair);
@@ -462,7 +462,7 @@ static void ticket_that_comes_again_gets_a_full_handshake(void **state)
         pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
         assert_non_null(pair.server);
         assert_int_equal(shake_early(65536), -EAGAIN);
-        assert_true(tls_pair_shake(&pair, 4096));
+        assert_true(tls_pair_handshake(&pair, 4096));
         assert_false(uvh_tls_session_is_early(pair.server) ||
                      uvh_tls_session_is_resumed(pair.server));
         assert_int_equal(SSL_get_early_data_status(pair.client), SSL_EARLY_DATA_REJECTED);
@@ -484,7 +484,7 @@ static void ticket_that_promises_more_is_not_believed(void **state)
         pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
         assert_non_null(pair.server);
         assert_int_equal(shake_early(65536), -EAGAIN);
-        assert_true(tls_pair_shake(&pair, 4096));
+        assert_true(tls_pair_handshake(&pair, 4096));
         assert_true(uvh_tls_session_is_resumed(pair.server) &&
                     !uvh_tls_session_is_early(pair.server));
         assert_int_equal(read_to_end(), -EAGAIN);

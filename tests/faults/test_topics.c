@@ -111,7 +111,7 @@ static void begin(uvhttp_websocket_slow_t slow)
 static void turns(void)
 {
     for (int i = 0; i < TURNS; i++) {
-        stage_turn(&stage);
+        stage_iterate(&stage);
         for (size_t k = 0; k < MEMBERS; k++) {
             if (members[k].client.socket >= 0 && !members[k].client.ended)
                 (void)raw_client_step(&members[k].client, 1 << 20);
@@ -239,12 +239,12 @@ static void live_with_failures(void)
     turns();
 }
 
-static void every_allocation_may_fail(bool fail_on)
+static void every_allocation_may_fail(bool keep_failing)
 {
     size_t n = 1;
     for (; n < MOST_ALLOCATIONS; n++) {
         begin(UVHTTP_WEBSOCKET_SLOW_CLOSE);
-        fault_heap_arm(&stage.heap, n, fail_on);
+        fault_heap_arm(&stage.heap, n, keep_failing);
         live_with_failures();
         size_t failures = stage.heap.failures;
         fault_heap_arm(&stage.heap, 0, false);
@@ -318,13 +318,13 @@ static void close_in_the_middle(void (*then)(struct member *member))
     for (int i = 0; i < 2 * MANY && members[0].ws != NULL; i++) {
         assert_int_equal(
             uvhttp_topics_publish(topics, "room/1", UVHTTP_WEBSOCKET_TEXT, large, LARGE), 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     assert_null(members[0].ws);
     at_close = NULL;
     uvhttp_server_stop(stage.server);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, TURNS);
+    stage_iterations(&stage, TURNS);
     end();
 }
 
@@ -351,7 +351,7 @@ static void a_server_that_is_freed_with_messages_on_their_way(void **state)
         if (stopped > 0)
             uvhttp_server_stop(stage.server);
         if (stopped > 1)
-            stage_turn(&stage);
+            stage_iterate(&stage);
         at_close = publish_that_it_left;
         end();
     }

@@ -89,7 +89,7 @@ static size_t empty_folder(void)
     return count;
 }
 
-static void begin(size_t n, bool fail_on)
+static void begin(size_t n, bool keep_failing)
 {
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
@@ -111,7 +111,7 @@ static void begin(size_t n, bool fail_on)
     assert_non_null(hub);
     stage_listen(&stage);
     parts_seen = 0;
-    fault_heap_arm(&stage.heap, n, fail_on);
+    fault_heap_arm(&stage.heap, n, keep_failing);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
 }
 
@@ -140,10 +140,10 @@ static void send_large(const char *head, const char *front, const char *back)
 /* What the client was answered; 0 when the connection was closed before. */
 static int answer_status(size_t count)
 {
-    struct raw_answer answer = {.status = 0};
+    struct raw_response answer = {.status = 0};
     size_t offset = 0;
-    stage_drive_answers(&stage, &client, 100000, count);
-    if (!raw_client_answer(&client, &offset, false, &answer))
+    stage_drive_responses(&stage, &client, 100000, count);
+    if (!raw_client_response(&client, &offset, false, &answer))
         assert_true(client.ended);
     return answer.status;
 }
@@ -154,23 +154,23 @@ static void assert_status(int status, int expected, bool failed)
     assert_true(said || status == expected);
 }
 
-typedef bool (*scenario_fn)(size_t n, bool fail_on);
+typedef bool (*scenario_fn)(size_t n, bool keep_failing);
 
 static void play_all(void **state)
 {
     scenario_fn play;
     memcpy(&play, *state, sizeof(play));
-    for (int fail_on = 0; fail_on < 2; fail_on++) {
+    for (int keep_failing = 0; keep_failing < 2; keep_failing++) {
         size_t n = 1;
-        while (play(n, fail_on))
+        while (play(n, keep_failing))
             assert_true(++n < MOST_ALLOCATIONS);
         assert_true(n > 3);
     }
 }
 
-static bool an_upload(size_t n, bool fail_on)
+static bool an_upload(size_t n, bool keep_failing)
 {
-    begin(n, fail_on);
+    begin(n, keep_failing);
     send_large("PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: ", "", "");
     int status = answer_status(1);
     bool failed = end(false);
@@ -182,9 +182,9 @@ static bool an_upload(size_t n, bool fail_on)
     return failed;
 }
 
-static bool a_form(size_t n, bool fail_on)
+static bool a_form(size_t n, bool keep_failing)
 {
-    begin(n, fail_on);
+    begin(n, keep_failing);
     send_large("POST /form HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; "
                "boundary=b\r\nContent-Length: ",
                "--b\r\nContent-Disposition: form-data; name=small\r\n\r\n1\r\n"
@@ -200,9 +200,9 @@ static bool a_form(size_t n, bool fail_on)
 }
 
 /* The same into a folder that is served. */
-static bool an_upload_to_a_served_folder(size_t n, bool fail_on)
+static bool an_upload_to_a_served_folder(size_t n, bool keep_failing)
 {
-    begin(n, fail_on);
+    begin(n, keep_failing);
     send_large("PUT /files/x HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\nContent-Digest: "
                "md5=:AAAA:\r\nContent-Length: ",
                "", "");
@@ -214,9 +214,9 @@ static bool an_upload_to_a_served_folder(size_t n, bool fail_on)
     return failed;
 }
 
-static bool a_form_to_a_served_folder(size_t n, bool fail_on)
+static bool a_form_to_a_served_folder(size_t n, bool keep_failing)
 {
-    begin(n, fail_on);
+    begin(n, keep_failing);
     send_large("POST /files/ HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; "
                "boundary=b\r\nContent-Length: ",
                "--b\r\nContent-Disposition: form-data; name=small\r\n\r\n1\r\n"
@@ -243,38 +243,38 @@ static bool hidden_file_or_ended(void *arg)
 }
 
 /* With a job of its upload running or not, as it comes. */
-static bool a_client_that_goes(size_t n, bool fail_on)
+static bool a_client_that_goes(size_t n, bool keep_failing)
 {
     static char half[HALF];
-    begin(n, fail_on);
+    begin(n, keep_failing);
     memset(half, 'b', sizeof(half));
     raw_client_send_text(&client, "PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 700000\r\n\r\n");
     raw_client_send(&client, half, sizeof(half));
     stage_drive(&stage, &client, 1000, hidden_file_or_ended, NULL);
     raw_client_close(&client, true);
-    stage_turns(&stage, 4);
+    stage_iterations(&stage, 4);
     bool failed = end(true);
     assert_int_equal(empty_folder(), 0);
     return failed;
 }
 
-static bool an_event_for_all(size_t n, bool fail_on)
+static bool an_event_for_all(size_t n, bool keep_failing)
 {
     static const char first[] = "HTTP/1.1 200 OK\r\n";
     struct raw_client listener;
-    begin(n, fail_on);
+    begin(n, keep_failing);
     raw_client_connect(&listener, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&listener, "GET /hub HTTP/1.1\r\nHost: h\r\n\r\n");
     for (int i = 0; i < 6; i++) {
         raw_client_step(&listener, 1000);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     bool listens = uvhttp_event_hub_count(hub) == 1;
     raw_client_send_text(&client, "GET /publish HTTP/1.1\r\nHost: h\r\n\r\n");
     int status = answer_status(1);
     for (int i = 0; i < 6; i++) {
         raw_client_step(&listener, 100000);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     bool got_it = listener.received > 3000;
     assert_true(!got_it || memcmp(listener.data, first, sizeof(first) - 1) == 0);

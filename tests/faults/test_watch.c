@@ -80,14 +80,15 @@ static void ask(const char *path, size_t times)
 {
     char request[128];
     size_t before = 0;
-    struct raw_answer answer;
-    for (size_t offset = 0; raw_client_answer(&client, &offset, false, &answer);)
+    struct raw_response answer;
+    for (size_t offset = 0; raw_client_response(&client, &offset, false, &answer);)
         before++;
     snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path);
     for (size_t i = 0; i < times; i++)
         raw_client_send_text(&client, request);
-    assert_int_equal(stage_drive_answers(&stage, &client, 100000, before + times), before + times);
-    stage_turns(&stage, 2); /* the turn of the last answer is over */
+    assert_int_equal(stage_drive_responses(&stage, &client, 100000, before + times),
+                     before + times);
+    stage_iterations(&stage, 2); /* the turn of the last answer is over */
 }
 
 static uvhttp_stats_t stats(void)
@@ -144,8 +145,8 @@ static void a_quick_request_behind_a_slow_one_waits_too(void **state)
     begin();
     raw_client_send_text(&client, "GET /slow HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_send_text(&client, "GET /quick HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_int_equal(stage_drive_answers(&stage, &client, 100000, 2), 2);
-    stage_turns(&stage, 2);
+    assert_int_equal(stage_drive_responses(&stage, &client, 100000, 2), 2);
+    stage_iterations(&stage, 2);
     assert_true(stats().latency.count == 2);
     assert_true(stats().latency.sum_us >= 2 * BUSY_US);
     end();
@@ -158,14 +159,14 @@ static void an_answer_that_comes_later_counts_from_its_request_on(void **state)
     raw_client_send_text(&client, "GET /keep HTTP/1.1\r\nHost: h\r\n\r\n");
     while (kept == NULL) {
         raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     assert_true(stats().latency.count == 0);
     be_busy();
     assert_int_equal(uvhttp_response_send_text(kept, 200, "late"), 0);
     kept = NULL;
-    assert_int_equal(stage_drive_answers(&stage, &client, 100000, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, 100000, 1), 1);
     assert_true(stats().latency.count == 1);
     assert_true(stats().latency.max_us >= BUSY_US);
     end();
@@ -178,15 +179,15 @@ static void clients_that_leave_and_refused_requests_are_not_counted(void **state
     raw_client_send_text(&client, "GET /keep HTTP/1.1\r\nHost: h\r\n\r\n");
     while (kept == NULL) {
         raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     raw_client_close(&client, true);
     while (kept != NULL)
-        stage_turn(&stage);
+        stage_iterate(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&client, "nonsense\r\n\r\n");
     stage_drive_to_end(&stage, &client, 10000);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     assert_true(stats().aborted_exchanges == 1);
     assert_true(stats().parse_errors == 1);
     assert_true(stats().latency.count == 0);
@@ -210,10 +211,10 @@ static void others_on_the_loop_are_seen(void **state)
     assert_int_equal(uv_timer_start(&timer, on_timer, 1, 0), 0);
     while (uv_is_active((uv_handle_t *)&timer))
         stage_wait(&stage);
-    stage_turns(&stage, 2);
+    stage_iterations(&stage, 2);
     assert_true(stats().loop_delay.max_us >= BUSY_US - 5000);
     uv_close((uv_handle_t *)&timer, NULL);
-    stage_turns(&stage, 2);
+    stage_iterations(&stage, 2);
     end();
 }
 
@@ -235,14 +236,14 @@ static void metrics_without_memory_are_refused(void **state)
     enum { MOST_CALLS = 12 };
     unsigned answered = 0;
     size_t offset;
-    struct raw_answer answer;
+    struct raw_response answer;
     for (size_t n = 1; n <= MOST_CALLS; n++) {
         begin();
         fault_heap_arm(&stage.heap, n, false);
         raw_client_send_text(&client, "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
         offset = 0;
-        if (stage_drive_answers(&stage, &client, 100000, 1) == 1) {
-            assert_true(raw_client_answer(&client, &offset, false, &answer));
+        if (stage_drive_responses(&stage, &client, 100000, 1) == 1) {
+            assert_true(raw_client_response(&client, &offset, false, &answer));
             assert_true(answer.status == 200 || answer.status == 503);
             answered += answer.status == 200;
         } else {
@@ -252,9 +253,9 @@ static void metrics_without_memory_are_refused(void **state)
         raw_client_close(&client, false);
         raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&client, "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
-        assert_int_equal(stage_drive_answers(&stage, &client, 100000, 1), 1);
+        assert_int_equal(stage_drive_responses(&stage, &client, 100000, 1), 1);
         offset = 0;
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        assert_true(raw_client_response(&client, &offset, false, &answer));
         assert_int_equal(answer.status, 200);
         assert_non_null(memmem(answer.body, answer.body_length, "\nuvhttp_requests_total ", 23));
         end();
@@ -311,7 +312,7 @@ static void a_duration_can_be_had_at_once(void **state)
     assert_true(uvh_loop_stats_since(0) == 0);
     uvh_loop_stats_record(loop_stats, duration);
     assert_true(stats().latency.count == 2);
-    stage_turns(&stage, 2);
+    stage_iterations(&stage, 2);
     assert_true(stats().latency.count == 2); /* not a second time at the turn's end */
     end();
 }

@@ -197,7 +197,7 @@ static bool is_sent(void *arg)
 }
 
 /* True when an allocation has failed. */
-static bool play(const struct scenario *scenario, size_t n, bool fail_on)
+static bool play(const struct scenario *scenario, size_t n, bool keep_failing)
 {
     memset(&seen, 0, sizeof seen);
     stage_begin(&stage);
@@ -206,13 +206,13 @@ static bool play(const struct scenario *scenario, size_t n, bool fail_on)
     stage_listen(&stage);
     if (scenario->send_buffer > 0)
         stage_shrink_send_buffer(&stage, scenario->send_buffer);
-    fault_heap_arm(&stage.heap, n, fail_on);
+    fault_heap_arm(&stage.heap, n, keep_failing);
     raw_client_connect(&client, uvhttp_server_port(stage.server), scenario->send_buffer);
     for (size_t i = 0; i < MOST_CHUNKS && scenario->chunks[i].length > 0; i++) {
         raw_client_send(&client, scenario->chunks[i].base, scenario->chunks[i].length);
         for (int turns = 0; turns < 10; turns++) {
             raw_client_step(&client, 2000);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
     }
     if (scenario->large > 0) {
@@ -242,11 +242,11 @@ static bool play(const struct scenario *scenario, size_t n, bool fail_on)
 static void play_all(void **state)
 {
     const struct scenario *scenario = *state;
-    for (int fail_on = 0; fail_on < 2; fail_on++) {
+    for (int keep_failing = 0; keep_failing < 2; keep_failing++) {
         bool failed = true;
         for (size_t n = 1; failed; n++) {
             assert_true(n < MOST_ALLOCATIONS);
-            failed = play(scenario, n, fail_on != 0);
+            failed = play(scenario, n, keep_failing != 0);
         }
     }
 }

@@ -106,7 +106,7 @@ static void turns(void)
 {
     for (int turn = 0; turn < 10; turn++) {
         (void)raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
 }
 
@@ -200,7 +200,7 @@ static void take(size_t bytes)
 {
     for (int turn = 0; turn < 10; turn++) {
         (void)raw_client_step(&client, bytes / 10);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
 }
 

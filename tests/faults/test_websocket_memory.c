@@ -127,9 +127,10 @@ static struct peer *join(const char *path, bool compressing)
     if (compressing)
         raw_client_send_text(&peer->client, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
     raw_client_send_text(&peer->client, "\r\n");
-    for (int i = 0; i < STAGE_MOST_TURNS && (peer->ws == NULL || peer->client.received == 0); i++) {
+    for (int i = 0; i < STAGE_MAX_ITERATIONS && (peer->ws == NULL || peer->client.received == 0);
+         i++) {
         (void)raw_client_step(&peer->client, ROOM);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     assert_non_null(peer->ws);
     opened++;
@@ -173,14 +174,14 @@ static uint64_t memory_of(const uvhttp_websocket_endpoint_t *endpoint)
 /* The peer reads until nothing waits for it. */
 static void read_all(struct peer *peer)
 {
-    for (int i = 0; i < STAGE_MOST_TURNS && uvhttp_websocket_pending(peer->ws) > 0; i++) {
+    for (int i = 0; i < STAGE_MAX_ITERATIONS && uvhttp_websocket_pending(peer->ws) > 0; i++) {
         (void)raw_client_step(&peer->client, ROOM);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     assert_int_equal(uvhttp_websocket_pending(peer->ws), 0);
     for (int i = 0; i < TURNS; i++) {
         (void)raw_client_step(&peer->client, ROOM);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
 }
 
@@ -291,7 +292,7 @@ static void the_budget_bounds_that_one(void **state)
     struct peer *peer = join("/ws", false);
     assert_int_equal(send_noise(peer, LARGE), UVHTTP_EDISCONNECTED);
     assert_int_equal(peer->code, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER);
-    stage_turns(&stage, TURNS);
+    stage_iterations(&stage, TURNS);
     assert_int_equal(memory_of(endpoint), 0);
     end();
 }
@@ -390,7 +391,7 @@ static void a_full_endpoint_is_no_matter_for_others(void **state)
         for (int i = 0; i < PUBLISHED; i++) {
             assert_int_equal(
                 uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_BINARY, noise, NOISE), 0);
-            stage_turns(&stage, TURNS);
+            stage_iterations(&stage, TURNS);
             assert_true(memory_of(full) <= TIGHT);
             read_all(reader);
         }
@@ -427,10 +428,10 @@ static void who_keeps_up_needs_no_memory(void **state)
         assert_int_equal(
             uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_BINARY, noise, SEVERAL_SLICES),
             0);
-        for (int i = 0; i < STAGE_MOST_TURNS && reader->client.received - before < SEVERAL_SLICES;
-             i++) {
+        for (int i = 0;
+             i < STAGE_MAX_ITERATIONS && reader->client.received - before < SEVERAL_SLICES; i++) {
             (void)raw_client_step(&reader->client, ROOM);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
         assert_non_null(reader->ws);
         assert_true(reader->client.received - before > SEVERAL_SLICES);
@@ -474,7 +475,7 @@ static void messages_on_their_way_have_a_limit(void **state)
         while (uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_BINARY, noise, NOISE) == 0)
             assert_true(++count < TIGHT / NOISE);
         assert_int_equal(count, TIGHT / NOISE - 1);
-        stage_turns(&stage, TURNS);
+        stage_iterations(&stage, TURNS);
         read_all(peer);
     }
     assert_int_equal(memory_of(endpoint), 0);
@@ -510,7 +511,7 @@ static void a_subscriber_decides_what_is_compressed(void **state)
         size_t plain_before = plain->client.received, packed_before = packed->client.received;
         assert_int_equal(
             uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_TEXT, letters, NOISE), 0);
-        stage_turns(&stage, TURNS);
+        stage_iterations(&stage, TURNS);
         read_all(plain);
         read_all(packed);
         assert_int_equal((unsigned char)plain->client.data[plain_before], 0x81);

@@ -112,9 +112,9 @@ static int write_body(uvhttp_request_t *request, uvhttp_response_t *response, vo
 static void take_answer(size_t length)
 {
     size_t offset = 0;
-    struct raw_answer answer;
-    assert_int_equal(stage_drive_answers(&stage, &client, BUDGET, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    struct raw_response answer;
+    assert_int_equal(stage_drive_responses(&stage, &client, BUDGET, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &answer));
     assert_int_equal(answer.status, 200);
     assert_int_equal(answer.body_length, length);
 }

@@ -262,7 +262,7 @@ static void ask(const char *method, const char *target)
 }
 
 /* What each target has to be answered with. */
-static void assert_body(const char *target, const struct raw_answer *answer)
+static void assert_body(const char *target, const struct raw_response *answer)
 {
     assert_int_equal(answer->status, 200);
     if (strcmp(target, "/small") == 0) {
@@ -281,11 +281,11 @@ static void exchange(const char *const *targets, size_t count, int receive_buffe
     begin(receive_buffer);
     for (size_t i = 0; i < count; i++)
         ask("GET", targets[i]);
-    assert_int_equal(stage_drive_answers(&stage, &client, most, count), count);
+    assert_int_equal(stage_drive_responses(&stage, &client, most, count), count);
     size_t offset = 0;
     for (size_t i = 0; i < count; i++) {
-        struct raw_answer answer;
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        struct raw_response answer;
+        assert_true(raw_client_response(&client, &offset, false, &answer));
         assert_body(targets[i], &answer);
     }
     assert_int_equal(offset, client.received);
@@ -361,10 +361,10 @@ static void a_borrowed_body_is_given_back_once_it_is_out(void **state)
                 assert_true(sizes[i] <= 4096 ||
                             uvhttp_server_stats(stage.server)->bytes_sent > sizes[i]);
         }
-        assert_int_equal(stage_drive_answers(&stage, &client, 2000, 1), 1);
-        struct raw_answer answer;
+        assert_int_equal(stage_drive_responses(&stage, &client, 2000, 1), 1);
+        struct raw_response answer;
         size_t offset = 0;
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        assert_true(raw_client_response(&client, &offset, false, &answer));
         assert_int_equal(answer.body_length, sizes[i]);
         assert_memory_equal(answer.body, bytes, sizes[i]);
         end();
@@ -440,17 +440,17 @@ static void a_borrowed_body_nobody_wants_is_given_back_at_once(void **state)
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         char length[32];
-        struct raw_answer answer;
+        struct raw_response answer;
         size_t offset = 0;
         begin(0);
         ask(cases[i].method, cases[i].target);
         stage_drive(&stage, &client, 1000, is_released, NULL);
-        stage_turns(&stage, 5);
+        stage_iterations(&stage, 5);
         raw_client_step(&client, 10000);
         assert_int_equal(borrowed.released, 1);
-        assert_true(raw_client_answer(&client, &offset, cases[i].body[0] == '\0', &answer));
+        assert_true(raw_client_response(&client, &offset, cases[i].body[0] == '\0', &answer));
         assert_int_equal(answer.status, cases[i].status);
-        assert_int_equal(raw_answer_field(&answer, "Content-Length", length, sizeof(length)),
+        assert_int_equal(raw_response_field(&answer, "Content-Length", length, sizeof(length)),
                          cases[i].length != NULL);
         if (cases[i].length != NULL)
             assert_string_equal(length, cases[i].length);
@@ -513,12 +513,12 @@ static void a_part_that_gets_shorter_ends_the_connection_and_is_logged(void **st
 static void what_cannot_be_sent_is_refused_and_no_part_is_an_empty_body(void **state)
 {
     (void)state;
-    struct raw_answer answer;
+    struct raw_response answer;
     size_t offset = 0;
     begin(0);
     ask("GET", "/refused");
-    assert_int_equal(stage_drive_answers(&stage, &client, 10000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    assert_int_equal(stage_drive_responses(&stage, &client, 10000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &answer));
     assert_int_equal(answer.status, 200);
     assert_int_equal(answer.body_length, 0);
     end();
@@ -547,12 +547,12 @@ static void assert_last_answer_arrives(size_t max_requests, bool stop)
     if (stop)
         uvhttp_server_stop(stage.server);
     stage_drive_to_end(&stage, &client, 2000);
-    struct raw_answer answer;
+    struct raw_response answer;
     size_t offset = 0;
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    assert_true(raw_client_response(&client, &offset, false, &answer));
     assert_body("/static", &answer);
     if (stop) { /* what came before the end is answered, too */
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        assert_true(raw_client_response(&client, &offset, false, &answer));
         assert_body("/static", &answer);
     }
     assert_int_equal(client.received, offset);

@@ -142,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(pair.server != NULL);
     client_goes_on();
     if (data[0] % 4 < 2) /* most inputs are about what follows the handshake */
-        require(tls_pair_shake(&pair, 4096));
+        require(tls_pair_handshake(&pair, 4096));
     for (size_t i = 1; i + 1 < size; i += 2) {
         step(&run, data[i], data[i + 1]);
         if (run.failed)

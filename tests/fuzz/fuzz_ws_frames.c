@@ -75,7 +75,7 @@ static void plain_bad(struct plain *plain, unsigned code)
 {
     char line[16];
     snprintf(line, sizeof line, "bad(%u", code);
-    ws_events_say(&plain->told, line);
+    ws_events_add_text(&plain->told, line);
     plain->told.bad = true;
 }
 
@@ -84,7 +84,7 @@ static void plain_control(struct plain *plain, const struct uvh_ws_frame *frame,
 {
     size_t size = (size_t)frame->length;
     if (frame->opcode != UVH_WS_CLOSE) {
-        ws_events_say(&plain->told, frame->opcode == UVH_WS_PING ? "ping(" : "pong(");
+        ws_events_add_text(&plain->told, frame->opcode == UVH_WS_PING ? "ping(" : "pong(");
     } else {
         unsigned code = 1005;
         if (size >= 2) {
@@ -105,10 +105,10 @@ static void plain_control(struct plain *plain, const struct uvh_ws_frame *frame,
         }
         char line[24];
         snprintf(line, sizeof line, "close(%u ", code);
-        ws_events_say(&plain->told, line);
+        ws_events_add_text(&plain->told, line);
     }
     ws_events_add(&plain->told, payload, size);
-    ws_events_say(&plain->told, ")");
+    ws_events_add_text(&plain->told, ")");
 }
 
 /* All that is there of a frame. A message is begun when something of it can be shown: a byte, or
@@ -119,13 +119,13 @@ static void plain_message(struct plain *plain, const struct uvh_ws_frame *frame,
     if (frame->opcode != UVH_WS_CONTINUATION) {
         if (size == 0 && frame->length > 0)
             return;
-        ws_events_say(&plain->told, frame->opcode == UVH_WS_TEXT ? "text" : "binary");
-        ws_events_say(&plain->told, frame->compressed ? "*(" : "(");
+        ws_events_add_text(&plain->told, frame->opcode == UVH_WS_TEXT ? "text" : "binary");
+        ws_events_add_text(&plain->told, frame->compressed ? "*(" : "(");
     }
     ws_events_add(&plain->told, payload, size);
     plain->fragments++;
     if (frame->last && size == frame->length) {
-        ws_events_say(&plain->told, ")");
+        ws_events_add_text(&plain->told, ")");
         plain->fragments = 0;
     }
 }

@@ -135,7 +135,7 @@ static int never(uvhttp_request_t *request, uvhttp_response_t *response, void *a
 {
     (void)request;
     (void)arg;
-    fault_site.waiting++;
+    fault_site.pending++;
     uvhttp_response_on_abort(response, on_abort, NULL);
     return 0;
 }
@@ -409,7 +409,7 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
         {"GET", "/block-pieces", block_in_pieces, UVHTTP_ROUTE_BLOCKING},
     };
     int err = 0;
-    fault_site.works = fault_site.jobs_done = fault_site.waiting = fault_site.aborts =
+    fault_site.works = fault_site.jobs_done = fault_site.pending = fault_site.aborts =
         fault_site.owned = 0;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && err == 0; i++)
         err = uvhttp_router_add(uvhttp_server_router(server),

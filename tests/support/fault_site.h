@@ -13,7 +13,7 @@ struct fault_site {
     char directory[64];
     int works;     /* jobs run on the thread pool */
     int jobs_done; /* and reported on the loop */
-    int waiting;   /* requests for "/never" */
+    int pending;   /* requests for "/never" */
     int aborts;    /* of these, told that the client has disconnected */
     int owned;     /* what the server has to release */
 };

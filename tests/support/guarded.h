@@ -35,7 +35,7 @@ static inline struct guarded guarded_make(size_t room)
 }
 
 /* A copy of the bytes that ends at the protected page. */
-static inline char *guarded_place(const struct guarded *memory, const char *bytes, size_t length)
+static inline char *guarded_copy(const struct guarded *memory, const char *bytes, size_t length)
 {
     char *copy = memory->end - length;
     if (length > 0)
@@ -44,8 +44,8 @@ static inline char *guarded_place(const struct guarded *memory, const char *byte
 }
 
 /* A copy of the bytes that begins behind the protected page. */
-static inline char *guarded_place_front(const struct guarded *memory, const char *bytes,
-                                        size_t length)
+static inline char *guarded_copy_front(const struct guarded *memory, const char *bytes,
+                                       size_t length)
 {
     if (length > 0)
         memcpy(memory->front, bytes, length);

@@ -79,20 +79,20 @@ static const uvhttp_allocator_t counted = {
 
 /* Its copies and moves are one object as far as destroying goes: `alive` says how many stand for
  * it. */
-class Guest
+class Tracked
 {
 public:
-    explicit Guest(int &alive) : alive_(&alive) { ++*alive_; }
-    Guest(Guest &&other) noexcept : alive_(other.alive_) { ++*alive_; }
-    Guest(const Guest &) = delete;
-    Guest &operator=(const Guest &) = delete;
-    ~Guest() { --*alive_; }
+    explicit Tracked(int &alive) : alive_(&alive) { ++*alive_; }
+    Tracked(Tracked &&other) noexcept : alive_(other.alive_) { ++*alive_; }
+    Tracked(const Tracked &) = delete;
+    Tracked &operator=(const Tracked &) = delete;
+    ~Tracked() { --*alive_; }
 
 private:
     int *alive_;
 };
 
-struct Answer {
+struct RawResponse {
     int status = 0;
     std::string head;
     std::string body;
@@ -152,12 +152,12 @@ public:
         raw_client_connect(&client, server->port(), 0);
         offset_ = 0;
     }
-    void turn()
+    void iterate()
     {
         raw_client_step(&client, 65536);
         uv_run(&loop, UV_RUN_NOWAIT);
     }
-    template <class Done> void until(Done done)
+    template <class Done> void runUntil(Done done)
     {
         for (int i = 0; i < 200000; i++) {
             if (done())
@@ -172,15 +172,16 @@ public:
         fail_msg("nothing happens");
     }
     void send(std::string_view text) { raw_client_send(&client, text.data(), text.size()); }
-    Answer answer(bool bodiless = false)
+    RawResponse response(bool bodiless = false)
     {
-        raw_answer raw = {};
-        until([&] { return raw_client_answer(&client, &offset_, bodiless, &raw) || client.ended; });
+        raw_response raw = {};
+        runUntil(
+            [&] { return raw_client_response(&client, &offset_, bodiless, &raw) || client.ended; });
         return {raw.status, std::string(raw.head == nullptr ? "" : raw.head, raw.head_length),
                 std::string(raw.body == nullptr ? "" : raw.body, raw.body_length)};
     }
-    Answer ask(const std::string &target, const std::string &fields = "",
-               const std::string &body = "", const std::string &method = "")
+    RawResponse request(const std::string &target, const std::string &fields = "",
+                        const std::string &body = "", const std::string &method = "")
     {
         send((!method.empty() ? method
               : body.empty()  ? "GET"
@@ -188,7 +189,7 @@ public:
              " " + target + " HTTP/1.1\r\nHost: h\r\n" + fields +
              (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") +
              "\r\n" + body);
-        return answer();
+        return response();
     }
     std::string received() const
     {
@@ -208,7 +209,8 @@ private:
     bool ended_ = false;
 };
 
-[[maybe_unused]] static void assert_answer(const Answer &answer, int status, std::string_view body)
+[[maybe_unused]] static void assert_response(const RawResponse &answer, int status,
+                                             std::string_view body)
 {
     if (answer.body != body)
         print_error("found '%s', wanted '%.*s'\n", answer.body.c_str(),
@@ -217,7 +219,7 @@ private:
     assert_true(answer.body == body);
 }
 
-[[maybe_unused]] static bool holds(std::string_view text, std::string_view part)
+[[maybe_unused]] static bool contains(std::string_view text, std::string_view part)
 {
     return text.find(part) != text.npos;
 }

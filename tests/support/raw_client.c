@@ -132,8 +132,8 @@ static size_t join_chunks(const char *from, size_t left, char *to, size_t *lengt
     return empty == NULL ? 0 : (size_t)(empty + 4 - begin);
 }
 
-bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless,
-                       struct raw_answer *answer)
+bool raw_client_response(struct raw_client *client, size_t *offset, bool bodiless,
+                         struct raw_response *answer)
 {
     size_t left = client->received - *offset;
     if (left == 0)
@@ -142,17 +142,17 @@ bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless,
     const char *end = memmem(begin, left, "\r\n\r\n", 4);
     if (end == NULL)
         return false;
-    *answer = (struct raw_answer){.head = begin, .head_length = (size_t)(end + 4 - begin)};
+    *answer = (struct raw_response){.head = begin, .head_length = (size_t)(end + 4 - begin)};
     if (left < 13 || memcmp(begin, "HTTP/1.1 ", 9) != 0 || begin[12] != ' ')
         fail_msg("no status line: %.*s", (int)(left < 60 ? left : 60), begin);
     answer->status = (begin[9] - '0') * 100 + (begin[10] - '0') * 10 + begin[11] - '0';
     answer->body = end + 4;
     char length[32] = "0";
-    bool has_length = raw_answer_field(answer, "Content-Length", length, sizeof(length));
+    bool has_length = raw_response_field(answer, "Content-Length", length, sizeof(length));
     if (answer->status < 200 || answer->status == 204 || answer->status == 304)
         bodiless = true;
     char coding[32];
-    if (!bodiless && raw_answer_field(answer, "Transfer-Encoding", coding, sizeof(coding))) {
+    if (!bodiless && raw_response_field(answer, "Transfer-Encoding", coding, sizeof(coding))) {
         assert_string_equal(coding, "chunked");
         assert_false(has_length);
         client->joined = realloc(client->joined, left + 1);
@@ -173,7 +173,8 @@ bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless,
     return true;
 }
 
-bool raw_answer_field(const struct raw_answer *answer, const char *name, char *value, size_t size)
+bool raw_response_field(const struct raw_response *answer, const char *name, char *value,
+                        size_t size)
 {
     size_t name_length = strlen(name);
     const char *line = answer->head;

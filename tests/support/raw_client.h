@@ -40,7 +40,7 @@ void raw_client_end_sending(struct raw_client *client);
  * Harmless when closed. */
 void raw_client_close(struct raw_client *client, bool reset);
 
-struct raw_answer {
+struct raw_response {
     int status;
     const char *head; /* from the status line to the empty line */
     size_t head_length;
@@ -51,10 +51,11 @@ struct raw_answer {
 /* The answer at `*offset` of what was received, if it is complete: `*offset` moves behind it.
  * `bodiless`: it answers a HEAD. A body in chunks is put together in memory that the next call uses
  * again. Fails the test when it is no well-formed answer. */
-bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless,
-                       struct raw_answer *answer);
+bool raw_client_response(struct raw_client *client, size_t *offset, bool bodiless,
+                         struct raw_response *answer);
 
 /* The value of a field, copied to `value`; false when the answer has none of that name. */
-bool raw_answer_field(const struct raw_answer *answer, const char *name, char *value, size_t size);
+bool raw_response_field(const struct raw_response *answer, const char *name, char *value,
+                        size_t size);
 
 #endif

@@ -61,7 +61,7 @@ void stage_end(struct stage *stage)
     uvhttp_server_free(stage->server);
     stage->server = NULL;
     uv_close((uv_handle_t *)&stage->pulse, NULL);
-    for (int turn = 0; turn < STAGE_MOST_TURNS && uv_loop_alive(&stage->loop); turn++)
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS && uv_loop_alive(&stage->loop); turn++)
         uv_run(&stage->loop, UV_RUN_NOWAIT);
     size_t handles = 0;
     uv_walk(&stage->loop, count_handle, &handles);
@@ -109,17 +109,17 @@ static void report_writable(struct stage *stage)
     }
 }
 
-void stage_turn(struct stage *stage)
+void stage_iterate(struct stage *stage)
 {
     uv_run(&stage->loop, UV_RUN_NOWAIT);
-    if (stage->invents_full)
+    if (stage->simulates_eagain)
         report_writable(stage);
 }
 
-void stage_turns(struct stage *stage, int count)
+void stage_iterations(struct stage *stage, int count)
 {
     while (count-- > 0)
-        stage_turn(stage);
+        stage_iterate(stage);
 }
 
 void stage_wait(struct stage *stage)
@@ -127,7 +127,7 @@ void stage_wait(struct stage *stage)
     /* Again and again: the first may be due before the loop waits. */
     uv_timer_start(&stage->pulse, on_pulse, PULSE_MS, PULSE_MS);
     uv_run(&stage->loop, UV_RUN_ONCE);
-    if (stage->invents_full)
+    if (stage->simulates_eagain)
         report_writable(stage);
 }
 
@@ -135,12 +135,12 @@ void stage_drive(struct stage *stage, struct raw_client *client, size_t most,
                  bool (*done)(void *arg), void *arg)
 {
     int quiet = 0;
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS; turn++) {
         quiet = raw_client_step(client, most) ? 0 : quiet + 1;
         if (done(arg))
             return;
         if (quiet < QUIET_TURNS)
-            stage_turn(stage);
+            stage_iterate(stage);
         else
             stage_wait(stage);
     }
@@ -157,15 +157,15 @@ struct expecting {
 static bool has_answers(void *arg)
 {
     struct expecting *expecting = arg;
-    struct raw_answer answer;
+    struct raw_response answer;
     while (expecting->seen < expecting->count &&
-           raw_client_answer(expecting->client, &expecting->offset, false, &answer))
+           raw_client_response(expecting->client, &expecting->offset, false, &answer))
         expecting->seen += answer.status >= 200;
     return expecting->seen == expecting->count || expecting->client->ended;
 }
 
-size_t stage_drive_answers(struct stage *stage, struct raw_client *client, size_t most,
-                           size_t count)
+size_t stage_drive_responses(struct stage *stage, struct raw_client *client, size_t most,
+                             size_t count)
 {
     struct expecting expecting = {client, 0, 0, count};
     stage_drive(stage, client, most, has_answers, &expecting);

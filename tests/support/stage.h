@@ -16,7 +16,9 @@
 #include "support/fault_heap.h"
 #include "support/raw_client.h"
 
-enum { STAGE_MOST_TURNS = 200000 }; /* far more than any test needs: a test that gets there hangs */
+enum {
+    STAGE_MAX_ITERATIONS = 200000
+}; /* far more than any test needs: a test that gets there hangs */
 
 struct stage {
     uv_loop_t loop;
@@ -27,7 +29,7 @@ struct stage {
     size_t descriptors;      /* open before the stage */
     /* calls of the test's own say EAGAIN although the socket is not full: its edge is invented,
      * too */
-    bool invents_full;
+    bool simulates_eagain;
     size_t warnings_logged;
     size_t errors_logged;
     char last_error[256];
@@ -48,8 +50,8 @@ void stage_listen(struct stage *stage);
 void stage_shrink_send_buffer(struct stage *stage, int bytes);
 
 /* One turn: what is ready is done, nothing is waited for. */
-void stage_turn(struct stage *stage);
-void stage_turns(struct stage *stage, int count);
+void stage_iterate(struct stage *stage);
+void stage_iterations(struct stage *stage, int count);
 
 /* One turn that waits a moment for something to happen, for work on the thread pool. */
 void stage_wait(struct stage *stage);
@@ -61,8 +63,8 @@ void stage_drive(struct stage *stage, struct raw_client *client, size_t most,
 
 /* The same until `count` complete answers have come, or the server has closed; the number of
  * answers. */
-size_t stage_drive_answers(struct stage *stage, struct raw_client *client, size_t most,
-                           size_t count);
+size_t stage_drive_responses(struct stage *stage, struct raw_client *client, size_t most,
+                             size_t count);
 
 /* The same until the server has closed. */
 void stage_drive_to_end(struct stage *stage, struct raw_client *client, size_t most);

@@ -106,7 +106,7 @@ static inline size_t tls_pair_take(struct tls_pair *pair, char *bytes, size_t mo
 }
 
 /* The handshake, with so many bytes of the client's at a time; false when it fails. */
-static inline bool tls_pair_shake(struct tls_pair *pair, size_t step)
+static inline bool tls_pair_handshake(struct tls_pair *pair, size_t step)
 {
     char bytes[4096];
     for (int rounds = 0; rounds < 100000; rounds++) {

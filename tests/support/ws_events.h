@@ -46,45 +46,45 @@ static inline void ws_events_add(struct ws_events *events, const char *bytes, si
     events->length += size;
 }
 
-static inline void ws_events_say(struct ws_events *events, const char *text)
+static inline void ws_events_add_text(struct ws_events *events, const char *text)
 {
     ws_events_add(events, text, strlen(text));
 }
 
-static inline void ws_events_piece(struct ws_events *events, const struct uvh_ws_event *event)
+static inline void ws_events_add_chunk(struct ws_events *events, const struct uvh_ws_event *event)
 {
     if (event->first != !events->in_text)
         events->broken = true;
     if (event->first) {
-        ws_events_say(events, event->text ? "text" : "binary");
-        ws_events_say(events, event->compressed ? "*(" : "(");
+        ws_events_add_text(events, event->text ? "text" : "binary");
+        ws_events_add_text(events, event->compressed ? "*(" : "(");
     }
     ws_events_add(events, event->data, event->size);
     if (event->last)
-        ws_events_say(events, ")");
+        ws_events_add_text(events, ")");
     events->in_text = !event->last;
 }
 
-static inline void ws_events_note(struct ws_events *events, const struct uvh_ws_event *event)
+static inline void ws_events_add_event(struct ws_events *events, const struct uvh_ws_event *event)
 {
     char line[160];
     if (event->kind == UVH_WS_EVENT_CHUNK) {
-        ws_events_piece(events, event);
+        ws_events_add_chunk(events, event);
     } else if (event->kind == UVH_WS_EVENT_BAD) {
         snprintf(line, sizeof line, "bad(%u %s)", (unsigned)event->code, event->reason);
-        ws_events_say(events, line);
+        ws_events_add_text(events, line);
         events->bad = true;
     } else if (event->kind == UVH_WS_EVENT_CLOSE) {
         snprintf(line, sizeof line, "close(%u ", (unsigned)event->code);
-        ws_events_say(events, line);
+        ws_events_add_text(events, line);
     } else if (event->kind == UVH_WS_EVENT_PING || event->kind == UVH_WS_EVENT_PONG) {
-        ws_events_say(events, event->kind == UVH_WS_EVENT_PING ? "ping(" : "pong(");
+        ws_events_add_text(events, event->kind == UVH_WS_EVENT_PING ? "ping(" : "pong(");
     }
     bool control = event->kind == UVH_WS_EVENT_PING || event->kind == UVH_WS_EVENT_PONG ||
                    event->kind == UVH_WS_EVENT_CLOSE;
     if (control) {
         ws_events_add(events, event->data, event->size);
-        ws_events_say(events, ")");
+        ws_events_add_text(events, ")");
     }
 }
 
@@ -109,7 +109,7 @@ static inline void ws_events_read(struct ws_events *events, struct uvh_ws_reader
                 events->broken = true;
             reader->control = events->control;
         } else {
-            ws_events_note(events, &event);
+            ws_events_add_event(events, &event);
             if (event.kind != UVH_WS_EVENT_CHUNK)
                 reader->control = NULL;
         }

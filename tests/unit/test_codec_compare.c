@@ -144,10 +144,10 @@ static void check_whole(const struct subject *subject)
     begin(subject);
     check(
         subject, "whole before a protected page",
-        parse(subject, guarded_place(&areas[0], message->bytes, message->length), message->length));
+        parse(subject, guarded_copy(&areas[0], message->bytes, message->length), message->length));
     begin(subject);
     check(subject, "whole behind a protected page",
-          parse(subject, guarded_place_front(&areas[0], message->bytes, message->length),
+          parse(subject, guarded_copy_front(&areas[0], message->bytes, message->length),
                 message->length));
 }
 
@@ -166,7 +166,7 @@ static void check_grown(const struct subject *subject)
     begin(subject);
     for (;; at_hand += 1 + message_below(message, step)) {
         at_hand = at_hand < message->length ? at_hand : message->length;
-        result = parse(subject, guarded_place(&areas[0], message->bytes, at_hand), at_hand);
+        result = parse(subject, guarded_copy(&areas[0], message->bytes, at_hand), at_hand);
         if (result != UVHTTP_PARSE_MORE || at_hand == message->length)
             break;
         late = late || at_hand >= subject->decided;
@@ -182,7 +182,7 @@ static size_t cut_pieces(struct message *message, size_t length, uvhttp_slice_t 
     size_t done = 0;
     for (size_t i = 0; i < number; i++) {
         size_t size = i + 1 == number ? length - done : message_below(message, length - done + 1);
-        chunks[i] = (uvhttp_slice_t){guarded_place(&areas[i], message->bytes + done, size), size};
+        chunks[i] = (uvhttp_slice_t){guarded_copy(&areas[i], message->bytes + done, size), size};
         done += size;
     }
     return number;
@@ -313,7 +313,7 @@ static void check_chunked(struct message *message, const struct reference_chunke
     while (result == UVHTTP_PARSE_MORE && used < message->length) {
         size_t size = 1 + message_below(message, step);
         size = size < message->length - used ? size : message->length - used;
-        char *data = guarded_place(&areas[0], message->bytes + used, size);
+        char *data = guarded_copy(&areas[0], message->bytes + used, size);
         size_t consumed;
         uvhttp_slice_t chunk = {data, 0};
         if (in_place)
@@ -438,7 +438,7 @@ static const char *form_difference(uvhttp_slice_t text, bool in_place)
     static char name_bytes[LONGEST_TEXT];
     static char value_bytes[LONGEST_TEXT];
     uvhttp_slice_t raw = text;
-    uvhttp_slice_t rest = {in_place ? guarded_place(&areas[1], text.base, text.length) : text.base,
+    uvhttp_slice_t rest = {in_place ? guarded_copy(&areas[1], text.base, text.length) : text.base,
                            text.length};
     for (;;) {
         uvhttp_slice_t name[2];
@@ -464,7 +464,7 @@ static void compare_text(struct message *message)
 {
     if (message->length > LONGEST_TEXT)
         message->length = LONGEST_TEXT;
-    uvhttp_slice_t text = {guarded_place(&areas[0], message->bytes, message->length),
+    uvhttp_slice_t text = {guarded_copy(&areas[0], message->bytes, message->length),
                            message->length};
     report(TEXT, "as a path", path_difference(text), message);
     report(TEXT, "decoded", percent_difference(text, false), message);
