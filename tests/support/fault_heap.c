@@ -1,5 +1,5 @@
-/* The C library's heap with a counter in front. Each block carries its size ahead of it, for the
- * pattern. */
+/* Wraps the C library's heap with counters. A header before each block stores its size, so that the
+ * block can be filled with a pattern. */
 #include "support/fault_heap.h"
 
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void heap_release(void *memory, void *context)
     atomic_fetch_sub(&heap->live, 1);
 }
 
-/* Always moves, so that nobody gets away with the old address. */
+/* Always moves the block, so that a use of the old address is detected. */
 static void *heap_reallocate(void *memory, size_t size, void *context)
 {
     void *moved = heap_allocate(size, context);

@@ -1,4 +1,4 @@
-/* Sockets by hand, so that what is tested is not tested with itself. */
+/* Plain sockets and a separate parser, so that the library is not tested with itself. */
 #include "support/raw_client.h"
 
 #include <arpa/inet.h>
@@ -32,7 +32,8 @@ void raw_client_connect(struct raw_client *client, int port, int receive_buffer)
     assert_true(client->socket >= 0);
     if (receive_buffer > 0) {
         set_option(client->socket, SOL_SOCKET, SO_RCVBUF, receive_buffer);
-        /* Segments far smaller than the buffer, or the sender waits for room that never comes. */
+        /* The segments must be far smaller than the buffer. Otherwise the sender waits forever for
+         * a larger window. */
         set_option(client->socket, IPPROTO_TCP, TCP_MAXSEG, 536);
     }
     set_option(client->socket, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -59,7 +60,7 @@ static bool step_out(struct raw_client *client)
         return false;
     ssize_t count = send(client->socket, client->out + client->out_sent,
                          client->out_length - client->out_sent, MSG_NOSIGNAL);
-    /* nobody takes it any more; what was received before still counts */
+    /* the server has closed; received data stays valid */
     if (count < 0 && errno != EAGAIN)
         client->out_sent = client->out_length;
     if (count <= 0)
@@ -68,19 +69,19 @@ static bool step_out(struct raw_client *client)
     return true;
 }
 
-bool raw_client_step(struct raw_client *client, size_t most)
+bool raw_client_step(struct raw_client *client, size_t max)
 {
     if (client->socket < 0)
         return false;
     bool moved = step_out(client);
-    if (client->ended || most == 0)
+    if (client->ended || max == 0)
         return moved;
-    if (client->capacity - client->received < most + 1) {
-        client->capacity = (client->received + most + 1) * 2;
+    if (client->capacity - client->received < max + 1) {
+        client->capacity = (client->received + max + 1) * 2;
         client->data = realloc(client->data, client->capacity);
         assert_non_null(client->data);
     }
-    ssize_t count = recv(client->socket, client->data + client->received, most, 0);
+    ssize_t count = recv(client->socket, client->data + client->received, max, 0);
     if (count < 0 && errno == EAGAIN)
         return moved;
     if (count <= 0)
@@ -110,8 +111,8 @@ void raw_client_close(struct raw_client *client, bool reset)
     *client = (struct raw_client){.socket = -1};
 }
 
-/* Copies the data of the chunks at `from` to `to`, which has room for all of them. Bytes of the
- * chunks, or 0 when they are not complete. */
+/* Copies the data of the chunks at `from` to `to`, which has space for all of it. Returns the size
+ * of the chunked body, or 0 when it is incomplete. */
 static size_t join_chunks(const char *from, size_t left, char *to, size_t *length)
 {
     const char *begin = from, *end = from + left, *line_end;
@@ -119,7 +120,7 @@ static size_t join_chunks(const char *from, size_t left, char *to, size_t *lengt
     while ((line_end = memmem(from, (size_t)(end - from), "\r\n", 2)) != NULL) {
         size_t size = strtoul(from, NULL, 16);
         from = size > 0 ? line_end + 2 : line_end;
-        if (size == 0) /* the end, or trailers: an empty line follows in any case */
+        if (size == 0) /* last chunk: trailers or an empty line follow */
             break;
         if ((size_t)(end - from) < size + 2)
             return 0;
