@@ -38,12 +38,12 @@ static struct raw_client client;
 #define GET4(path)   GET(path) GET(path) GET(path) GET(path)
 #define TEN(text)    text text text text text text text text text text
 #define LONG_TAG     "\"" TEN(TEN("123456789-123456789-")) "1234567890\""
-#define RANGE(place) place "000-" place "000,"
-#define TEN_RANGES(n)                                                                          \
-    RANGE(n "0")                                                                               \
-    RANGE(n "1")                                                                               \
-    RANGE(n "2") RANGE(n "3") RANGE(n "4") RANGE(n "5") RANGE(n "6") RANGE(n "7") RANGE(n "8") \
-        RANGE(n "9")
+#define RANGE(start) start "000-" start "000,"
+#define TEN_RANGES(n) \
+    RANGE(n "0")      \
+    RANGE(n "1")      \
+    RANGE(n "2")      \
+    RANGE(n "3") RANGE(n "4") RANGE(n "5") RANGE(n "6") RANGE(n "7") RANGE(n "8") RANGE(n "9")
 #define F4(n) "X-" n "0: 0\r\nX-" n "1: 1\r\nX-" n "2: 2\r\nX-" n "3: 3\r\n"
 
 /* clang-format would align columns of unrelated rows. */
@@ -265,7 +265,7 @@ static const struct scenario scenarios[] = {
      .responses = {{404, NULL, 0}}},
 };
 
-static void assert_answers(const struct scenario *scenario, bool failed)
+static void assert_responses(const struct scenario *scenario, bool failed)
 {
     size_t offset = 0, seen = 0, kinds = 0;
     struct raw_response response;
@@ -275,8 +275,9 @@ static void assert_answers(const struct scenario *scenario, bool failed)
         if (response.status < 200)
             continue;
         const struct expected *expected = &scenario->responses[seen++ % kinds];
+        /* An error response is allowed. */
         if (failed && response.status != expected->status &&
-            (response.status == 503 || response.status == 500)) /* an error response is allowed */
+            (response.status == 503 || response.status == 500))
             continue;
         assert_int_equal(response.status, expected->status);
         size_t size = expected->body != NULL ? strlen(expected->body) : expected->size;
@@ -313,7 +314,7 @@ static bool run_scenario(const struct scenario *scenario, size_t n, bool keep_fa
     }
     stage_drive_responses(&stage, &client, 100000, scenario->count);
     bool failed = atomic_load(&stage.heap.failures) > 0;
-    assert_answers(scenario, failed);
+    assert_responses(scenario, failed);
     if (scenario->closes && !failed)
         stage_drive_to_end(&stage, &client, 1000);
     raw_client_close(&client, false);

@@ -430,8 +430,8 @@ static void cleanup_delays_next_request(void **state)
         raw_client_step(&client, 100);
         stage_iterate(&stage);
     }
-    assert_int_equal(client.received,
-                     0); /* The next request waits, since memory and connection are still in use. */
+    /* The next request waits, since memory and connection are still in use. */
+    assert_int_equal(client.received, 0);
     uv_sem_post(&gate);
     uv_sem_post(&gate);
     assert_response(&client, "hello");

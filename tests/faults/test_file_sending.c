@@ -289,10 +289,8 @@ static void disk_error_during_body_closes_connection(void **state)
         fault.call = CALL_NONE;
         fault.max = 0;
         assert_body("/file", SIZE);
-        assert_int_equal(opened,
-                         /* the cached descriptor is not used again, though fstat reports no
-                          * change */
-                         before + 1);
+        /* The cached descriptor is not used again, though fstat reports no change. */
+        assert_int_equal(opened, before + 1);
         assert_body("/file", SIZE);
         assert_int_equal(opened, before + 1);
         assert_int_equal(stage.errors_logged, 1);
@@ -493,8 +491,8 @@ static void large_file_alone_uses_long_slices(void **state)
     send_request(&client, "/large");
     stage_drive(&stage, &client, LARGE, has_slices, &two);
     for (size_t i = 0; i < slice_count; i++) {
-        bool rest =
-            i > 0 && slices[i] < slices[i - 1]; /* of a slice that the socket took in parts */
+        /* The rest of a slice that the socket took in parts. */
+        bool rest = i > 0 && slices[i] < slices[i - 1];
         assert_true((slices[i] > UVH_FILE_SHARE_SHORT || rest) && slices[i] <= UVH_FILE_SHARE_LONG);
     }
     raw_client_close(&client, true);

@@ -521,8 +521,8 @@ static void listen_inherited_takes_passed_sockets(void **state)
     stage.descriptors--; /* the socket was opened before stage_begin */
     end();
     begin();
-    assert_int_not_equal(uvhttp_server_listen_inherited(stage.server, &count),
-                         0); /* the descriptor is another one, or closed */
+    /* The descriptor is another one, or closed. */
+    assert_int_not_equal(uvhttp_server_listen_inherited(stage.server, &count), 0);
     assert_int_equal(count, 0);
     end();
     unsetenv("LISTEN_PID");

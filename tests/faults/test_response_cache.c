@@ -78,8 +78,8 @@ int memfd_create(const char *name, unsigned flags)
         return -1;
     }
     files++;
-    return (int)syscall(SYS_memfd_create, name,
-                        flags & MFD_CLOEXEC); /* some kernels do not support the other flags */
+    /* Some kernels do not support the other flags. */
+    return (int)syscall(SYS_memfd_create, name, flags & MFD_CLOEXEC);
 }
 
 ssize_t pwritev(int descriptor, const struct iovec *areas, int count, off_t offset)

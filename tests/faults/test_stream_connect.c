@@ -44,9 +44,9 @@ static int peer; /* the accepted connection; -1: none */
 /* or libuv would call the system's functions */
 #define EXPORTED __attribute__((visibility("default")))
 
-static pthread_mutex_t lookup_mutex =
-    PTHREAD_MUTEX_INITIALIZER; /* lookups block while it is locked */
-static atomic_uint lookups;    /* lookups that have started */
+/* Lookups block while it is locked. */
+static pthread_mutex_t lookup_mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint lookups; /* lookups that have started */
 
 static struct addrinfo *make_address(int family, uint32_t address, const char *service,
                                      struct addrinfo *next)
@@ -621,7 +621,7 @@ static void end_stream(void)
     uvhttp_stream_end(stream);
 }
 
-/* Cancels the connection after `turns` iterations. Only the closed event follows. */
+/* Cancels the connection after `iterations`. Only the closed event follows. */
 static void cancel_after(const char *host, int iterations, bool block_lookup, void (*cancel)(void))
 {
     begin();

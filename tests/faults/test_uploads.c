@@ -176,9 +176,8 @@ static bool upload_to_file(size_t n, bool keep_failing)
     bool failed = end(false);
     assert_status(status, 201, failed);
     size_t files = empty_directory();
-    assert_true(files == 1 ||
-                /* the upload may succeed, and the response may fail */
-                (files == 0 && status != 201));
+    /* The upload may succeed while the response fails. */
+    assert_true(files == 1 || (files == 0 && status != 201));
     return failed;
 }
 

@@ -242,8 +242,8 @@ static void queue_limit_counts_compressed_bytes(void **state)
         assert_int_equal(uvhttp_websocket_send_message(peer->ws, message), 0);
         assert_int_equal(uvhttp_websocket_send(peer->ws, UVHTTP_WEBSOCKET_TEXT, text, LARGE), 0);
         assert_in_range(uvhttp_websocket_pending(peer->ws), before + 1, before + NOISE);
-        assert_int_equal(send_noise(peer, QUEUE),
-                         UVHTTP_EDISCONNECTED); /* noise does not get smaller */
+        /* Noise does not get smaller. */
+        assert_int_equal(send_noise(peer, QUEUE), UVHTTP_EDISCONNECTED);
         assert_int_equal(peer->code, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER);
         uvhttp_websocket_message_unref(message);
         end();

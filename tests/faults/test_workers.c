@@ -401,9 +401,8 @@ static void repeated_start_and_stop_leaks_nothing(void **state)
         raw_client_step(&client, 0);
         uvhttp_server_stop(server);
         assert_int_equal(uvhttp_server_run(server), 0);
-        raw_client_step(&client,
-                        /* It connected before the stop, so any worker responds. */
-                        1000);
+        /* It connected before the stop, so any worker responds. */
+        raw_client_step(&client, 1000);
         assert_memory_equal(client.data, "HTTP/1.1 200 ", 13);
         raw_client_close(&client, false);
         assert_int_equal(stopped, 1);
