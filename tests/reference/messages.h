@@ -15,12 +15,12 @@
 
 #include "reference/bytes.h"
 
-enum { MESSAGE_ROOM = 16384 };
+enum { MESSAGE_CAPACITY = 16384 };
 
 struct message {
     uint64_t random;
     size_t length;
-    char bytes[MESSAGE_ROOM];
+    char bytes[MESSAGE_CAPACITY];
 };
 
 /* The splitmix64 generator: every number gives a good sequence, neighbours too. */
@@ -44,8 +44,8 @@ static inline bool message_chance(struct message *message, size_t one_in)
 
 static inline void message_put(struct message *message, const char *bytes, size_t length)
 {
-    if (length > MESSAGE_ROOM - message->length)
-        length = MESSAGE_ROOM - message->length;
+    if (length > MESSAGE_CAPACITY - message->length)
+        length = MESSAGE_CAPACITY - message->length;
     memcpy(message->bytes + message->length, bytes, length);
     message->length += length;
 }
@@ -512,9 +512,10 @@ static inline void message_remove(struct message *message, size_t at, size_t cou
 /* Room for `count` bytes at `at`; what does not fit any more is lost at the end. */
 static inline size_t message_open(struct message *message, size_t at, size_t count)
 {
-    count = count < MESSAGE_ROOM - at ? count : MESSAGE_ROOM - at;
-    size_t kept = message->length - at < MESSAGE_ROOM - at - count ? message->length - at
-                                                                   : MESSAGE_ROOM - at - count;
+    count = count < MESSAGE_CAPACITY - at ? count : MESSAGE_CAPACITY - at;
+    size_t kept = message->length - at < MESSAGE_CAPACITY - at - count
+                      ? message->length - at
+                      : MESSAGE_CAPACITY - at - count;
     memmove(message->bytes + at + count, message->bytes + at, kept);
     message->length = at + count + kept;
     return count;

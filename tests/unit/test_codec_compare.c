@@ -156,7 +156,7 @@ static void check_whole(const struct subject *subject)
 static void check_grown(const struct subject *subject)
 {
     struct message *message = subject->message;
-    static const size_t steps[] = {1, 3, 20, 100, 1000, MESSAGE_ROOM};
+    static const size_t steps[] = {1, 3, 20, 100, 1000, MESSAGE_CAPACITY};
     size_t step = MESSAGE_PICK(message, steps);
     if (step * 200 < message->length)
         step = 100;
@@ -304,7 +304,7 @@ static const char *chunked_difference(const struct reference_chunked *expected,
 static void check_chunked(struct message *message, const struct reference_chunked *expected,
                           uint32_t max_extension, size_t step, bool in_place)
 {
-    static char body[MESSAGE_ROOM];
+    static char body[MESSAGE_CAPACITY];
     uvhttp_chunked_t decoder;
     uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
     size_t used = 0;
@@ -334,14 +334,14 @@ static void check_chunked(struct message *message, const struct reference_chunke
 
 static void compare_chunked(struct message *message)
 {
-    static char data[MESSAGE_ROOM];
+    static char data[MESSAGE_CAPACITY];
     static const uint32_t limits[] = {256, 256, 16, 0};
     uint32_t max_extension = MESSAGE_PICK(message, limits);
     struct reference_chunked expected = {.data = data};
     reference_chunked_decode(&expected, message->bytes, message->length, max_extension);
     count(CHUNKED, expected.result, expected.reason);
     for (int in_place = 0; in_place < 2; in_place++) {
-        check_chunked(message, &expected, max_extension, MESSAGE_ROOM, in_place);
+        check_chunked(message, &expected, max_extension, MESSAGE_CAPACITY, in_place);
         check_chunked(message, &expected, max_extension, 1 + message_below(message, 40), in_place);
         check_chunked(message, &expected, max_extension, 1, in_place);
     }
@@ -517,9 +517,9 @@ static void compare_many(uint64_t seed, uint64_t first, uint64_t number)
 {
     run = (struct run){.seed = seed};
     for (size_t i = 0; i < MOST_CHUNKS && areas[i].end == NULL; i++)
-        areas[i] = guarded_make(MESSAGE_ROOM);
+        areas[i] = guarded_make(MESSAGE_CAPACITY);
     if (gather_area.end == NULL)
-        gather_area = guarded_make(MESSAGE_ROOM);
+        gather_area = guarded_make(MESSAGE_CAPACITY);
     for (uint64_t i = 0; i < number; i++)
         compare_one(seed, first + i);
 }
