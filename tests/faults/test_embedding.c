@@ -102,7 +102,7 @@ static void end(void)
     stage_end(&stage);
 }
 
-static struct raw_response response;
+static struct raw_response last_response;
 
 static void send_request(const char *target, const char *fields)
 {
@@ -112,13 +112,13 @@ static void send_request(const char *target, const char *fields)
     client.received = 0;
     raw_client_send_text(&client, request);
     assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
-    assert_true(raw_client_response(&client, &offset, false, &response));
+    assert_true(raw_client_response(&client, &offset, false, &last_response));
 }
 
 static void assert_body(const char *expected)
 {
     char body[256];
-    snprintf(body, sizeof body, "%.*s", (int)response.body_length, response.body);
+    snprintf(body, sizeof body, "%.*s", (int)last_response.body_length, last_response.body);
     assert_string_equal(body, expected);
 }
 
@@ -193,10 +193,12 @@ static void hsts_header_only_for_https_scheme(void **state)
         uvhttp_server_use(stage.server, uvhttp_security_headers_handle_request, headers), 0);
     connect_client();
     send_request("/origin", "Host: h\r\nX-Forwarded-Proto: https\r\n");
-    assert_true(raw_response_field(&response, "Strict-Transport-Security", value, sizeof value));
+    assert_true(
+        raw_response_field(&last_response, "Strict-Transport-Security", value, sizeof value));
     send_request("/origin", "Host: h\r\nX-Forwarded-Proto: http\r\n");
-    assert_false(raw_response_field(&response, "Strict-Transport-Security", value, sizeof value));
-    assert_true(raw_response_field(&response, "X-Content-Type-Options", value, sizeof value));
+    assert_false(
+        raw_response_field(&last_response, "Strict-Transport-Security", value, sizeof value));
+    assert_true(raw_response_field(&last_response, "X-Content-Type-Options", value, sizeof value));
     end();
     uvhttp_security_headers_free(headers);
 }
@@ -349,7 +351,7 @@ static void connection_data_without_memory_gets_enomem(void **state)
     send_request("/data", "Host: h\r\n"); /* allocates what the connection needs */
     fault_heap_arm(&stage.heap, 1, true);
     send_request("/count", "Host: h\r\n");
-    assert_int_equal(response.status, 503);
+    assert_int_equal(last_response.status, 503);
     fault_heap_arm(&stage.heap, 0, false);
     end();
     assert_int_equal(released, 0);
@@ -521,7 +523,7 @@ static void assert_date(const char *expected)
 {
     char date[64];
     send_request("/data", "Host: h\r\n");
-    assert_true(raw_response_field(&response, "Date", date, sizeof date));
+    assert_true(raw_response_field(&last_response, "Date", date, sizeof date));
     assert_string_equal(date, expected);
 }
 
@@ -591,7 +593,7 @@ static void repeated_servers_on_one_loop_leak_nothing(void **state)
     for (int cycle = 0; cycle < 200; cycle++) {
         create_and_free_server(stage.server, cycle);
         send_request("/data", "Host: h\r\n");
-        assert_int_equal(response.status, 200);
+        assert_int_equal(last_response.status, 200);
         if (cycle == 0) {
             descriptors = stage_descriptors();
             blocks = atomic_load(&stage.heap.live);

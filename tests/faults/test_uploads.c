@@ -238,7 +238,7 @@ static bool hidden_file_or_ended(void *arg)
         count++;
     if (stream != NULL)
         closedir(stream);
-    return count > 2 || client.ended || client.on_form > 0;
+    return count > 2 || client.ended || client.received > 0;
 }
 
 /* A job of the upload may be running or not. */
@@ -275,7 +275,7 @@ static bool event_hub_publish(size_t n, bool keep_failing)
         raw_client_step(&listener, 100000);
         stage_iterate(&stage);
     }
-    bool has_event = listener.on_form > 3000;
+    bool has_event = listener.received > 3000;
     assert_true(!has_event || memcmp(listener.data, first, sizeof(first) - 1) == 0);
     raw_client_close(&listener, false);
     bool failed = end(false);
