@@ -128,29 +128,29 @@ long syscall(long number, ...)
 
 static struct {
     int descriptor, error, error_calls, released;
-} kept;
+} own_file;
 
 static void on_read_error(int error, void *arg)
 {
-    assert_ptr_equal(arg, &kept);
-    assert_int_equal(kept.released, 0);
-    kept.error = error;
-    kept.error_calls++;
+    assert_ptr_equal(arg, &own_file);
+    assert_int_equal(own_file.released, 0);
+    own_file.error = error;
+    own_file.error_calls++;
 }
 
-static void release_kept(void *arg)
+static void release_own_file(void *arg)
 {
-    assert_ptr_equal(arg, &kept);
-    kept.released++;
+    assert_ptr_equal(arg, &own_file);
+    own_file.released++;
 }
 
-static int send_kept(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_own_file(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
-    uvhttp_response_on_read_error(response, on_read_error, &kept);
-    return uvhttp_response_send_descriptor(response, 200, NULL, kept.descriptor, 0, SIZE,
-                                           release_kept, &kept);
+    uvhttp_response_on_read_error(response, on_read_error, &own_file);
+    return uvhttp_response_send_descriptor(response, 200, NULL, own_file.descriptor, 0, SIZE,
+                                           release_own_file, &own_file);
 }
 
 /* ---- setup and teardown ---- */
@@ -190,7 +190,7 @@ static void begin(void)
                                                        .allocator = stage.config->allocator},
                             NULL),
         0);
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/kept", send_kept, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/kept", send_own_file, NULL), 0);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
 }
@@ -391,31 +391,31 @@ static void read_error_of_kept_descriptor_is_reported(void **state)
     struct raw_response response;
     (void)state;
     path_of("file", path);
-    memset(&kept, 0, sizeof(kept));
-    kept.descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    assert_true(kept.descriptor >= 0);
+    memset(&own_file, 0, sizeof(own_file));
+    own_file.descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(own_file.descriptor >= 0);
     begin();
     assert_body("/kept", SIZE);
-    assert_int_equal(kept.error_calls, 0);
-    assert_int_equal(kept.released, 1);
-    kept.released = 0;
+    assert_int_equal(own_file.error_calls, 0);
+    assert_int_equal(own_file.released, 1);
+    own_file.released = 0;
     fault.call = CALL_SENDFILE;
     fault.error = ESTALE;
     fault.after = 0;
     fault.times = 1;
     assert_int_equal(get("/kept", &response), 0);
-    assert_int_equal(kept.error_calls, 1);
-    assert_int_equal(kept.error, -ESTALE);
-    assert_int_equal(kept.released, 1);
+    assert_int_equal(own_file.error_calls, 1);
+    assert_int_equal(own_file.error, -ESTALE);
+    assert_int_equal(own_file.released, 1);
     /* A client reset is not a read error. */
-    kept.released = 0;
+    own_file.released = 0;
     fault.error = ECONNRESET;
     fault.times = 1;
     assert_int_equal(get("/kept", &response), 0);
-    assert_int_equal(kept.error_calls, 1);
-    assert_int_equal(kept.released, 1);
+    assert_int_equal(own_file.error_calls, 1);
+    assert_int_equal(own_file.released, 1);
     end();
-    close(kept.descriptor);
+    close(own_file.descriptor);
 }
 
 static void short_sendfile_completes_body(void **state)

@@ -177,7 +177,7 @@ static int send_borrowed_bytes(uvhttp_request_t *request, uvhttp_response_t *res
     return uvhttp_response_send_text(response, 200, uvhttp_error_name(err));
 }
 
-static int refuse_parts(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_invalid_parts(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     static const char byte = 'x';
     static const struct {
@@ -230,7 +230,7 @@ static void begin(int receive_buffer)
         {"/file", send_whole_file},         {"/part", send_part_of_file},
         {"/borrowed", send_borrowed_bytes}, {"/small", send_small},
         {"/parts", send_many_parts},        {"/replaced", replace_parts},
-        {"/limited", limit_parts},          {"/refused", refuse_parts},
+        {"/limited", limit_parts},          {"/refused", send_invalid_parts},
     };
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));

@@ -17,9 +17,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static inline void require(bool holds)
+static inline void require(bool condition)
 {
-    if (!holds)
+    if (!condition)
         abort();
 }
 

@@ -15,9 +15,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void require(bool holds)
+static void require(bool condition)
 {
-    if (!holds)
+    if (!condition)
         abort();
 }
 

@@ -76,9 +76,9 @@ static void check_url(const char *text, const char *fields,
 
 /* ---- extensions ---- */
 
-static void require_bits(uint8_t bits, uint8_t least, uint8_t most)
+static void require_bits(uint8_t bits, uint8_t min, uint8_t max)
 {
-    require(bits >= least && bits <= most);
+    require(bits >= min && bits <= max);
 }
 
 static void check_response(const struct uvh_ws_deflate_terms *terms)

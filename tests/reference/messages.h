@@ -515,11 +515,11 @@ static inline void message_remove(struct message *message, size_t at, size_t cou
 static inline size_t message_open_gap(struct message *message, size_t at, size_t count)
 {
     count = count < MESSAGE_CAPACITY - at ? count : MESSAGE_CAPACITY - at;
-    size_t kept = message->length - at < MESSAGE_CAPACITY - at - count
+    size_t rest = message->length - at < MESSAGE_CAPACITY - at - count
                       ? message->length - at
                       : MESSAGE_CAPACITY - at - count;
-    memmove(message->bytes + at + count, message->bytes + at, kept);
-    message->length = at + count + kept;
+    memmove(message->bytes + at + count, message->bytes + at, rest);
+    message->length = at + count + rest;
     return count;
 }
 

@@ -134,7 +134,7 @@ static size_t join_chunks(const char *from, size_t left, char *to, size_t *lengt
 }
 
 bool raw_client_response(struct raw_client *client, size_t *offset, bool bodiless,
-                         struct raw_response *answer)
+                         struct raw_response *response)
 {
     size_t left = client->received - *offset;
     if (left == 0)
@@ -143,43 +143,43 @@ bool raw_client_response(struct raw_client *client, size_t *offset, bool bodiles
     const char *end = memmem(begin, left, "\r\n\r\n", 4);
     if (end == NULL)
         return false;
-    *answer = (struct raw_response){.head = begin, .head_length = (size_t)(end + 4 - begin)};
+    *response = (struct raw_response){.head = begin, .head_length = (size_t)(end + 4 - begin)};
     if (left < 13 || memcmp(begin, "HTTP/1.1 ", 9) != 0 || begin[12] != ' ')
         fail_msg("no status line: %.*s", (int)(left < 60 ? left : 60), begin);
-    answer->status = (begin[9] - '0') * 100 + (begin[10] - '0') * 10 + begin[11] - '0';
-    answer->body = end + 4;
+    response->status = (begin[9] - '0') * 100 + (begin[10] - '0') * 10 + begin[11] - '0';
+    response->body = end + 4;
     char length[32] = "0";
-    bool has_length = raw_response_field(answer, "Content-Length", length, sizeof(length));
-    if (answer->status < 200 || answer->status == 204 || answer->status == 304)
+    bool has_length = raw_response_field(response, "Content-Length", length, sizeof(length));
+    if (response->status < 200 || response->status == 204 || response->status == 304)
         bodiless = true;
     char coding[32];
-    if (!bodiless && raw_response_field(answer, "Transfer-Encoding", coding, sizeof(coding))) {
+    if (!bodiless && raw_response_field(response, "Transfer-Encoding", coding, sizeof(coding))) {
         assert_string_equal(coding, "chunked");
         assert_false(has_length);
         client->joined = realloc(client->joined, left + 1);
         assert_non_null(client->joined);
-        size_t taken = join_chunks(answer->body, left - answer->head_length, client->joined,
-                                   &answer->body_length);
-        answer->body = client->joined;
-        client->joined[answer->body_length] = '\0';
-        *offset += taken == 0 ? 0 : answer->head_length + taken;
+        size_t taken = join_chunks(response->body, left - response->head_length, client->joined,
+                                   &response->body_length);
+        response->body = client->joined;
+        client->joined[response->body_length] = '\0';
+        *offset += taken == 0 ? 0 : response->head_length + taken;
         return taken > 0;
     }
     assert_true(bodiless || has_length);
     if (!bodiless)
-        answer->body_length = strtoul(length, NULL, 10);
-    if (left - answer->head_length < answer->body_length)
+        response->body_length = strtoul(length, NULL, 10);
+    if (left - response->head_length < response->body_length)
         return false;
-    *offset += answer->head_length + answer->body_length;
+    *offset += response->head_length + response->body_length;
     return true;
 }
 
-bool raw_response_field(const struct raw_response *answer, const char *name, char *value,
+bool raw_response_field(const struct raw_response *response, const char *name, char *value,
                         size_t size)
 {
     size_t name_length = strlen(name);
-    const char *line = answer->head;
-    const char *end = answer->head + answer->head_length;
+    const char *line = response->head;
+    const char *end = response->head + response->head_length;
     while ((line = memmem(line, (size_t)(end - line), "\r\n", 2)) != NULL && line + 4 < end) {
         line += 2;
         if (strncasecmp(line, name, name_length) != 0 || line[name_length] != ':')
