@@ -37,7 +37,7 @@ static void end(void)
 
 static void send_client_hello(void)
 {
-    struct tls_pair pair = {NULL};
+    struct tls_pair pair = {.tls = NULL};
     char hello[4096];
     tls_pair_client(&pair, 0);
     SSL_do_handshake(pair.client);
