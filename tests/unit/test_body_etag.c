@@ -23,7 +23,7 @@
 
 static struct stage stage;
 static struct raw_client client;
-static struct raw_answer answer;
+static struct raw_response answer;
 static size_t offset;
 static int released;
 
@@ -124,11 +124,11 @@ static int ask(const char *method, const char *target, const char *field)
     snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: h\r\n%s\r\n", method, target,
              field);
     raw_client_send_text(&client, request);
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS; turn++) {
         raw_client_step(&client, 1 << 20);
-        if (raw_client_answer(&client, &offset, strcmp(method, "HEAD") == 0, &answer))
+        if (raw_client_response(&client, &offset, strcmp(method, "HEAD") == 0, &answer))
             return answer.status;
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     fail_msg("no answer to %s", target);
     return 0;
@@ -137,7 +137,7 @@ static int ask(const char *method, const char *target, const char *field)
 static const char *field(const char *name)
 {
     static char value[256];
-    return raw_answer_field(&answer, name, value, sizeof(value)) ? value : NULL;
+    return raw_response_field(&answer, name, value, sizeof(value)) ? value : NULL;
 }
 
 static void assert_body(const char *body)

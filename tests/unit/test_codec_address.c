@@ -19,7 +19,7 @@ static struct guarded memory;
 static uvhttp_slice_t slice(const char *text)
 {
     size_t length = strlen(text);
-    return (uvhttp_slice_t){guarded_place(&memory, text, length), length};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, length), length};
 }
 
 /* The address in its one spelling, "" when it is none. */

@@ -17,7 +17,7 @@ static struct guarded memory;
 
 static uvhttp_slice_t slice_of(const char *text)
 {
-    return (uvhttp_slice_t){guarded_place(&memory, text, strlen(text)), strlen(text)};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, strlen(text)), strlen(text)};
 }
 
 static void check_both_ways(const char *bytes, const char *text, enum uvh_base64_form form)

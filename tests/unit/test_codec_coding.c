@@ -27,7 +27,7 @@ static uvhttp_slice_t field(const char *text)
 {
     if (text == NULL)
         return (uvhttp_slice_t){NULL, 0};
-    return (uvhttp_slice_t){guarded_place(&memory, text, strlen(text)), strlen(text)};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, strlen(text)), strlen(text)};
 }
 
 static void names_and_suffixes(void **state)

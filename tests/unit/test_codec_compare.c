@@ -144,10 +144,10 @@ static void check_whole(const struct subject *subject)
     begin(subject);
     check(
         subject, "whole before a protected page",
-        parse(subject, guarded_place(&areas[0], message->bytes, message->length), message->length));
+        parse(subject, guarded_copy(&areas[0], message->bytes, message->length), message->length));
     begin(subject);
     check(subject, "whole behind a protected page",
-          parse(subject, guarded_place_front(&areas[0], message->bytes, message->length),
+          parse(subject, guarded_copy_front(&areas[0], message->bytes, message->length),
                 message->length));
 }
 
@@ -156,7 +156,7 @@ static void check_whole(const struct subject *subject)
 static void check_grown(const struct subject *subject)
 {
     struct message *message = subject->message;
-    static const size_t steps[] = {1, 3, 20, 100, 1000, MESSAGE_ROOM};
+    static const size_t steps[] = {1, 3, 20, 100, 1000, MESSAGE_CAPACITY};
     size_t step = MESSAGE_PICK(message, steps);
     if (step * 200 < message->length)
         step = 100;
@@ -166,7 +166,7 @@ static void check_grown(const struct subject *subject)
     begin(subject);
     for (;; at_hand += 1 + message_below(message, step)) {
         at_hand = at_hand < message->length ? at_hand : message->length;
-        result = parse(subject, guarded_place(&areas[0], message->bytes, at_hand), at_hand);
+        result = parse(subject, guarded_copy(&areas[0], message->bytes, at_hand), at_hand);
         if (result != UVHTTP_PARSE_MORE || at_hand == message->length)
             break;
         late = late || at_hand >= subject->decided;
@@ -182,7 +182,7 @@ static size_t cut_pieces(struct message *message, size_t length, uvhttp_slice_t 
     size_t done = 0;
     for (size_t i = 0; i < number; i++) {
         size_t size = i + 1 == number ? length - done : message_below(message, length - done + 1);
-        chunks[i] = (uvhttp_slice_t){guarded_place(&areas[i], message->bytes + done, size), size};
+        chunks[i] = (uvhttp_slice_t){guarded_copy(&areas[i], message->bytes + done, size), size};
         done += size;
     }
     return number;
@@ -304,7 +304,7 @@ static const char *chunked_difference(const struct reference_chunked *expected,
 static void check_chunked(struct message *message, const struct reference_chunked *expected,
                           uint32_t max_extension, size_t step, bool in_place)
 {
-    static char body[MESSAGE_ROOM];
+    static char body[MESSAGE_CAPACITY];
     uvhttp_chunked_t decoder;
     uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
     size_t used = 0;
@@ -313,7 +313,7 @@ static void check_chunked(struct message *message, const struct reference_chunke
     while (result == UVHTTP_PARSE_MORE && used < message->length) {
         size_t size = 1 + message_below(message, step);
         size = size < message->length - used ? size : message->length - used;
-        char *data = guarded_place(&areas[0], message->bytes + used, size);
+        char *data = guarded_copy(&areas[0], message->bytes + used, size);
         size_t consumed;
         uvhttp_slice_t chunk = {data, 0};
         if (in_place)
@@ -334,14 +334,14 @@ static void check_chunked(struct message *message, const struct reference_chunke
 
 static void compare_chunked(struct message *message)
 {
-    static char data[MESSAGE_ROOM];
+    static char data[MESSAGE_CAPACITY];
     static const uint32_t limits[] = {256, 256, 16, 0};
     uint32_t max_extension = MESSAGE_PICK(message, limits);
     struct reference_chunked expected = {.data = data};
     reference_chunked_decode(&expected, message->bytes, message->length, max_extension);
     count(CHUNKED, expected.result, expected.reason);
     for (int in_place = 0; in_place < 2; in_place++) {
-        check_chunked(message, &expected, max_extension, MESSAGE_ROOM, in_place);
+        check_chunked(message, &expected, max_extension, MESSAGE_CAPACITY, in_place);
         check_chunked(message, &expected, max_extension, 1 + message_below(message, 40), in_place);
         check_chunked(message, &expected, max_extension, 1, in_place);
     }
@@ -438,7 +438,7 @@ static const char *form_difference(uvhttp_slice_t text, bool in_place)
     static char name_bytes[LONGEST_TEXT];
     static char value_bytes[LONGEST_TEXT];
     uvhttp_slice_t raw = text;
-    uvhttp_slice_t rest = {in_place ? guarded_place(&areas[1], text.base, text.length) : text.base,
+    uvhttp_slice_t rest = {in_place ? guarded_copy(&areas[1], text.base, text.length) : text.base,
                            text.length};
     for (;;) {
         uvhttp_slice_t name[2];
@@ -464,7 +464,7 @@ static void compare_text(struct message *message)
 {
     if (message->length > LONGEST_TEXT)
         message->length = LONGEST_TEXT;
-    uvhttp_slice_t text = {guarded_place(&areas[0], message->bytes, message->length),
+    uvhttp_slice_t text = {guarded_copy(&areas[0], message->bytes, message->length),
                            message->length};
     report(TEXT, "as a path", path_difference(text), message);
     report(TEXT, "decoded", percent_difference(text, false), message);
@@ -517,9 +517,9 @@ static void compare_many(uint64_t seed, uint64_t first, uint64_t number)
 {
     run = (struct run){.seed = seed};
     for (size_t i = 0; i < MOST_CHUNKS && areas[i].end == NULL; i++)
-        areas[i] = guarded_make(MESSAGE_ROOM);
+        areas[i] = guarded_make(MESSAGE_CAPACITY);
     if (gather_area.end == NULL)
-        gather_area = guarded_make(MESSAGE_ROOM);
+        gather_area = guarded_make(MESSAGE_CAPACITY);
     for (uint64_t i = 0; i < number; i++)
         compare_one(seed, first + i);
 }

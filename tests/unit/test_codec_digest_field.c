@@ -25,7 +25,7 @@ static bool read_field(struct uvh_digest_field *field, const char *text)
 {
     size_t length = strlen(text);
     return uvh_digest_field_read(field,
-                                 (uvhttp_slice_t){guarded_place(&memory, text, length), length});
+                                 (uvhttp_slice_t){guarded_copy(&memory, text, length), length});
 }
 
 static void both_kinds_are_read(void **state)

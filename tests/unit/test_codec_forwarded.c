@@ -21,7 +21,7 @@ static const char *taken_apart(const char *text)
     static char result[256];
     struct uvh_forwarded_hop hop;
     size_t length = strlen(text);
-    uvhttp_slice_t element = {guarded_place(&memory, text, length), length};
+    uvhttp_slice_t element = {guarded_copy(&memory, text, length), length};
     if (!uvh_forwarded_element(element, &hop))
         return "!";
     static const uvhttp_slice_t nothing = {"-", 1};
@@ -88,7 +88,7 @@ static void nodes(void **state)
         size_t length = strlen(rows[i][0]);
         char text[UVH_IP_ADDRESS_TEXT_SIZE] = "";
         struct uvh_ip_address address;
-        if (uvh_forwarded_node((uvhttp_slice_t){guarded_place(&memory, rows[i][0], length), length},
+        if (uvh_forwarded_node((uvhttp_slice_t){guarded_copy(&memory, rows[i][0], length), length},
                                &address))
             uvh_ip_address_format(&address, text);
         assert_string_equal(text, rows[i][1]);
@@ -100,7 +100,7 @@ static const char *from_the_end(const char *text, bool quotes)
 {
     static char result[256];
     size_t length = strlen(text), used = 0;
-    uvhttp_slice_t rest = {guarded_place_front(&memory, text, length), length}, element;
+    uvhttp_slice_t rest = {guarded_copy_front(&memory, text, length), length}, element;
     result[0] = '\0';
     while (uvh_forwarded_last(&rest, quotes, &element))
         used += (size_t)snprintf(result + used, sizeof result - used, "[%.*s]",
@@ -143,7 +143,7 @@ static const char *found(const char *lines, bool standard)
     struct uvh_forwarded forwarded = {
         .prefixes = prefixes, .prefix_count = 2, .standard = standard};
     size_t end = strlen(lines);
-    const char *placed = guarded_place(&memory, lines, end);
+    const char *placed = guarded_copy(&memory, lines, end);
     bool goes_on = true;
     while (goes_on) {
         size_t start = end;

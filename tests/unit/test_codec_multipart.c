@@ -107,7 +107,7 @@ static void run(struct log *log, uvhttp_slice_t boundary, const uvhttp_multipart
     for (size_t at = 0; good && at < body.length;) {
         size_t length = at == 0 && first > 0 ? first : step;
         length = length < body.length - at ? length : body.length - at;
-        char *copy = guarded_place(guarded(), body.base + at, length);
+        char *copy = guarded_copy(guarded(), body.base + at, length);
         good = feed(&form, log, (uvhttp_slice_t){copy, length});
         at += length;
     }
@@ -488,7 +488,7 @@ static void boundaries(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t length = strlen(rows[i].type);
         uvhttp_slice_t boundary = {NULL, 0};
-        uvhttp_slice_t type = {guarded_place(guarded(), rows[i].type, length), length};
+        uvhttp_slice_t type = {guarded_copy(guarded(), rows[i].type, length), length};
         assert_int_equal(uvhttp_multipart_boundary(type, &boundary), rows[i].expected != NULL);
         if (rows[i].expected != NULL) {
             assert_int_equal(boundary.length, strlen(rows[i].expected));

@@ -23,7 +23,7 @@ static uvhttp_slice_t field(const char *text)
 {
     if (text == NULL)
         return (uvhttp_slice_t){NULL, 0};
-    return (uvhttp_slice_t){guarded_place(&memory, text, strlen(text)), strlen(text)};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, strlen(text)), strlen(text)};
 }
 
 struct row {
@@ -251,13 +251,13 @@ static void large_fields(void **state)
     for (size_t i = 0; i < SIZE; i++)
         text[i] = "a/b;c=d,"[i % 8];
     memcpy(text + SIZE - 4, ",x/y", 4);
-    uvhttp_slice_t all = {guarded_place(&large, text, SIZE), SIZE};
+    uvhttp_slice_t all = {guarded_copy(&large, text, SIZE), SIZE};
     static const char *const offers[] = {"z/z", "x/y"};
     assert_int_equal(uvhttp_negotiate_type(all, offers, 2), 1);
     /* One element with very many parameters. */
     for (size_t i = 3; i < SIZE; i++)
         text[i] = ";c=d"[(i + 1) % 4];
-    all.base = guarded_place(&large, text, SIZE);
+    all.base = guarded_copy(&large, text, SIZE);
     assert_int_equal(uvhttp_negotiate_type_quality(all, "a/b;c=d"), 1000);
     free(text);
 }

@@ -19,7 +19,7 @@ static const char *taken_apart(const char *text)
 {
     static char result[256];
     size_t length = strlen(text);
-    uvhttp_slice_t rest = {guarded_place(&memory, text, length), length};
+    uvhttp_slice_t rest = {guarded_copy(&memory, text, length), length};
     uvhttp_slice_t front = uvh_parameter_front(&rest);
     struct uvh_parameter parameter;
     int found;

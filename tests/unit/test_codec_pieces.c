@@ -142,7 +142,7 @@ static size_t cut(const char *text, size_t length, const size_t *cuts, size_t cu
     for (size_t i = 0; i <= cut_count; i++) {
         size_t end = i < cut_count ? cuts[i] : length;
         chunks[i] =
-            (uvhttp_slice_t){guarded_place(&places[i], text + start, end - start), end - start};
+            (uvhttp_slice_t){guarded_copy(&places[i], text + start, end - start), end - start};
         start = end;
     }
     return cut_count + 1;

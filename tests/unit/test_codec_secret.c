@@ -20,8 +20,8 @@ static void every_difference_counts(void **state)
     for (size_t length = 0; length < sizeof bytes; length++) {
         for (size_t i = 0; i < length; i++)
             bytes[i] = (char)(i * 37);
-        char *a = guarded_place(&memory[0], bytes, length);
-        char *b = guarded_place(&memory[1], bytes, length);
+        char *a = guarded_copy(&memory[0], bytes, length);
+        char *b = guarded_copy(&memory[1], bytes, length);
         assert_true(uvhttp_equal_constant_time(a, length, b, length));
         for (size_t at = 0; at < length; at++) {
             for (unsigned bit = 1; bit < 256; bit *= 2) {

@@ -20,7 +20,7 @@ static void check(const char *bytes, size_t size, const char *expected)
 {
     uint8_t digest[UVH_SHA1_SIZE];
     char text[2 * UVH_SHA1_SIZE + 1];
-    uvh_sha1(guarded_place(&memory, bytes, size), size, digest);
+    uvh_sha1(guarded_copy(&memory, bytes, size), size, digest);
     for (size_t i = 0; i < sizeof digest; i++)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
     assert_string_equal(text, expected);
@@ -62,7 +62,7 @@ static void lengths_around_the_seams(void **state)
     static uint8_t digests[MOST][UVH_SHA1_SIZE];
     static const char zeros[MOST];
     for (size_t size = 0; size < MOST; size++) {
-        uvh_sha1(guarded_place(&memory, zeros, size), size, digests[size]);
+        uvh_sha1(guarded_copy(&memory, zeros, size), size, digests[size]);
         for (size_t other = 0; other < size; other++)
             assert_memory_not_equal(digests[size], digests[other], UVH_SHA1_SIZE);
     }

@@ -223,8 +223,8 @@ static void every_place_in_a_text(void **state)
                 memcpy(text + front, sequences[i], length);
                 fill(text + front + length, tail, front / 3 % 3 + 1);
                 size_t size = front + length + tail;
-                check(guarded_place(&memory, text, size), size);
-                check_cut(guarded_place_front(&memory, text, size), size, front + i % (length + 1));
+                check(guarded_copy(&memory, text, size), size);
+                check_cut(guarded_copy_front(&memory, text, size), size, front + i % (length + 1));
             }
         }
     }
@@ -304,8 +304,8 @@ static void random_texts_in_random_pieces(void **state)
         size_t size = make_text(text, 4 + any(round % 16 == 0 ? 1000 : 150));
         size_t cut = any((uint32_t)size + 1);
         for (size_t at = 0; backends_next(&at);) {
-            check(guarded_place(&memory, text, size), size);
-            check_cut(guarded_place_front(&memory, text, size), size, cut);
+            check(guarded_copy(&memory, text, size), size);
+            check_cut(guarded_copy_front(&memory, text, size), size, cut);
         }
     }
 }

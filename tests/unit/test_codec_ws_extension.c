@@ -24,7 +24,7 @@ static const struct uvh_ws_deflate_preferences shared = {true, 15, 15};
 
 static uvhttp_slice_t slice_of(const char *text)
 {
-    return (uvhttp_slice_t){guarded_place(&memory, text, strlen(text)), strlen(text)};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, strlen(text)), strlen(text)};
 }
 
 /* ---- the server ---- */

@@ -18,7 +18,7 @@ static struct guarded memory;
 
 static uvhttp_slice_t slice_of(const char *text)
 {
-    return (uvhttp_slice_t){guarded_place(&memory, text, strlen(text)), strlen(text)};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, strlen(text)), strlen(text)};
 }
 
 static void assert_slice(uvhttp_slice_t slice, const char *expected)

@@ -43,10 +43,10 @@ static void every_size_in_place(void **state)
     for (size_t at = 0; backends_next(&at);) {
         for (size_t size = 0; size <= MOST; size++) {
             size_t offset = size / 3 % 4;
-            char *bytes = guarded_place(&memory, plain, size);
+            char *bytes = guarded_copy(&memory, plain, size);
             uvh_ws_mask(bytes, size, mask, offset);
             assert_masked(bytes, size, offset);
-            bytes = guarded_place_front(&memory, plain, size);
+            bytes = guarded_copy_front(&memory, plain, size);
             uvh_ws_mask(bytes, size, mask, offset + 1);
             assert_masked(bytes, size, offset + 1);
         }
@@ -79,7 +79,7 @@ static void copies(void **state)
     struct guarded to = guarded_make(MOST);
     for (size_t at = 0; backends_next(&at);) {
         for (size_t size = 0; size <= MOST; size++) {
-            char *bytes = guarded_place(&from, plain, size);
+            char *bytes = guarded_copy(&from, plain, size);
             char *out = to.end - size;
             uvh_ws_mask_copy(out, bytes, size, mask, size % 4);
             assert_masked(out, size, size % 4);

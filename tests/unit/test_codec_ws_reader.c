@@ -206,7 +206,7 @@ static void check(const struct vector *vector, size_t first, size_t step)
     for (size_t at = 0; at < vector->size && !events.bad; at += size, size = step) {
         if (size > vector->size - at)
             size = vector->size - at;
-        ws_events_read(&events, &reader, &rules, guarded_place(&memory, vector->bytes + at, size),
+        ws_events_read(&events, &reader, &rules, guarded_copy(&memory, vector->bytes + at, size),
                        size);
     }
     bool same = events.length == strlen(vector->events) &&

@@ -25,7 +25,7 @@ enum { MOST = 4 << 20, PIECES = 40, CHUNK = 1000, LARGE_PIECE = 100000 };
 
 static struct stage stage;
 static struct raw_client client;
-static struct raw_answer answer;
+static struct raw_response answer;
 static uvhttp_compress_t *compression;
 static uvhttp_prepared_t *prepared;
 static size_t offset;
@@ -324,11 +324,11 @@ static int ask(const char *method, const char *target, const char *accept)
     snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: h\r\n%s%s\r\n\r\n", method, target,
              accept == NULL ? "X-None: " : "Accept-Encoding: ", accept == NULL ? "" : accept);
     raw_client_send_text(&client, request);
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS; turn++) {
         raw_client_step(&client, 1 << 20);
-        if (raw_client_answer(&client, &offset, strcmp(method, "HEAD") == 0, &answer))
+        if (raw_client_response(&client, &offset, strcmp(method, "HEAD") == 0, &answer))
             return answer.status;
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     fail_msg("no answer to %s", target);
     return 0;
@@ -337,7 +337,7 @@ static int ask(const char *method, const char *target, const char *accept)
 static const char *field(const char *name)
 {
     static char value[256];
-    return raw_answer_field(&answer, name, value, sizeof(value)) ? value : NULL;
+    return raw_response_field(&answer, name, value, sizeof(value)) ? value : NULL;
 }
 
 static void assert_field(const char *name, const char *value)
@@ -492,7 +492,7 @@ static void head_says_what_get_would(void **state)
 static void await_plain(const char *wanted)
 {
     char out[4096];
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS; turn++) {
         if (!raw_client_step(&client, 1 << 20))
             stage_wait(&stage);
         char coded[4096];
@@ -536,7 +536,7 @@ static void what_was_written_leaves_when_it_is_flushed(void **state)
     (void)state;
     raw_client_send_text(&client, "GET /slow HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
     for (int i = 0; i < 5; i++) {
-        stage_turn(&stage);
+        stage_iterate(&stage);
         raw_client_step(&client, 1 << 20);
     }
     assert_int_equal(uvhttp_response_flush(events), 0);
@@ -559,7 +559,8 @@ static void flush_in_a_handler_that_blocks(const char *path)
     await_plain("first");
     uv_sem_post(&seen);
     for (int turn = 0;
-         turn < STAGE_MOST_TURNS && !raw_client_answer(&client, &offset, false, &answer); turn++) {
+         turn < STAGE_MAX_ITERATIONS && !raw_client_response(&client, &offset, false, &answer);
+         turn++) {
         raw_client_step(&client, 1 << 20);
         stage_wait(&stage);
     }
@@ -598,10 +599,10 @@ static void the_client_may_go(void **state)
     (void)state;
     raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\nAccept-Encoding: br\r\n\r\n");
     for (int i = 0; i < 5; i++)
-        stage_turn(&stage);
+        stage_iterate(&stage);
     raw_client_close(&client, true);
     for (int i = 0; i < 5; i++)
-        stage_turn(&stage);
+        stage_iterate(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     ask("GET", "/known", "br");
     assert_coded("br", PIECES * CHUNK);
@@ -793,14 +794,14 @@ static void every_allocation_fails_once(void **state)
                 if (t == 2) {
                     for (int i = 0; i < 10; i++) {
                         raw_client_step(&client, 1 << 20);
-                        stage_turn(&stage);
+                        stage_iterate(&stage);
                     }
                     failed = stage.heap.failures > 0;
                 } else {
                     stage_drive_to_end(&stage, &client, 1 << 20);
                     failed = stage.heap.failures > 0;
                     if (!failed) {
-                        assert_true(raw_client_answer(&client, &offset, false, &answer));
+                        assert_true(raw_client_response(&client, &offset, false, &answer));
                         assert_coded(uvh_coding_name((enum uvh_coding)coding),
                                      t == 0 ? 5000 : PIECES * CHUNK);
                     }
@@ -808,7 +809,7 @@ static void every_allocation_fails_once(void **state)
                 fault_heap_arm(&stage.heap, 0, false);
                 raw_client_close(&client, true);
                 for (int i = 0; i < 5; i++)
-                    stage_turn(&stage);
+                    stage_iterate(&stage);
                 uvhttp_server_free(stage.server);
                 stage.server = NULL;
                 uvhttp_compress_free(compression);

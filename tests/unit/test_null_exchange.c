@@ -46,11 +46,11 @@ static void begin(const char *pattern, uvhttp_handler_cb handler, unsigned flags
 static void ask(const char *request, int status)
 {
     size_t offset = 0;
-    struct raw_answer got;
+    struct raw_response got;
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&client, request);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &got));
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &got));
     assert_int_equal(got.status, status);
     raw_client_close(&client, false);
 }
@@ -565,7 +565,7 @@ static void streams(void **state)
                          "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
     for (int turn = 0; turn < 1000 && asked == 0; turn++) {
         raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     raw_client_close(&client, false);
     end();

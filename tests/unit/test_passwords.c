@@ -138,13 +138,13 @@ static int hello(uvhttp_request_t *request, uvhttp_response_t *response, void *a
 static int ask(struct stage *stage, struct raw_client *client, size_t *offset, const char *basic)
 {
     char request[256];
-    struct raw_answer answer;
+    struct raw_response answer;
     snprintf(request, sizeof(request),
              "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic %s\r\n\r\n", basic);
     raw_client_send_text(client, request);
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS; turn++) {
         raw_client_step(client, 10000);
-        if (raw_client_answer(client, offset, false, &answer))
+        if (raw_client_response(client, offset, false, &answer))
             return answer.status;
         stage_wait(stage);
     }
@@ -196,7 +196,7 @@ static void without_memory_for_a_hash(void **state)
     raw_client_close(&client, false);
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     uvhttp_auth_free(auth);
     uvhttp_passwords_free(passwords);
     assert_int_equal(heap.live, 0);

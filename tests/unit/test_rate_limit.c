@@ -24,7 +24,7 @@ enum { DAY = 86400, DAY_MS = DAY * 1000 };
 static struct stage stage;
 static struct raw_client client;
 static uvhttp_rate_limit_t *limit;
-static struct raw_answer answer;
+static struct raw_response answer;
 static size_t offset;
 
 static int hello(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -79,7 +79,7 @@ static void end(void)
     raw_client_close(&client, false);
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     uvhttp_rate_limit_free(limit);
     stage_end(&stage);
 }
@@ -90,11 +90,11 @@ static int ask(const char *target, const char *key)
     snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\n%s%s\r\n\r\n", target,
              key == NULL ? "X-Nothing: " : "X-Key: ", key == NULL ? "1" : key);
     raw_client_send_text(&client, request);
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS; turn++) {
         raw_client_step(&client, 10000);
-        if (raw_client_answer(&client, &offset, false, &answer))
+        if (raw_client_response(&client, &offset, false, &answer))
             return answer.status;
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     fail_msg("no answer to %s", target);
     return 0;
@@ -103,7 +103,7 @@ static int ask(const char *target, const char *key)
 static const char *field(const char *name)
 {
     static char value[256];
-    return raw_answer_field(&answer, name, value, sizeof(value)) ? value : NULL;
+    return raw_response_field(&answer, name, value, sizeof(value)) ? value : NULL;
 }
 
 static void a_client_is_told_and_refused(void **state)

@@ -321,7 +321,7 @@ static void the_servers_clock_says_when_a_cookie_expires(void **state)
     };
     struct stage stage;
     struct raw_client client;
-    struct raw_answer answer;
+    struct raw_response answer;
     size_t offset = 0;
     char field[256], asked[320];
     stage_begin(&stage);
@@ -333,16 +333,16 @@ static void the_servers_clock_says_when_a_cookie_expires(void **state)
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     int64_t given_ms = now_ms = 784111777000; /* in 1994 */
     raw_client_send_text(&client, "GET /give HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
-    assert_true(raw_answer_field(&answer, "Set-Cookie", field, sizeof(field)));
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &answer));
+    assert_true(raw_response_field(&answer, "Set-Cookie", field, sizeof(field)));
     snprintf(asked, sizeof(asked), "GET /know HTTP/1.1\r\nHost: h\r\nCookie: %.*s\r\n\r\n",
              (int)strcspn(field, ";"), field);
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         now_ms = given_ms + cases[i].later_ms;
         raw_client_send_text(&client, asked);
-        assert_int_equal(stage_drive_answers(&stage, &client, 1000, i + 2), i + 2);
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        assert_int_equal(stage_drive_responses(&stage, &client, 1000, i + 2), i + 2);
+        assert_true(raw_client_response(&client, &offset, false, &answer));
         assert_int_equal(answer.status, cases[i].status);
     }
     raw_client_close(&client, false);

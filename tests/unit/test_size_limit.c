@@ -114,7 +114,7 @@ static int tear_down(void **state)
     (void)state;
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     uvhttp_size_limit_free(limit);
     stage_end(&stage);
     return 0;
@@ -122,28 +122,28 @@ static int tear_down(void **state)
 
 /* The status of the only answer on a connection of its own; 0: the server has closed before one was
  * complete. */
-static int ask(const char *request, struct raw_answer *answer)
+static int ask(const char *request, struct raw_response *answer)
 {
     size_t offset = 0;
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&client, request);
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS; turn++) {
         raw_client_step(&client, 10000);
-        if (client.ended || raw_client_answer(&client, &offset, false, answer))
+        if (client.ended || raw_client_response(&client, &offset, false, answer))
             break;
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     return offset > 0 ? answer->status : 0;
 }
 
 static void expect(const char *request, int status, int runs)
 {
-    struct raw_answer answer;
+    struct raw_response answer;
     handled = 0;
     assert_int_equal(ask(request, &answer), status);
     assert_int_equal(handled, runs);
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
 }
 
 #define HEAD_OF(path) "POST " path " HTTP/1.1\r\nHost: h\r\n"
@@ -180,7 +180,7 @@ static void a_smaller_limit_of_the_route_stays(void **state)
 
 static void expect_size(const char *how, int size, int status)
 {
-    struct raw_answer answer;
+    struct raw_response answer;
     char request[128];
     snprintf(request, sizeof(request), "GET %s?size=%d HTTP/1.1\r\nHost: h\r\n\r\n", how, size);
     stage.errors_logged = 0;
@@ -190,7 +190,7 @@ static void expect_size(const char *how, int size, int status)
     char of_handler[8];
     if (status != 0)
         assert_int_equal(
-            raw_answer_field(&answer, "X-Of-The-Handler", of_handler, sizeof(of_handler)),
+            raw_response_field(&answer, "X-Of-The-Handler", of_handler, sizeof(of_handler)),
             status < 500);
     bool refused = status == 500 || status == 0;
     assert_int_equal(stage.errors_logged, refused);
@@ -202,7 +202,7 @@ static void expect_size(const char *how, int size, int status)
         assert_null(memmem(client.data, client.received, "\r\n0\r\n", 5));
     }
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
 }
 
 static void bodies_of_responses_are_limited(void **state)

@@ -62,22 +62,22 @@ static int tear_down(void **state)
     (void)state;
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     stage_end(&stage);
     return 0;
 }
 
-static void ask(const char *request, struct raw_answer *answer)
+static void ask(const char *request, struct raw_response *answer)
 {
     size_t offset = 0;
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&client, request);
     raw_client_send_text(&client, "\r\n");
-    for (int turn = 0; turn < STAGE_MOST_TURNS && !client.ended; turn++) {
+    for (int turn = 0; turn < STAGE_MAX_ITERATIONS && !client.ended; turn++) {
         raw_client_step(&client, 10000);
-        if (raw_client_answer(&client, &offset, false, answer))
+        if (raw_client_response(&client, &offset, false, answer))
             return;
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     fail_msg("no answer to %s", request);
 }
@@ -85,13 +85,13 @@ static void ask(const char *request, struct raw_answer *answer)
 static void done(void)
 {
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
 }
 
-static void assert_field(const struct raw_answer *answer, const char *name, const char *expected)
+static void assert_field(const struct raw_response *answer, const char *name, const char *expected)
 {
     char value[256];
-    bool found = raw_answer_field(answer, name, value, sizeof(value));
+    bool found = raw_response_field(answer, name, value, sizeof(value));
     assert_int_equal(found, expected != NULL);
     if (found)
         assert_string_equal(value, expected);
@@ -100,7 +100,7 @@ static void assert_field(const struct raw_answer *answer, const char *name, cons
 /* `text` stands in the body, which is one line. */
 static void expect_refused(const char *request, int status, const char *text)
 {
-    struct raw_answer answer;
+    struct raw_response answer;
     char body[512];
     ask(request, &answer);
     assert_int_equal(answer.status, status);
@@ -117,7 +117,7 @@ static void expect_refused(const char *request, int status, const char *text)
 
 static void expect_agreed(const char *request, const char *protocol, const char *extensions)
 {
-    struct raw_answer answer;
+    struct raw_response answer;
     ask(request, &answer);
     if (answer.status != 200)
         fail_msg("%d: %.*s", answer.status, (int)answer.body_length, answer.body);

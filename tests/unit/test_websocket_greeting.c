@@ -171,7 +171,7 @@ static uvhttp_parse_result_t feed(const struct uvh_ws_client_handshake *greeting
     for (size_t at = 0, size = first; at < length && result == UVHTTP_PARSE_MORE; size = step) {
         size_t used;
         size = size < length - at ? size : length - at;
-        result = uvh_ws_reply_read(&reply, greeting, guarded_place(&memory, bytes + at, size), size,
+        result = uvh_ws_reply_read(&reply, greeting, guarded_copy(&memory, bytes + at, size), size,
                                    &used, accepted);
         assert_true(used <= size);
         if (result == UVHTTP_PARSE_MORE)

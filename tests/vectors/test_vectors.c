@@ -77,7 +77,7 @@ static uvhttp_head_limits_t limits_of(const struct vector *vector)
 /* The first `length` bytes of the vector, right in front of the protected page. */
 static const char *place(const struct vector *vector, size_t length)
 {
-    return guarded_place(&areas[0], vector->bytes, length);
+    return guarded_copy(&areas[0], vector->bytes, length);
 }
 
 static void compare(const struct vector *vector, const char *how, size_t a, size_t b)
@@ -150,7 +150,7 @@ static void run_head_behind_page(const struct vector *vector)
 {
     uvhttp_head_t head;
     begin_head(&head);
-    const char *data = guarded_place_front(&areas[0], vector->bytes, vector->size);
+    const char *data = guarded_copy_front(&areas[0], vector->bytes, vector->size);
     say_head(vector, &head, parse(vector, &head, data, vector->size));
     compare(vector, "behind a protected page", 0, 0);
 }
@@ -167,7 +167,7 @@ static void cut_pieces(const struct vector *vector, size_t gathered, size_t leng
     for (size_t i = 0; i < PIECES; i++) {
         size_t size = ends[i] - start;
         size_t gone = gathered < start ? 0 : gathered - start;
-        char *copy = guarded_place(&areas[i], vector->bytes + start, size);
+        char *copy = guarded_copy(&areas[i], vector->bytes + start, size);
         memset(copy, GONE, gone < size ? gone : size);
         chunks[i] = (uvhttp_slice_t){copy, size};
         start = ends[i];
@@ -304,7 +304,7 @@ static void run_chunked(const struct vector *vector, struct cut cut, bool in_pla
     for (; outcome == UVHTTP_PARSE_MORE; length += cut.step) {
         length = length < vector->size ? length : vector->size;
         size_t fresh = length - body.used;
-        char *data = guarded_place(&areas[0], vector->bytes + body.used, fresh);
+        char *data = guarded_copy(&areas[0], vector->bytes + body.used, fresh);
         outcome = decode(&decoder, data, fresh, &body, in_place);
         if (length == vector->size)
             break;
@@ -344,7 +344,7 @@ static void run_percent(const struct vector *vector)
     uvhttp_slice_t text = {place(vector, vector->size), vector->size};
     assert_true(vector->size <= sizeof output);
     ptrdiff_t length = uvhttp_percent_decode(text, output, plus);
-    char *in_place = guarded_place(&areas[1], vector->bytes, vector->size);
+    char *in_place = guarded_copy(&areas[1], vector->bytes, vector->size);
     assert_int_equal(
         uvhttp_percent_decode((uvhttp_slice_t){in_place, vector->size}, in_place, plus), length);
     assert_true(length <= 0 || memcmp(in_place, output, (size_t)length) == 0);
@@ -381,7 +381,7 @@ static void run_pairs(const struct vector *vector)
 
 static void run_form(const struct vector *vector, bool in_place)
 {
-    char *form = guarded_place(&areas[0], vector->bytes, vector->size);
+    char *form = guarded_copy(&areas[0], vector->bytes, vector->size);
     uvhttp_slice_t rest = {form, vector->size};
     uvhttp_slice_t name;
     uvhttp_slice_t value;
