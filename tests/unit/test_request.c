@@ -1,5 +1,5 @@
-/* The request's accessors, on heads that the parser took apart: values, their terminating NUL, and
- * the decoding of query and parameters. */
+/* The accessors of requests with parsed heads: values, their terminating NUL, and decoding of query
+ * and parameters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,13 +16,13 @@
 #include "route/router.h"
 #include "support/fault_heap.h"
 
-/* A request that is parsed, and all that it needs to live. */
+/* A parsed request with the memory it needs. */
 struct made {
     struct uvh_arena_pool pool;
     struct uvh_arena arena;
     uvhttp_head_t head;
     struct uvhttp_request request;
-    char *bytes; /* of exactly the head's size, so that ASan sees a step too far */
+    char *bytes; /* of exactly the head's size, so that ASan detects reads beyond it */
     uvhttp_reason_t reason;
     bool out_of_memory;
 };
@@ -56,7 +56,7 @@ static void make_target(const char *method, const char *target)
     assert_int_equal(made.reason, UVHTTP_REASON_NONE);
 }
 
-static void unmake(void)
+static void destroy(void)
 {
     uvh_arena_release(&made.arena);
     uvh_arena_pool_release(&made.pool);
@@ -78,7 +78,7 @@ static void assert_terminated(uvhttp_slice_t slice, const char *expected)
     assert_int_equal(slice.length, strlen(expected));
 }
 
-static void method_target_path_query_and_version(void **state)
+static void request_line_parts_are_returned(void **state)
 {
     (void)state;
     make("DELETE /a%20b/./c?x=1&y HTTP/1.0\r\n\r\n");
@@ -90,17 +90,17 @@ static void method_target_path_query_and_version(void **state)
     assert_slice(uvhttp_request_raw_path(&made.request), "/a%20b/./c");
     assert_terminated(uvhttp_request_query_string(&made.request), "x=1&y");
     assert_int_equal(uvhttp_request_http_minor(&made.request), 0);
-    unmake();
+    destroy();
     make("PURGE / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_int_equal(uvhttp_request_method(&made.request), UVHTTP_METHOD_OTHER);
     assert_string_equal(uvhttp_request_method_name(&made.request), "PURGE");
     assert_int_equal(uvhttp_request_http_minor(&made.request), 1);
     assert_terminated(uvhttp_request_query_string(&made.request), "");
     assert_slice(uvhttp_request_raw_path(&made.request), "/");
-    unmake();
+    destroy();
 }
 
-static void paths_are_decoded_normalized_and_terminated(void **state)
+static void paths_are_decoded_and_normalized(void **state)
 {
     (void)state;
     static const struct {
@@ -128,14 +128,14 @@ static void paths_are_decoded_normalized_and_terminated(void **state)
         assert_terminated(uvhttp_request_path_slice(&made.request), cases[i].path);
         assert_string_equal(uvhttp_request_path(&made.request), cases[i].path);
         assert_terminated(uvhttp_request_target(&made.request), cases[i].target);
-        unmake();
+        destroy();
     }
     make_target("OPTIONS", "*");
     assert_terminated(uvhttp_request_path_slice(&made.request), "*");
-    unmake();
+    destroy();
 }
 
-static void paths_that_lead_nowhere_are_refused(void **state)
+static void invalid_paths_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -156,11 +156,11 @@ static void paths_that_lead_nowhere_are_refused(void **state)
         make(text);
         assert_int_equal(made.reason, cases[i].reason);
         assert_false(made.out_of_memory);
-        unmake();
+        destroy();
     }
 }
 
-static void query_parameters_are_split_first_and_decoded_then(void **state)
+static void query_is_split_before_decoding(void **state)
 {
     (void)state;
     static const struct {
@@ -199,7 +199,7 @@ static void query_parameters_are_split_first_and_decoded_then(void **state)
         char target[128];
         snprintf(target, sizeof(target), "/p?%s", cases[i].query);
         make_target("GET", target);
-        for (int again = 0; again < 2; again++) { /* asking changes nothing */
+        for (int again = 0; again < 2; again++) { /* reading changes nothing */
             const char *value = uvhttp_request_query(&made.request, cases[i].name);
             if (cases[i].value == NULL)
                 assert_null(value);
@@ -207,15 +207,15 @@ static void query_parameters_are_split_first_and_decoded_then(void **state)
                 assert_string_equal(value, cases[i].value);
         }
         assert_terminated(uvhttp_request_query_string(&made.request), cases[i].query);
-        unmake();
+        destroy();
     }
     make_target("GET", "/p");
     assert_null(uvhttp_request_query(&made.request, "a"));
     assert_null(uvhttp_request_query(&made.request, ""));
-    unmake();
+    destroy();
 }
 
-static void header_fields_are_found_whatever_their_case(void **state)
+static void header_lookup_ignores_case(void **state)
 {
     (void)state;
     make("GET / HTTP/1.1\r\nHost: example.com\r\nX-Empty:\r\nX-Spaces: \t \r\nX-Two: one\r\n"
@@ -234,10 +234,10 @@ static void header_fields_are_found_whatever_their_case(void **state)
     assert_terminated(uvhttp_request_field(&made.request, UVHTTP_FIELD_ACCEPT), "text/html");
     assert_null(uvhttp_request_field(&made.request, UVHTTP_FIELD_COOKIE).base);
     assert_null(uvhttp_request_field(&made.request, UVHTTP_FIELD_OTHER).base);
-    unmake();
+    destroy();
 }
 
-static void header_at_gives_all_fields_in_order_each_terminated(void **state)
+static void header_at_returns_terminated_fields_in_order(void **state)
 {
     (void)state;
     static const struct {
@@ -246,7 +246,7 @@ static void header_at_gives_all_fields_in_order_each_terminated(void **state)
         {"Host", "h"}, {"A", ""}, {"b", "1"}, {"B", "2"}, {"Last-Of", "x y"},
     };
     make("GET / HTTP/1.1\r\nHost: h\r\nA:\r\nb:1\r\nB: 2\r\nLast-Of:  x y  \r\n\r\n");
-    /* Twice and in both directions: the NULs must not spoil a neighbour. */
+    /* Twice and in both directions: the NULs must not overwrite adjacent values. */
     for (size_t round = 0; round < 2; round++) {
         for (size_t i = 0; i < 5; i++) {
             size_t index = round == 0 ? i : 4 - i;
@@ -261,7 +261,7 @@ static void header_at_gives_all_fields_in_order_each_terminated(void **state)
     assert_null(name.base);
     assert_null(value.base);
     assert_string_equal(uvhttp_request_header(&made.request, "b"), "1");
-    unmake();
+    destroy();
 }
 
 static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -272,7 +272,7 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
     return 0;
 }
 
-static void no_complaint(const char *message, void *arg)
+static void fail_on_message(const char *message, void *arg)
 {
     (void)arg;
     fail_msg("%s", message);
@@ -282,7 +282,7 @@ static struct uvh_match match;
 
 static struct uvhttp_router *route(const char *pattern)
 {
-    struct uvhttp_router *router = uvh_router_new(&heap.allocator, no_complaint, NULL);
+    struct uvhttp_router *router = uvh_router_new(&heap.allocator, fail_on_message, NULL);
     assert_non_null(router);
     assert_int_equal(uvhttp_router_add_route(router, pattern, handler), 0);
     uvh_router_match(uvh_router_site(router, made.request.framing.authority), UVHTTP_METHOD_GET,
@@ -294,7 +294,7 @@ static struct uvhttp_router *route(const char *pattern)
     return router;
 }
 
-static void parameters_are_decoded_and_terminated(void **state)
+static void route_parameters_are_decoded(void **state)
 {
     (void)state;
     make_target("GET", "/users/J%C3%B6rg%20X/files/a%2Fb/c?id=9");
@@ -311,12 +311,12 @@ static void parameters_are_decoded_and_terminated(void **state)
     }
     assert_string_equal(uvhttp_request_path(&made.request), "/users/J\xC3\xB6rg X/files/a%2Fb/c");
     uvh_router_free(router);
-    unmake();
+    destroy();
 }
 
-/* An encoded slash divides no segments, comes out as a slash, and is told apart from the text
+/* An encoded slash does not separate segments, is decoded to a slash, and differs from the text
  * "%2F". */
-static void encoded_slashes_of_parameters_are_decoded_once(void **state)
+static void encoded_slash_in_parameter_is_decoded_once(void **state)
 {
     (void)state;
     static const struct {
@@ -333,12 +333,12 @@ static void encoded_slashes_of_parameters_are_decoded_once(void **state)
         assert_string_equal(uvhttp_request_param(&made.request, "first"), cases[i].first);
         assert_string_equal(uvhttp_request_param(&made.request, "rest"), cases[i].rest);
         uvh_router_free(router);
-        unmake();
+        destroy();
     }
 }
 
-/* What was decoded with memory that ran out is no value, and the next try may have one. */
-static void a_parameter_without_memory_is_absent(void **state)
+/* A parameter that needs memory is absent without it; a later call can succeed. */
+static void parameter_without_memory_is_absent(void **state)
 {
     (void)state;
     make_target("GET", "/a%2Fb/c");
@@ -351,38 +351,39 @@ static void a_parameter_without_memory_is_absent(void **state)
     fault_heap_arm(&heap, 0, false);
     assert_string_equal(uvhttp_request_param(&made.request, "first"), "a/b");
     uvh_router_free(router);
-    unmake();
+    destroy();
 }
 
-static void parameters_of_a_plain_path_do_not_spoil_it(void **state)
+static void parameters_keep_plain_path_unchanged(void **state)
 {
     (void)state;
     make_target("GET", "/a/b/c");
     struct uvhttp_router *router = route("/:x/:y/*z");
-    assert_string_equal(uvhttp_request_param(&made.request, "*"), "c"); /* a wildcard by any name */
+    /* "*" finds a wildcard of any name */
+    assert_string_equal(uvhttp_request_param(&made.request, "*"), "c");
     assert_string_equal(uvhttp_request_param(&made.request, "x"), "a");
     assert_string_equal(uvhttp_request_param(&made.request, "y"), "b");
     assert_string_equal(uvhttp_request_param(&made.request, "z"), "c");
     assert_string_equal(uvhttp_request_path(&made.request), "/a/b/c");
     uvh_router_free(router);
-    unmake();
+    destroy();
     make_target("GET", "/a/");
     router = route("/a/*z");
     assert_string_equal(uvhttp_request_param(&made.request, "z"), "");
     uvh_router_free(router);
-    unmake();
+    destroy();
 }
 
-static void without_a_route_there_are_no_parameters(void **state)
+static void request_without_route_has_no_parameters(void **state)
 {
     (void)state;
     make_target("GET", "/a");
     assert_null(uvhttp_request_param(&made.request, "a"));
     assert_null(uvhttp_request_param(&made.request, "*"));
-    unmake();
+    destroy();
 }
 
-static void trailers_and_body_are_what_was_set(void **state)
+static void trailers_and_body_are_returned(void **state)
 {
     (void)state;
     static const uvhttp_head_limits_t limits = {16384, 8192, 32};
@@ -402,10 +403,10 @@ static void trailers_and_body_are_what_was_set(void **state)
     assert_null(uvhttp_request_trailer(&made.request, "host"));
     assert_null(uvhttp_request_header(&made.request, "x-sum"));
     assert_slice(uvhttp_request_body(&made.request), "body");
-    unmake();
+    destroy();
 }
 
-static void user_data_and_memory_travel_with_the_request(void **state)
+static void user_data_and_allocations_belong_to_request(void **state)
 {
     (void)state;
     make_target("GET", "/");
@@ -421,7 +422,7 @@ static void user_data_and_memory_travel_with_the_request(void **state)
     memset(small, 1, 3);
     memset(large, 2, 100000);
     assert_non_null(uvhttp_request_allocate(&made.request, 0));
-    unmake();
+    destroy();
 }
 
 static char released[8];
@@ -431,7 +432,7 @@ static void release(void *data)
     strncat(released, data, sizeof(released) - strlen(released) - 1);
 }
 
-static void attachments_are_found_by_key_and_released_once(void **state)
+static void attachments_are_found_and_released_once(void **state)
 {
     (void)state;
     static const char a, b, c;
@@ -445,7 +446,7 @@ static void attachments_are_found_by_key_and_released_once(void **state)
     assert_ptr_equal(uvhttp_request_attached(&made.request, &a), one);
     assert_ptr_equal(uvhttp_request_attached(&made.request, &c), three);
     assert_string_equal(released, "");
-    /* instead of the first */
+    /* replaces the first */
     assert_int_equal(uvhttp_request_attach(&made.request, &a, four, release), 0);
     assert_string_equal(released, "1");
     assert_ptr_equal(uvhttp_request_attached(&made.request, &a), four);
@@ -453,10 +454,10 @@ static void attachments_are_found_by_key_and_released_once(void **state)
     assert_string_equal(released, "124");
     uvh_request_release(&made.request);
     assert_string_equal(released, "124");
-    unmake();
+    destroy();
 }
 
-static void what_cannot_be_attached_is_released_at_once(void **state)
+static void failed_attach_releases_data(void **state)
 {
     (void)state;
     static const char keys[500];
@@ -464,17 +465,17 @@ static void what_cannot_be_attached_is_released_at_once(void **state)
     make_target("GET", "/");
     fault_heap_arm(&heap, 1, true);
     size_t i = 0;
-    /* what the arena has left */
+    /* uses up the arena */
     while (uvhttp_request_attach(&made.request, &keys[i], mark, NULL) == 0)
         i++;
     released[0] = '\0';
     assert_int_equal(uvhttp_request_attach(&made.request, &keys[i], mark, release), UVHTTP_ENOMEM);
     assert_string_equal(released, "x");
     assert_null(uvhttp_request_attached(&made.request, &keys[i]));
-    unmake();
+    destroy();
 }
 
-static void forms_and_cookies_are_found_by_name(void **state)
+static void form_fields_and_cookies_are_found(void **state)
 {
     (void)state;
     make("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-www-form-urlencoded ; "
@@ -486,19 +487,19 @@ static void forms_and_cookies_are_found_by_name(void **state)
     assert_null(uvhttp_request_form(&made.request, "z"));
     assert_string_equal(uvhttp_request_cookie(&made.request, "b"), "2");
     assert_null(uvhttp_request_cookie(&made.request, "c"));
-    unmake();
+    destroy();
     make("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\n");
     made.request.body = (uvhttp_slice_t){"x=1", 3};
     assert_null(uvhttp_request_form(&made.request, "x"));
     assert_null(uvhttp_request_cookie(&made.request, "x"));
-    unmake();
+    destroy();
 }
 
-static void running_out_of_memory_is_told_apart_from_a_bad_path(void **state)
+static void out_of_memory_differs_from_invalid_path(void **state)
 {
     (void)state;
     make_target("GET", "/a?b=c");
-    /* Used up, so that whatever needs memory needs a block. */
+    /* Used up, so that any allocation needs a block. */
     while (made.arena.next < made.arena.end)
         assert_non_null(uvh_arena_text(&made.arena, 1));
     fault_heap_arm(&heap, 1, true);
@@ -510,29 +511,29 @@ static void running_out_of_memory_is_told_apart_from_a_bad_path(void **state)
     assert_null(uvhttp_request_allocate(&made.request, 1));
     fault_heap_arm(&heap, 0, false);
     assert_string_equal(uvhttp_request_query(&made.request, "b"), "c");
-    unmake();
+    destroy();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(method_target_path_query_and_version),
-        cmocka_unit_test(paths_are_decoded_normalized_and_terminated),
-        cmocka_unit_test(paths_that_lead_nowhere_are_refused),
-        cmocka_unit_test(query_parameters_are_split_first_and_decoded_then),
-        cmocka_unit_test(header_fields_are_found_whatever_their_case),
-        cmocka_unit_test(header_at_gives_all_fields_in_order_each_terminated),
-        cmocka_unit_test(parameters_are_decoded_and_terminated),
-        cmocka_unit_test(encoded_slashes_of_parameters_are_decoded_once),
-        cmocka_unit_test(a_parameter_without_memory_is_absent),
-        cmocka_unit_test(parameters_of_a_plain_path_do_not_spoil_it),
-        cmocka_unit_test(without_a_route_there_are_no_parameters),
-        cmocka_unit_test(trailers_and_body_are_what_was_set),
-        cmocka_unit_test(user_data_and_memory_travel_with_the_request),
-        cmocka_unit_test(attachments_are_found_by_key_and_released_once),
-        cmocka_unit_test(what_cannot_be_attached_is_released_at_once),
-        cmocka_unit_test(forms_and_cookies_are_found_by_name),
-        cmocka_unit_test(running_out_of_memory_is_told_apart_from_a_bad_path),
+        cmocka_unit_test(request_line_parts_are_returned),
+        cmocka_unit_test(paths_are_decoded_and_normalized),
+        cmocka_unit_test(invalid_paths_are_refused),
+        cmocka_unit_test(query_is_split_before_decoding),
+        cmocka_unit_test(header_lookup_ignores_case),
+        cmocka_unit_test(header_at_returns_terminated_fields_in_order),
+        cmocka_unit_test(route_parameters_are_decoded),
+        cmocka_unit_test(encoded_slash_in_parameter_is_decoded_once),
+        cmocka_unit_test(parameter_without_memory_is_absent),
+        cmocka_unit_test(parameters_keep_plain_path_unchanged),
+        cmocka_unit_test(request_without_route_has_no_parameters),
+        cmocka_unit_test(trailers_and_body_are_returned),
+        cmocka_unit_test(user_data_and_allocations_belong_to_request),
+        cmocka_unit_test(attachments_are_found_and_released_once),
+        cmocka_unit_test(failed_attach_releases_data),
+        cmocka_unit_test(form_fields_and_cookies_are_found),
+        cmocka_unit_test(out_of_memory_differs_from_invalid_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
