@@ -28,7 +28,7 @@ static void limit_is_exact(void **state)
     assert_int_equal(budget.taken, 0);
 }
 
-static void part_has_own_limit_and_limit_of_whole(void **state)
+static void part_limit_and_whole_limit_apply(void **state)
 {
     (void)state;
     struct uvh_budget whole = {.limit = 100};
@@ -94,7 +94,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(limit_is_exact),
-        cmocka_unit_test(part_has_own_limit_and_limit_of_whole),
+        cmocka_unit_test(part_limit_and_whole_limit_apply),
         cmocka_unit_test(concurrent_takes_never_exceed_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static void event_is_serialized(void **state)
     }
 }
 
-static void line_breaks_in_id_and_event_are_refused(void **state)
+static void id_and_event_refuse_line_breaks(void **state)
 {
     (void)state;
     static const uvhttp_slice_t bad[] = {SLICE("a\nb"), SLICE("a\r"), SLICE("\0"),
@@ -146,7 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(event_is_serialized),
-        cmocka_unit_test(line_breaks_in_id_and_event_are_refused),
+        cmocka_unit_test(id_and_event_refuse_line_breaks),
         cmocka_unit_test(client_parses_encoded_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void assert_refused(uvhttp_config_t *config, const struct limit *limit,
     assert_string_equal(error.text, expected);
 }
 
-static void out_of_range_values_are_refused_by_name(void **state)
+static void values_out_of_range_are_refused(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LIMITS; i++) {
@@ -369,7 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_config_is_refused),
         cmocka_unit_test(defaults_match_table_and_are_valid),
-        cmocka_unit_test(out_of_range_values_are_refused_by_name),
+        cmocka_unit_test(values_out_of_range_are_refused),
         cmocka_unit_test(buffer_size_covers_two_heads_and_trailers),
         cmocka_unit_test(limit_table_can_be_listed),
         cmocka_unit_test(workers_auto_is_core_count),
