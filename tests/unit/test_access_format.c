@@ -165,7 +165,7 @@ static void json_strings_are_valid_for_any_bytes(void **state)
     (void)state;
     static const struct {
         const char *value;
-        const char *wanted;
+        const char *expected;
     } cases[] = {
         {"plain", "plain"},
         {"\"\\/", "\\\"\\\\/"},
@@ -194,10 +194,10 @@ static void json_strings_are_valid_for_any_bytes(void **state)
     uvhttp_access_facts_t facts = default_facts();
     compile("{host}", true);
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        char wanted[128];
+        char expected[128];
         facts.host = text(cases[i].value);
-        snprintf(wanted, sizeof(wanted), "\"%s\"\n", cases[i].wanted);
-        assert_string_equal(format_line(&facts, 0), wanted);
+        snprintf(expected, sizeof(expected), "\"%s\"\n", cases[i].expected);
+        assert_string_equal(format_line(&facts, 0), expected);
     }
     facts.host = (uvhttp_slice_t){"\0", 1};
     assert_string_equal(format_line(&facts, 0), "\"\\u0000\"\n");
@@ -241,25 +241,25 @@ static void long_values_are_truncated_between_characters(void **state)
 static void truncated_value_is_a_prefix(void **state)
 {
     (void)state;
-    static char value[8192], wanted[32768];
+    static char value[8192], expected[32768];
     uvhttp_access_facts_t facts = default_facts();
     for (int json = 0; json <= 1; json++) {
         compile("{target}", json);
         for (size_t skew = 0; skew < 16; skew++) {
             size_t length = skew, at = (size_t)json + skew;
             memset(value, 'a', skew);
-            memset(wanted, 'a', at);
+            memset(expected, 'a', at);
             if (json)
-                wanted[0] = '"';
+                expected[0] = '"';
             for (; length + 3 <= sizeof(value); length += 3) {
                 memcpy(value + length, "\nbc", 3);
-                at += (size_t)snprintf(wanted + at, sizeof(wanted) - at, "%sbc",
+                at += (size_t)snprintf(expected + at, sizeof(expected) - at, "%sbc",
                                        json ? "\\u000a" : "\\x0a");
             }
             facts.target = (uvhttp_slice_t){value, length};
             size_t found = strlen(format_line(&facts, 0));
             assert_in_range(found, UVH_ACCESS_VALUE_SIZE - 16, UVH_ACCESS_VALUE_SIZE + 1);
-            assert_memory_equal(line, wanted, found - 1 - (size_t)json);
+            assert_memory_equal(line, expected, found - 1 - (size_t)json);
         }
     }
 }

@@ -146,15 +146,16 @@ static void local_time_has_utc_offset(void **state)
     uvhttp_access_log_t *log;
     config.pattern = "{time}";
     assert_int_equal(uvhttp_access_log_new(&log, &config, NULL), 0);
-    char wanted[256] = "";
+    char expected[256] = "";
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         uvhttp_access_log_write(
             log, &(uvhttp_access_facts_t){.outcome = {.unix_ms = cases[i].seconds * 1000 + 999}});
-        snprintf(wanted + strlen(wanted), sizeof(wanted) - strlen(wanted), "%s", cases[i].time);
+        snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected), "%s",
+                 cases[i].time);
     }
     uvhttp_access_log_free(log);
     char *found = read_log();
-    assert_string_equal(found, wanted);
+    assert_string_equal(found, expected);
     free(found);
 }
 
@@ -230,7 +231,7 @@ static void full_disk_drops_lines(void **state)
 static void dropped_lines_are_logged_in_log_format(void **state)
 {
     (void)state;
-    static const char *const wanted[] = {" lines dropped\n", "}\n{\"dropped\":"};
+    static const char *const expected[] = {" lines dropped\n", "}\n{\"dropped\":"};
     for (int json = 0; json <= 1; json++) {
         uvhttp_access_log_options_t config = default_options();
         uvhttp_access_log_t *log;
@@ -249,7 +250,7 @@ static void dropped_lines_are_logged_in_log_format(void **state)
         /* Reads chunk by chunk and keeps the end of the previous chunk, since a notice can span two
          * chunks. */
         size_t length = 0;
-        while (strstr(found, wanted[json]) == NULL) {
+        while (strstr(found, expected[json]) == NULL) {
             struct pollfd ready = {.fd = reader, .events = POLLIN};
             size_t overlap = length < 64 ? length : 64;
             assert_int_equal(poll(&ready, 1, -1), 1);

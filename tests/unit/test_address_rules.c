@@ -215,10 +215,11 @@ static void random_rules_match_linear_search(void **state)
             bool v4 = pick(2) == 0;
             random_address(bytes, v4);
             format(bytes, v4, text, sizeof(text));
-            bool wanted = find_by_search(rules, count, others, text);
-            if (uvhttp_address_rules_allow(all, text) != wanted)
-                fail_msg("round %d: %s should be %s", round, text, wanted ? "allowed" : "refused");
-            *(wanted ? &allowed : &refused) += 1;
+            bool expected = find_by_search(rules, count, others, text);
+            if (uvhttp_address_rules_allow(all, text) != expected)
+                fail_msg("round %d: %s should be %s", round, text,
+                         expected ? "allowed" : "refused");
+            *(expected ? &allowed : &refused) += 1;
         }
         uvhttp_address_rules_free(all);
     }
@@ -240,11 +241,11 @@ static void invalid_rules_are_named_in_error(void **state)
             .rules = rules, .rule_count = 2, .allocator = &heap.allocator};
         uvhttp_address_rules_t *all;
         uvhttp_error_t error;
-        char wanted[64];
+        char expected[64];
         assert_int_equal(uvhttp_address_rules_new(&all, &config, &error), UVHTTP_ECONFIG);
         assert_null(all);
-        snprintf(wanted, sizeof(wanted), "rules[1] is \"%s\"; allowed are ", invalid[i]);
-        assert_memory_equal(error.text, wanted, strlen(wanted));
+        snprintf(expected, sizeof(expected), "rules[1] is \"%s\"; allowed are ", invalid[i]);
+        assert_memory_equal(error.text, expected, strlen(expected));
         assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL), UVHTTP_ECONFIG);
     }
     uvhttp_address_rules_t *all;

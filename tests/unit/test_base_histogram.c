@@ -73,10 +73,10 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void assert_near(uint64_t found, uint64_t wanted)
+static void assert_near(uint64_t found, uint64_t expected)
 {
-    uint64_t difference = found > wanted ? found - wanted : wanted - found;
-    assert_true(difference * 1000 <= wanted * 16);
+    uint64_t difference = found > expected ? found - expected : expected - found;
+    assert_true(difference * 1000 <= expected * 16);
 }
 
 static void percentiles_match_sorted_samples(void **state)

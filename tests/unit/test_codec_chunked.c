@@ -116,16 +116,17 @@ static void in_place_decoding_joins_body(void **state)
             assert_non_null(received);
             memcpy(received, message.wire + used, size);
             size_t consumed = SIZE_MAX;
-            size_t kept = SIZE_MAX;
-            result = uvhttp_chunked_decode_in_place(&decoder, received, size, &consumed, &kept);
-            assert_true(kept <= consumed && consumed <= size);
+            size_t body_part = SIZE_MAX;
+            result =
+                uvhttp_chunked_decode_in_place(&decoder, received, size, &consumed, &body_part);
+            assert_true(body_part <= consumed && consumed <= size);
             if (result == UVHTTP_PARSE_MORE)
                 assert_int_equal(consumed, size);
             else /* bytes following the body are unchanged */
                 assert_memory_equal(received + consumed, message.wire + used + consumed,
                                     size - consumed);
-            memcpy(body + body_size, received, kept);
-            body_size += kept;
+            memcpy(body + body_size, received, body_part);
+            body_size += body_part;
             used += consumed;
             free(received);
         }

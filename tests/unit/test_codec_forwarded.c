@@ -143,14 +143,15 @@ static const char *client_of_lines(const char *lines, bool standard)
     struct uvh_forwarded forwarded = {
         .prefixes = prefixes, .prefix_count = 2, .standard = standard};
     size_t end = strlen(lines);
-    const char *placed = guarded_place(&memory, lines, end);
+    const char *guarded_lines = guarded_place(&memory, lines, end);
     bool more = true;
     while (more) {
         size_t start = end;
-        while (start > 0 && placed[start - 1] != '\n')
+        while (start > 0 && guarded_lines[start - 1] != '\n')
             start--;
-        more = uvh_forwarded_read(&forwarded, (uvhttp_slice_t){placed + start, end - start}) &&
-               start > 0;
+        more =
+            uvh_forwarded_read(&forwarded, (uvhttp_slice_t){guarded_lines + start, end - start}) &&
+            start > 0;
         end = start == 0 ? 0 : start - 1;
     }
     char client[UVH_IP_ADDRESS_TEXT_SIZE] = "-";

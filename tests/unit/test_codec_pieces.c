@@ -136,17 +136,17 @@ static void same_head(uvhttp_parse_result_t result, const uvhttp_head_t *head,
 
 /* Splits `text` at the given offsets (in order) into slices in separate memory. Returns their
  * number. */
-static size_t split(const char *text, size_t length, const size_t *cuts, size_t cut_count,
+static size_t split(const char *text, size_t length, const size_t *offsets, size_t offset_count,
                     uvhttp_slice_t chunks[MOST_CHUNKS])
 {
     size_t start = 0;
-    for (size_t i = 0; i <= cut_count; i++) {
-        size_t end = i < cut_count ? cuts[i] : length;
+    for (size_t i = 0; i <= offset_count; i++) {
+        size_t end = i < offset_count ? offsets[i] : length;
         chunks[i] =
             (uvhttp_slice_t){guarded_place(&areas[i], text + start, end - start), end - start};
         start = end;
     }
-    return cut_count + 1;
+    return offset_count + 1;
 }
 
 /* Checks where the head is, and that only allowed bytes of `gather` were written. */
@@ -171,7 +171,7 @@ static void check_copies(const uvhttp_head_t *head, uvhttp_parse_result_t result
 }
 
 /* One call with all bytes in these slices, compared with one buffer. */
-static void run_once(const struct sample *sample, const size_t *cuts, size_t cut_count,
+static void run_once(const struct sample *sample, const size_t *offsets, size_t offset_count,
                      const uvhttp_head_limits_t *limits)
 {
     size_t length = strlen(sample->text);
@@ -181,7 +181,7 @@ static void run_once(const struct sample *sample, const size_t *cuts, size_t cut
         parse_of(sample)(&expected, sample->text, length, limits);
 
     uvhttp_slice_t chunks[MOST_CHUNKS];
-    size_t count = split(sample->text, length, cuts, cut_count, chunks);
+    size_t count = split(sample->text, length, offsets, offset_count, chunks);
     char *gather = memory_of(GATHER, limits->max_size);
     memset(gather, '~', limits->max_size);
     uvhttp_head_t head;
@@ -189,7 +189,8 @@ static void run_once(const struct sample *sample, const size_t *cuts, size_t cut
     uvhttp_parse_result_t result = parse_slices_of(sample)(&head, chunks, count, gather, limits);
     same_head(result, &head, expected_result, &expected);
     check_copies(&head, result, chunks, count, gather, limits->max_size);
-    bool in_first = result == UVHTTP_PARSE_DONE && head.size <= (cut_count > 0 ? cuts[0] : length);
+    bool in_first =
+        result == UVHTTP_PARSE_DONE && head.size <= (offset_count > 0 ? offsets[0] : length);
     if (in_first)
         assert_ptr_equal(head.base, chunks[0].base);
 }
@@ -232,12 +233,12 @@ static void limits_apply_to_split_heads(void **state)
 }
 
 /* Up to five random offsets, in order. */
-static size_t random_cuts(size_t length, size_t cuts[MOST_CHUNKS])
+static size_t random_offsets(size_t length, size_t offsets[MOST_CHUNKS])
 {
     size_t count = random_below(MOST_CHUNKS);
     size_t from = 0;
     for (size_t i = 0; i < count; i++)
-        cuts[i] = from = from + random_below(length - from + 1);
+        offsets[i] = from = from + random_below(length - from + 1);
     return count;
 }
 
@@ -262,9 +263,9 @@ static void run_growing(const struct sample *sample, const uvhttp_head_limits_t 
         size_t left = length - size;
         size += left == 0 ? 0 : random_below((left < most_step ? left : most_step) + 1);
         uvhttp_slice_t chunks[MOST_CHUNKS];
-        size_t cuts[MOST_CHUNKS];
-        size_t cut_count = random_cuts(size, cuts);
-        size_t count = split(text, size, cuts, cut_count, chunks);
+        size_t offsets[MOST_CHUNKS];
+        size_t offset_count = random_offsets(size, offsets);
+        size_t count = split(text, size, offsets, offset_count, chunks);
         uint32_t gathered = head.gathered;
         uvhttp_parse_result_t expected_result =
             parse_of(sample)(&expected, sample->text, size, limits);
@@ -328,8 +329,9 @@ static void largest_head_is_gathered(void **state)
         uvhttp_head_limits_t limits = {most, 100, 6};
         for (int round = 0; round < 200; round++) {
             uvhttp_slice_t chunks[MOST_CHUNKS];
-            size_t cuts[MOST_CHUNKS];
-            size_t count = split(text, sizeof text, cuts, random_cuts(sizeof text, cuts), chunks);
+            size_t offsets[MOST_CHUNKS];
+            size_t count =
+                split(text, sizeof text, offsets, random_offsets(sizeof text, offsets), chunks);
             uvhttp_head_t head;
             uvhttp_head_init(&head, NULL, 0);
             char *gather = memory_of(GATHER, most);

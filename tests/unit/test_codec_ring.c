@@ -44,25 +44,25 @@ static void model_consume(struct model *model, size_t length)
  * are at the documented addresses. */
 static void check(const uvhttp_ring_t *ring, const struct model *model)
 {
-    uvhttp_slice_t held[2] = {{"x", 9}, {"x", 9}};
+    uvhttp_slice_t readable[2] = {{"x", 9}, {"x", 9}};
     uvhttp_span_t space[2] = {{NULL, 9}, {NULL, 9}};
-    size_t held_count = uvhttp_ring_readable(ring, held);
+    size_t readable_count = uvhttp_ring_readable(ring, readable);
     size_t space_count = uvhttp_ring_writable(ring, space);
     char touched[MOST_CAPACITY] = {0};
     size_t at = 0;
     assert_true(ring->length <= ring->capacity &&
                 (ring->start < ring->capacity || ring->start == 0));
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(held[i].length > 0, i < held_count);
-        assert_int_equal(held[i].base != NULL, i < held_count);
-        assert_true(at + held[i].length <= model->length);
-        if (i < held_count) {
-            assert_memory_equal(held[i].base, model->bytes + at, held[i].length);
-            assert_true(held[i].base >= ring->memory);
-            assert_true(held[i].base + held[i].length <= ring->memory + ring->capacity);
-            memset(touched + (held[i].base - ring->memory), 1, held[i].length);
+        assert_int_equal(readable[i].length > 0, i < readable_count);
+        assert_int_equal(readable[i].base != NULL, i < readable_count);
+        assert_true(at + readable[i].length <= model->length);
+        if (i < readable_count) {
+            assert_memory_equal(readable[i].base, model->bytes + at, readable[i].length);
+            assert_true(readable[i].base >= ring->memory);
+            assert_true(readable[i].base + readable[i].length <= ring->memory + ring->capacity);
+            memset(touched + (readable[i].base - ring->memory), 1, readable[i].length);
         }
-        at += held[i].length;
+        at += readable[i].length;
     }
     assert_int_equal(at, model->length);
     at = 0;
@@ -76,8 +76,8 @@ static void check(const uvhttp_ring_t *ring, const struct model *model)
     assert_int_equal(at, ring->capacity - model->length);
     for (size_t i = 0; i < ring->capacity; i++)
         assert_int_equal(touched[i], 1); /* readable or writable, never both */
-    if (held_count == 2)
-        assert_ptr_equal(held[1].base, ring->memory);
+    if (readable_count == 2)
+        assert_ptr_equal(readable[1].base, ring->memory);
     if (space_count == 2)
         assert_ptr_equal(space[1].base, ring->memory);
 }
@@ -118,7 +118,7 @@ static void run_random(size_t capacity, int rounds)
         size_t length = random_below(capacity + 3);
         size_t space = capacity - model.length;
         size_t fits = length < space ? length : space;
-        size_t held = length < model.length ? length : model.length;
+        size_t readable = length < model.length ? length : model.length;
         switch (random_below(3)) {
         case 0:
             random_bytes(bytes, length);
@@ -129,8 +129,8 @@ static void run_random(size_t capacity, int rounds)
             fill_and_commit(&ring, &model);
             break;
         default:
-            assert_int_equal(uvhttp_ring_consume(&ring, length), held);
-            model_consume(&model, held);
+            assert_int_equal(uvhttp_ring_consume(&ring, length), readable);
+            model_consume(&model, readable);
             if (model.length == 0)
                 assert_int_equal(ring.start, 0);
         }
@@ -153,10 +153,10 @@ static void ring_without_memory_is_empty(void **state)
 {
     (void)state;
     uvhttp_ring_t ring;
-    uvhttp_slice_t held[2];
+    uvhttp_slice_t readable[2];
     uvhttp_span_t space[2];
     uvhttp_ring_init(&ring, NULL, 0);
-    assert_int_equal(uvhttp_ring_readable(&ring, held), 0);
+    assert_int_equal(uvhttp_ring_readable(&ring, readable), 0);
     assert_int_equal(uvhttp_ring_writable(&ring, space), 0);
     assert_int_equal(uvhttp_ring_write(&ring, "a", 1), 0);
     assert_int_equal(uvhttp_ring_write(&ring, NULL, 0), 0);

@@ -121,22 +121,22 @@ static void client_parses_encoded_events(void **state)
             char text[MOST + 1];
             char wanted[MOST + 1];
             char out[128];
-            size_t wanted_length = 0;
+            size_t expected_length = 0;
             struct client client = {0};
             for (size_t i = 0, n = number; i < length; i++, n /= CHARACTERS)
                 text[i] = characters[n % CHARACTERS];
             for (size_t i = 0; i < length; i++) {
                 if (text[i] == '\n' && i > 0 && text[i - 1] == '\r')
                     continue;
-                wanted[wanted_length++] = text[i] == '\r' ? '\n' : text[i];
+                wanted[expected_length++] = text[i] == '\r' ? '\n' : text[i];
             }
             uvhttp_sse_event_t event = {.id = SLICE("9"), .data = {text, length}};
             ptrdiff_t size = uvhttp_sse_encode(&event, out, sizeof out);
             assert_in_range(size, 1, sizeof out);
             client_read(&client, out, (size_t)size);
             assert_int_equal(client.events, 1);
-            assert_int_equal(client.length, wanted_length);
-            assert_memory_equal(client.data, wanted, wanted_length);
+            assert_int_equal(client.length, expected_length);
+            assert_memory_equal(client.data, wanted, expected_length);
             assert_string_equal(client.last_id, "9");
         }
     }

@@ -488,8 +488,8 @@ static void head_response_has_fields_of_get(void **state)
     assert_coded("gzip", 5000);
 }
 
-/* Runs the loop until the received chunks decode to `wanted`. */
-static void await_plain(const char *wanted)
+/* Runs the loop until the received chunks decode to `expected`. */
+static void await_plain(const char *expected)
 {
     char out[4096];
     for (int iteration = 0; iteration < STAGE_MOST_TURNS; iteration++) {
@@ -514,10 +514,10 @@ static void await_plain(const char *wanted)
         }
         size_t produced =
             length == 0 ? 0 : undo_coding(UVH_CODING_GZIP, coded, length, out, sizeof(out), false);
-        if (produced == strlen(wanted) && memcmp(out, wanted, produced) == 0)
+        if (produced == strlen(expected) && memcmp(out, expected, produced) == 0)
             return;
     }
-    fail_msg("'%s' was not received", wanted);
+    fail_msg("'%s' was not received", expected);
 }
 
 static void events_are_flushed_at_once(void **state)

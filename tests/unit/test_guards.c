@@ -112,9 +112,9 @@ static void invalid_origins_are_refused(void **state)
         "",
     };
     for (size_t i = 0; i < UVH_COUNT_OF(invalid); i++) {
-        char wanted[128];
-        snprintf(wanted, sizeof(wanted), "origins is \"%s\"; allowed are ", invalid[i]);
-        assert_error(new_cors((uvhttp_cors_options_t){.origins = invalid[i]}), wanted);
+        char expected[128];
+        snprintf(expected, sizeof(expected), "origins is \"%s\"; allowed are ", invalid[i]);
+        assert_error(new_cors((uvhttp_cors_options_t){.origins = invalid[i]}), expected);
     }
     for (size_t i = 0; i < UVH_COUNT_OF(valid); i++) {
         if (new_cors((uvhttp_cors_options_t){.origins = valid[i]}) != 0)

@@ -92,12 +92,12 @@ REPLACEMENT void operator delete[](void *memory, std::size_t) noexcept
     std::free(memory);
 }
 
-static void assert_text(std::string_view found, std::string_view wanted)
+static void assert_text(std::string_view found, std::string_view expected)
 {
-    if (found == wanted)
+    if (found == expected)
         return;
-    print_error("found '%.*s', wanted '%.*s'\n", static_cast<int>(found.size()), found.data(),
-                static_cast<int>(wanted.size()), wanted.data());
+    print_error("found '%.*s', expected '%.*s'\n", static_cast<int>(found.size()), found.data(),
+                static_cast<int>(expected.size()), expected.data());
     fail();
 }
 
@@ -121,11 +121,11 @@ static void assert_refused(const Error &error, uvhttp_reason_t reason, std::uint
 class Segments
 {
 public:
-    explicit Segments(std::string_view bytes, std::vector<std::size_t> cuts = {})
+    explicit Segments(std::string_view bytes, std::vector<std::size_t> splits = {})
     {
         std::size_t from = 0;
-        cuts.push_back(bytes.size());
-        for (std::size_t to : cuts) {
+        splits.push_back(bytes.size());
+        for (std::size_t to : splits) {
             to = std::min(to, bytes.size());
             blocks_.push_back(std::make_unique<char[]>(to - from));
             std::memcpy(blocks_.back().get(), bytes.data() + from, to - from);
@@ -208,19 +208,19 @@ static const Sample samples[] = {{simple, simple_facts},
 
 /* Gives `request` the bytes as a connection would: bytes not consumed are given again with new
  * ones. `ends` are the number of bytes received at each call. The bytes of a call are split every
- * `cut` bytes. */
+ * `split` bytes. */
 template <class Between>
 static void feed(std::unique_ptr<HttpRequest> &request, std::string_view wire,
-                 const std::vector<std::size_t> &ends, std::size_t cut, const std::string &wanted,
-                 Between between)
+                 const std::vector<std::size_t> &ends, std::size_t split,
+                 const std::string &expected, Between between)
 {
     std::size_t used = 0;
     for (std::size_t end : ends) {
         std::string_view now = wire.substr(used, end - used);
-        std::vector<std::size_t> cuts;
-        for (std::size_t at = cut; cut > 0 && at < now.size(); at += cut)
-            cuts.push_back(at);
-        auto chunks = std::make_optional<Segments>(now, cuts);
+        std::vector<std::size_t> splits;
+        for (std::size_t at = split; split > 0 && at < now.size(); at += split)
+            splits.push_back(at);
+        auto chunks = std::make_optional<Segments>(now, splits);
         auto [error, consumed] = request->fromIOVec(chunks->get());
         assert_no_error(error);
         assert_true(consumed <= now.size());
@@ -230,14 +230,14 @@ static void feed(std::unique_ptr<HttpRequest> &request, std::string_view wire,
             assert_int_equal(consumed, 0);
         if (request->isComplete()) {
             assert_int_equal(used, wire.size());
-            assert_text(facts(*request), wanted);
+            assert_text(facts(*request), expected);
             assert_true(request->detach());
         }
         /* The bytes of this call are freed here. */
         chunks.reset();
         between();
     }
-    assert_text(facts(*request), wanted);
+    assert_text(facts(*request), expected);
 }
 
 static void do_nothing()
@@ -313,13 +313,13 @@ static void test_bytewise_and_segmented_input_is_parsed(void **)
             for (std::size_t end = step; end < sample.wire.size(); end += step)
                 ends.push_back(end);
             ends.push_back(sample.wire.size());
-            for (std::size_t cut : {0u, 1u, 2u, 5u, 40u}) {
-                feed(request, sample.wire, ends, cut, sample.facts, do_nothing);
+            for (std::size_t split : {0u, 1u, 2u, 5u, 40u}) {
+                feed(request, sample.wire, ends, split, sample.facts, do_nothing);
                 request->reset();
             }
         }
-        for (std::size_t cut = 1; cut < sample.wire.size(); cut++) {
-            feed(request, sample.wire, {sample.wire.size()}, cut, sample.facts, do_nothing);
+        for (std::size_t split = 1; split < sample.wire.size(); split++) {
+            feed(request, sample.wire, {sample.wire.size()}, split, sample.facts, do_nothing);
             request->reset();
         }
     }
@@ -342,9 +342,9 @@ static void test_request_is_movable_at_any_point(void **)
         std::vector<std::size_t> ends;
         for (std::size_t end = 1; end <= sample.wire.size(); end++)
             ends.push_back(end);
-        for (std::size_t cut : {0u, 3u}) {
+        for (std::size_t split : {0u, 3u}) {
             auto request = std::make_unique<HttpRequest>();
-            feed(request, sample.wire, ends, cut, sample.facts, [&] {
+            feed(request, sample.wire, ends, split, sample.facts, [&] {
                 /* By construction, by assignment to a request in use, and to itself. A moved-from
                  * request is like a new one. */
                 auto constructed = std::make_unique<HttpRequest>(std::move(*request));
@@ -375,9 +375,9 @@ static void test_field_table_grows_beyond_inline(void **)
     const std::string wire = with_fields(100);
     HttpRequest first;
     for (int round = 0; round < 2; round++) { /* with and without an allocated table */
-        for (std::size_t cut : {0u, 200u}) {
+        for (std::size_t split : {0u, 200u}) {
             auto chunks = std::make_optional<Segments>(
-                wire, cut == 0 ? std::vector<std::size_t>() : std::vector<std::size_t>{cut});
+                wire, split == 0 ? std::vector<std::size_t>() : std::vector<std::size_t>{split});
             assert_no_error(first.fromIOVec(chunks->get()).error);
             HttpRequest second(std::move(first));
             assert_true(second.isComplete() && second.detach());

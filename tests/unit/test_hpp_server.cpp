@@ -256,15 +256,15 @@ static void test_request_does_not_allocate(void **)
         if (round == 20)
             before = allocations;
         stage.send(requests);
-        std::size_t answers = 0;
-        while (answers < 4) {
+        std::size_t replies = 0;
+        while (replies < 4) {
             stage.turn();
             const std::string_view got(stage.client.data == nullptr ? "" : stage.client.data,
                                        stage.client.received);
-            answers = 0;
+            replies = 0;
             for (std::size_t at = 0; (at = got.find("HTTP/1.1 200 OK\r\n", at)) != got.npos; at++)
-                answers++;
-            answers -= static_cast<std::size_t>(round) * 4;
+                replies++;
+            replies -= static_cast<std::size_t>(round) * 4;
         }
     }
     assert_int_equal(allocations.load() - before, 0);
@@ -824,9 +824,9 @@ static void test_stream_callbacks_are_called(void **)
         assert_int_equal(alive, 1);
         seen = stage.received().size();
     };
-    auto over = [&](const char *wanted) {
+    auto over = [&](const char *expected) {
         stage.until([&] { return stage.client.ended && alive == 0; });
-        assert_string_equal(trace.c_str(), wanted);
+        assert_string_equal(trace.c_str(), expected);
         trace.clear();
     };
     open("/echo", "hi there ");
@@ -1845,13 +1845,13 @@ static void test_failed_allocations_of_exchange_are_handled(void **)
                                    : posts ? "Content-Length: 3\r\n\r\nabc"
                                            : "\r\n"));
             memory_left = left;
-            bool answered = false;
+            bool responded = false;
             stage.until([&] {
-                answered = holds(stage.received(), streams ? "HTTP/1.1 101 " : "HTTP/1.1 200 ");
-                return answered || stage.client.ended || holds(stage.received(), "HTTP/1.1 50");
+                responded = holds(stage.received(), streams ? "HTTP/1.1 101 " : "HTTP/1.1 200 ");
+                return responded || stage.client.ended || holds(stage.received(), "HTTP/1.1 50");
             });
             memory_left = -1;
-            fine += answered;
+            fine += responded;
             stage.end();
             assert_int_equal(alive, 0);
             assert_true(left < 500);

@@ -26,9 +26,9 @@ static const char *write_text(const uvhttp_stats_t *stats)
 
 static void assert_line(const char *line)
 {
-    char wanted[256];
-    snprintf(wanted, sizeof(wanted), "\n%s\n", line);
-    if (strstr(text, wanted) == NULL)
+    char expected[256];
+    snprintf(expected, sizeof(expected), "\n%s\n", line);
+    if (strstr(text, expected) == NULL)
         fail_msg("'%s' is not in\n%s", line, text);
 }
 

@@ -59,15 +59,16 @@ static void tls_functions_check_null(void **state)
 {
     (void)state;
     const uvhttp_tls_options_t empty = {0};
-    uvhttp_tls_t *made;
+    uvhttp_tls_t *created;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     null_rows_begin();
     NULL_ROW(uvhttp_tls_new, tls, uvhttp_tls_new(NULL, &empty, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_new, options,
-             uvhttp_tls_new(&made, NULL, &error) == UVHTTP_EINVAL && made == NULL);
-    NULL_ROW(uvhttp_tls_new, error, uvhttp_tls_new(&made, &empty, NULL) == TLS_REFUSED);
+             uvhttp_tls_new(&created, NULL, &error) == UVHTTP_EINVAL && created == NULL);
+    NULL_ROW(uvhttp_tls_new, error, uvhttp_tls_new(&created, &empty, NULL) == TLS_REFUSED);
     NULL_ROW(uvhttp_tls_replace, tls, uvhttp_tls_replace(NULL, &empty, &error) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_tls_replace, options, uvhttp_tls_replace(made, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_replace, options,
+             uvhttp_tls_replace(created, NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_replace, error, uvhttp_tls_replace(NULL, &empty, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_reload, tls, uvhttp_tls_reload(NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_reload, error, uvhttp_tls_reload(NULL, NULL) == UVHTTP_EINVAL);
@@ -83,13 +84,13 @@ static void tls_functions_check_null(void **state)
              uvhttp_tls_client_new(&client, &client_config, NULL) == TLS_REFUSED);
     NULL_CALL(uvhttp_tls_client_free, client, uvhttp_tls_client_free(NULL));
     NULL_ROW(uvhttp_server_listen_tls, server,
-             uvhttp_server_listen_tls(NULL, "127.0.0.1", 0, made) == UVHTTP_ENOMEM);
+             uvhttp_server_listen_tls(NULL, "127.0.0.1", 0, created) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_listen_tls, address,
-             uvhttp_server_listen_tls(server, NULL, 0, made) == UVHTTP_EINVAL);
+             uvhttp_server_listen_tls(server, NULL, 0, created) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_listen_tls, tls,
              uvhttp_server_listen_tls(server, "127.0.0.1", 0, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_listen_fd_tls, server,
-             uvhttp_server_listen_fd_tls(NULL, 0, made) == UVHTTP_ENOMEM);
+             uvhttp_server_listen_fd_tls(NULL, 0, created) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_listen_fd_tls, tls,
              uvhttp_server_listen_fd_tls(server, 0, NULL) == UVHTTP_EINVAL);
     null_rows_end();
@@ -369,7 +370,7 @@ static void response_middleware_checks_null(void **state)
     uvhttp_request_ids_t *ids = NULL;
     uvhttp_security_headers_t *headers = NULL;
     void *out = NULL;
-    const int made = UVHTTP_TESTS_COMPRESSION ? 0 : UVHTTP_ENOTSUP;
+    const int created = UVHTTP_TESTS_COMPRESSION ? 0 : UVHTTP_ENOTSUP;
     const uvhttp_compress_options_t invalid_compress = {.gzip_level = 10};
     const uvhttp_cors_options_t invalid_cors = {.origins = "x"};
     const uvhttp_request_ids_options_t invalid_ids = {.max_length = 257};
@@ -379,16 +380,16 @@ static void response_middleware_checks_null(void **state)
              uvhttp_compress_new(NULL, NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_compress_new, options,
              IS_MADE(compress, compress, uvhttp_compress_new(&compress, NULL, &error)) ==
-                 (made == 0));
+                 (created == 0));
     NULL_ROW(uvhttp_compress_new, error,
              uvhttp_compress_new(&compress, &invalid_compress, NULL) ==
-                 (made == 0 ? UVHTTP_ECONFIG : UVHTTP_ENOTSUP));
+                 (created == 0 ? UVHTTP_ECONFIG : UVHTTP_ENOTSUP));
     NULL_CALL(uvhttp_compress_free, compress, uvhttp_compress_free(NULL));
     NULL_ROW(uvhttp_compress_handle_request, compress,
              uvhttp_compress_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_compress_bytes, allocator,
              uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, "abc", 3, 1000, &out, &number) ==
-                 made);
+                 created);
     NULL_CALL(uvhttp_compress_release, allocator, uvhttp_compress_release(NULL, out));
     NULL_ROW(uvhttp_compress_bytes, data,
              uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, NULL, 3, 1000, &out, &number) ==
@@ -436,15 +437,15 @@ static void cookie_signer_checks_null(void **state)
     static const char key[32] = "not random at all, but 32 bytes";
     const uvhttp_cookie_signer_options_t config = {UVHTTP_SIGNING_KEYS({key, sizeof(key)})};
     const uvhttp_cookie_signer_options_t invalid = {UVHTTP_SIGNING_KEYS({key, 1})};
-    uvhttp_cookie_signer_t *signer = NULL, *made = NULL;
+    uvhttp_cookie_signer_t *signer = NULL, *created = NULL;
     bool available = uvhttp_cookie_signer_new(&signer, &config, NULL) == 0;
     null_rows_begin();
     NULL_ROW(uvhttp_cookie_signer_new, signer,
              uvhttp_cookie_signer_new(NULL, &config, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_cookie_signer_new, options,
-             uvhttp_cookie_signer_new(&made, NULL, &error) == UVHTTP_EINVAL);
+             uvhttp_cookie_signer_new(&created, NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_cookie_signer_new, error,
-             uvhttp_cookie_signer_new(&made, &invalid, NULL) == UVHTTP_ECONFIG);
+             uvhttp_cookie_signer_new(&created, &invalid, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_cookie_signer_free, signer, uvhttp_cookie_signer_free(NULL));
     NULL_ROW(uvhttp_cookie_sign, signer,
              uvhttp_cookie_sign(NULL, "a", SLICE("b"), 0, text, 256, &number) == UVHTTP_EINVAL);
@@ -478,7 +479,7 @@ static void static_file_functions_check_null(void **state)
     const uvhttp_static_options_t config = {.root = UVHTTP_TESTS_DIR};
     const uvhttp_static_options_t invalid = {.root = UVHTTP_TESTS_DIR, .upload_sync = true};
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    uvhttp_static_t *files = NULL, *made = NULL;
+    uvhttp_static_t *files = NULL, *created = NULL;
     uvhttp_static_stats_t stats;
     uvhttp_static_prewarmed_t found;
     const uvhttp_static_prewarm_options_t few = {.directory = "/vectors"};
@@ -488,9 +489,9 @@ static void static_file_functions_check_null(void **state)
     NULL_ROW(uvhttp_static_check, error, uvhttp_static_check(&invalid, NULL) == UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_static_new, context, uvhttp_static_new(NULL, &config, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_new, options,
-             uvhttp_static_new(&made, NULL, NULL) == UVHTTP_EINVAL && made == NULL);
+             uvhttp_static_new(&created, NULL, NULL) == UVHTTP_EINVAL && created == NULL);
     NULL_ROW(uvhttp_static_new, error,
-             uvhttp_static_new(&made, &invalid, NULL) != 0 && made == NULL);
+             uvhttp_static_new(&created, &invalid, NULL) != 0 && created == NULL);
     NULL_CALL(uvhttp_static_free, context, uvhttp_static_free(NULL));
     NULL_ROW(uvhttp_static_handle_request, context,
              uvhttp_static_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);

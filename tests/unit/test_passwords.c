@@ -22,20 +22,20 @@
 static const char hash[] = "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW";
 static const uvhttp_hashed_user_t ann = {"ann", hash};
 
-static void refuse(uvhttp_passwords_options_t config, const char *wanted)
+static void refuse(uvhttp_passwords_options_t config, const char *expected)
 {
     uvhttp_error_t error;
     uvhttp_passwords_t *passwords;
     assert_int_equal(uvhttp_passwords_new(&passwords, &config, &error), UVHTTP_ECONFIG);
     assert_null(passwords);
-    assert_string_equal(error.text, wanted);
+    assert_string_equal(error.text, expected);
     assert_int_equal(uvhttp_passwords_new(&passwords, &config, NULL), UVHTTP_ECONFIG);
 }
 
-static void refuse_user(const char *name, const char *user_hash, const char *wanted)
+static void refuse_user(const char *name, const char *user_hash, const char *expected)
 {
     const uvhttp_hashed_user_t user = {name, user_hash};
-    refuse((uvhttp_passwords_options_t){.users = &user, .user_count = 1}, wanted);
+    refuse((uvhttp_passwords_options_t){.users = &user, .user_count = 1}, expected);
 }
 
 static void invalid_options_are_refused(void **state)
@@ -71,16 +71,16 @@ static void invalid_options_are_refused(void **state)
 static void users_without_count_are_refused(void **state)
 {
     (void)state;
-    uvhttp_passwords_t *made;
+    uvhttp_passwords_t *created;
     uvhttp_error_t error;
     const uvhttp_passwords_options_t no_count = {.users = &ann, .file = "/dev/null"};
-    assert_int_equal(uvhttp_passwords_new(&made, &no_count, &error), UVHTTP_EINVAL);
-    assert_null(made);
+    assert_int_equal(uvhttp_passwords_new(&created, &no_count, &error), UVHTTP_EINVAL);
+    assert_null(created);
     assert_string_equal(error.text, "users is set and its count is 0");
     const uvhttp_passwords_options_t no_users = {.user_count = 1};
-    assert_int_equal(uvhttp_passwords_new(&made, &no_users, &error), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_passwords_new(&created, &no_users, &error), UVHTTP_EINVAL);
     assert_string_equal(error.text, "users is NULL and its count is 1");
-    assert_int_equal(uvhttp_passwords_new(&made, &no_users, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_passwords_new(&created, &no_users, NULL), UVHTTP_EINVAL);
     const uvhttp_passwords_options_t both = {UVHTTP_HASHED_USERS({"ann", "$2b$"}, {"bob", "$2b$"})};
     assert_int_equal(both.user_count, 2);
     assert_string_equal(both.users[1].name, "bob");

@@ -309,12 +309,12 @@ static void invalid_options_are_named_in_error(void **state)
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         uvhttp_error_t error;
-        uvhttp_rate_limit_t *made = limit;
-        assert_int_equal(uvhttp_rate_limit_new(&made, &cases[i].config, &error), UVHTTP_ECONFIG);
-        assert_null(made);
+        uvhttp_rate_limit_t *created = limit;
+        assert_int_equal(uvhttp_rate_limit_new(&created, &cases[i].config, &error), UVHTTP_ECONFIG);
+        assert_null(created);
         if (cases[i].message != NULL)
             assert_string_equal(error.text, cases[i].message);
-        assert_int_equal(uvhttp_rate_limit_new(&made, &cases[i].config, NULL), UVHTTP_ECONFIG);
+        assert_int_equal(uvhttp_rate_limit_new(&created, &cases[i].config, NULL), UVHTTP_ECONFIG);
     }
 }
 
@@ -327,9 +327,9 @@ static void largest_options_are_accepted(void **state)
         {.requests = 1, .ipv4_prefix = 1, .ipv6_prefix = 128, .name = "!#[]~"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        uvhttp_rate_limit_t *made;
-        assert_int_equal(uvhttp_rate_limit_new(&made, &cases[i], NULL), 0);
-        uvhttp_rate_limit_free(made);
+        uvhttp_rate_limit_t *created;
+        assert_int_equal(uvhttp_rate_limit_new(&created, &cases[i], NULL), 0);
+        uvhttp_rate_limit_free(created);
     }
 }
 
@@ -337,13 +337,13 @@ static void new_fails_without_memory(void **state)
 {
     (void)state;
     struct fault_heap heap;
-    uvhttp_rate_limit_t *made;
+    uvhttp_rate_limit_t *created;
     fault_heap_init(&heap);
     const uvhttp_rate_limit_options_t config = {.requests = 1, .allocator = &heap.allocator};
     for (size_t n = 1; n <= 3; n++) {
         fault_heap_arm(&heap, n, false);
-        assert_int_equal(uvhttp_rate_limit_new(&made, &config, NULL), UVHTTP_ENOMEM);
-        assert_null(made);
+        assert_int_equal(uvhttp_rate_limit_new(&created, &config, NULL), UVHTTP_ENOMEM);
+        assert_null(created);
         assert_int_equal(atomic_load(&heap.live), 0);
     }
     uvhttp_rate_limit_free(NULL);

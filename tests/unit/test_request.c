@@ -17,7 +17,7 @@
 #include "support/fault_heap.h"
 
 /* A parsed request with the memory it needs. */
-struct made {
+struct fixture {
     struct uvh_arena_pool pool;
     struct uvh_arena arena;
     uvhttp_head_t head;
@@ -28,24 +28,26 @@ struct made {
 };
 
 static struct fault_heap heap;
-static struct made made;
+static struct fixture fixture;
 
 static void make(const char *text)
 {
     static const uvhttp_head_limits_t limits = {16384, 8192, 32};
     size_t length = strlen(text);
-    memset(&made, 0, sizeof(made));
+    memset(&fixture, 0, sizeof(fixture));
     fault_heap_init(&heap);
-    uvh_arena_pool_init(&made.pool, &heap.allocator);
-    assert_non_null(uvh_arena_begin(&made.arena, &made.pool, 64));
-    made.bytes = malloc(length);
-    assert_non_null(made.bytes);
-    memcpy(made.bytes, text, length);
-    uvhttp_head_init(&made.head, NULL, 0);
-    assert_int_equal(uvhttp_request_head_parse(&made.head, made.bytes, length, &limits),
+    uvh_arena_pool_init(&fixture.pool, &heap.allocator);
+    assert_non_null(uvh_arena_begin(&fixture.arena, &fixture.pool, 64));
+    fixture.bytes = malloc(length);
+    assert_non_null(fixture.bytes);
+    memcpy(fixture.bytes, text, length);
+    uvhttp_head_init(&fixture.head, NULL, 0);
+    assert_int_equal(uvhttp_request_head_parse(&fixture.head, fixture.bytes, length, &limits),
                      UVHTTP_PARSE_DONE);
-    assert_int_equal(uvhttp_request_framing(&made.head, &made.request.framing), UVHTTP_REASON_NONE);
-    made.reason = uvh_request_init(&made.request, &made.arena, &made.head, &made.out_of_memory);
+    assert_int_equal(uvhttp_request_framing(&fixture.head, &fixture.request.framing),
+                     UVHTTP_REASON_NONE);
+    fixture.reason =
+        uvh_request_init(&fixture.request, &fixture.arena, &fixture.head, &fixture.out_of_memory);
 }
 
 static void make_target(const char *method, const char *target)
@@ -53,15 +55,15 @@ static void make_target(const char *method, const char *target)
     char text[1024];
     snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nHost: example.com\r\n\r\n", method, target);
     make(text);
-    assert_int_equal(made.reason, UVHTTP_REASON_NONE);
+    assert_int_equal(fixture.reason, UVHTTP_REASON_NONE);
 }
 
 static void destroy(void)
 {
-    uvh_arena_release(&made.arena);
-    uvh_arena_pool_release(&made.pool);
+    uvh_arena_release(&fixture.arena);
+    uvh_arena_pool_release(&fixture.pool);
     assert_int_equal(atomic_load(&heap.live), 0);
-    free(made.bytes);
+    free(fixture.bytes);
 }
 
 static void assert_slice(uvhttp_slice_t slice, const char *expected)
@@ -82,21 +84,21 @@ static void request_line_parts_are_returned(void **state)
 {
     (void)state;
     make("DELETE /a%20b/./c?x=1&y HTTP/1.0\r\n\r\n");
-    assert_int_equal(uvhttp_request_method(&made.request), UVHTTP_METHOD_DELETE);
-    assert_string_equal(uvhttp_request_method_name(&made.request), "DELETE");
-    assert_terminated(uvhttp_request_target(&made.request), "/a%20b/./c?x=1&y");
-    assert_string_equal(uvhttp_request_path(&made.request), "/a b/c");
-    assert_terminated(uvhttp_request_path_slice(&made.request), "/a b/c");
-    assert_slice(uvhttp_request_raw_path(&made.request), "/a%20b/./c");
-    assert_terminated(uvhttp_request_query_string(&made.request), "x=1&y");
-    assert_int_equal(uvhttp_request_http_minor(&made.request), 0);
+    assert_int_equal(uvhttp_request_method(&fixture.request), UVHTTP_METHOD_DELETE);
+    assert_string_equal(uvhttp_request_method_name(&fixture.request), "DELETE");
+    assert_terminated(uvhttp_request_target(&fixture.request), "/a%20b/./c?x=1&y");
+    assert_string_equal(uvhttp_request_path(&fixture.request), "/a b/c");
+    assert_terminated(uvhttp_request_path_slice(&fixture.request), "/a b/c");
+    assert_slice(uvhttp_request_raw_path(&fixture.request), "/a%20b/./c");
+    assert_terminated(uvhttp_request_query_string(&fixture.request), "x=1&y");
+    assert_int_equal(uvhttp_request_http_minor(&fixture.request), 0);
     destroy();
     make("PURGE / HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_int_equal(uvhttp_request_method(&made.request), UVHTTP_METHOD_OTHER);
-    assert_string_equal(uvhttp_request_method_name(&made.request), "PURGE");
-    assert_int_equal(uvhttp_request_http_minor(&made.request), 1);
-    assert_terminated(uvhttp_request_query_string(&made.request), "");
-    assert_slice(uvhttp_request_raw_path(&made.request), "/");
+    assert_int_equal(uvhttp_request_method(&fixture.request), UVHTTP_METHOD_OTHER);
+    assert_string_equal(uvhttp_request_method_name(&fixture.request), "PURGE");
+    assert_int_equal(uvhttp_request_http_minor(&fixture.request), 1);
+    assert_terminated(uvhttp_request_query_string(&fixture.request), "");
+    assert_slice(uvhttp_request_raw_path(&fixture.request), "/");
     destroy();
 }
 
@@ -125,13 +127,13 @@ static void paths_are_decoded_and_normalized(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         make_target("GET", cases[i].target);
-        assert_terminated(uvhttp_request_path_slice(&made.request), cases[i].path);
-        assert_string_equal(uvhttp_request_path(&made.request), cases[i].path);
-        assert_terminated(uvhttp_request_target(&made.request), cases[i].target);
+        assert_terminated(uvhttp_request_path_slice(&fixture.request), cases[i].path);
+        assert_string_equal(uvhttp_request_path(&fixture.request), cases[i].path);
+        assert_terminated(uvhttp_request_target(&fixture.request), cases[i].target);
         destroy();
     }
     make_target("OPTIONS", "*");
-    assert_terminated(uvhttp_request_path_slice(&made.request), "*");
+    assert_terminated(uvhttp_request_path_slice(&fixture.request), "*");
     destroy();
 }
 
@@ -154,8 +156,8 @@ static void invalid_paths_are_refused(void **state)
         char text[128];
         snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", cases[i].target);
         make(text);
-        assert_int_equal(made.reason, cases[i].reason);
-        assert_false(made.out_of_memory);
+        assert_int_equal(fixture.reason, cases[i].reason);
+        assert_false(fixture.out_of_memory);
         destroy();
     }
 }
@@ -200,18 +202,18 @@ static void query_is_split_before_decoding(void **state)
         snprintf(target, sizeof(target), "/p?%s", cases[i].query);
         make_target("GET", target);
         for (int again = 0; again < 2; again++) { /* reading changes nothing */
-            const char *value = uvhttp_request_query(&made.request, cases[i].name);
+            const char *value = uvhttp_request_query(&fixture.request, cases[i].name);
             if (cases[i].value == NULL)
                 assert_null(value);
             else
                 assert_string_equal(value, cases[i].value);
         }
-        assert_terminated(uvhttp_request_query_string(&made.request), cases[i].query);
+        assert_terminated(uvhttp_request_query_string(&fixture.request), cases[i].query);
         destroy();
     }
     make_target("GET", "/p");
-    assert_null(uvhttp_request_query(&made.request, "a"));
-    assert_null(uvhttp_request_query(&made.request, ""));
+    assert_null(uvhttp_request_query(&fixture.request, "a"));
+    assert_null(uvhttp_request_query(&fixture.request, ""));
     destroy();
 }
 
@@ -220,20 +222,20 @@ static void header_lookup_ignores_case(void **state)
     (void)state;
     make("GET / HTTP/1.1\r\nHost: example.com\r\nX-Empty:\r\nX-Spaces: \t \r\nX-Two: one\r\n"
          "x-two:  second \t\r\nAccept:text/html\r\n\r\n");
-    assert_int_equal(uvhttp_request_header_count(&made.request), 6);
-    assert_string_equal(uvhttp_request_header(&made.request, "host"), "example.com");
-    assert_string_equal(uvhttp_request_header(&made.request, "HOST"), "example.com");
-    assert_string_equal(uvhttp_request_header(&made.request, "x-empty"), "");
-    assert_string_equal(uvhttp_request_header(&made.request, "X-SPACES"), "");
-    assert_string_equal(uvhttp_request_header(&made.request, "x-TWO"), "one");
-    assert_string_equal(uvhttp_request_header(&made.request, "accept"), "text/html");
-    assert_null(uvhttp_request_header(&made.request, "x-tw"));
-    assert_null(uvhttp_request_header(&made.request, "x-twoo"));
-    assert_null(uvhttp_request_header(&made.request, ""));
-    assert_terminated(uvhttp_request_field(&made.request, UVHTTP_FIELD_HOST), "example.com");
-    assert_terminated(uvhttp_request_field(&made.request, UVHTTP_FIELD_ACCEPT), "text/html");
-    assert_null(uvhttp_request_field(&made.request, UVHTTP_FIELD_COOKIE).base);
-    assert_null(uvhttp_request_field(&made.request, UVHTTP_FIELD_OTHER).base);
+    assert_int_equal(uvhttp_request_header_count(&fixture.request), 6);
+    assert_string_equal(uvhttp_request_header(&fixture.request, "host"), "example.com");
+    assert_string_equal(uvhttp_request_header(&fixture.request, "HOST"), "example.com");
+    assert_string_equal(uvhttp_request_header(&fixture.request, "x-empty"), "");
+    assert_string_equal(uvhttp_request_header(&fixture.request, "X-SPACES"), "");
+    assert_string_equal(uvhttp_request_header(&fixture.request, "x-TWO"), "one");
+    assert_string_equal(uvhttp_request_header(&fixture.request, "accept"), "text/html");
+    assert_null(uvhttp_request_header(&fixture.request, "x-tw"));
+    assert_null(uvhttp_request_header(&fixture.request, "x-twoo"));
+    assert_null(uvhttp_request_header(&fixture.request, ""));
+    assert_terminated(uvhttp_request_field(&fixture.request, UVHTTP_FIELD_HOST), "example.com");
+    assert_terminated(uvhttp_request_field(&fixture.request, UVHTTP_FIELD_ACCEPT), "text/html");
+    assert_null(uvhttp_request_field(&fixture.request, UVHTTP_FIELD_COOKIE).base);
+    assert_null(uvhttp_request_field(&fixture.request, UVHTTP_FIELD_OTHER).base);
     destroy();
 }
 
@@ -251,16 +253,16 @@ static void header_at_returns_terminated_fields_in_order(void **state)
         for (size_t i = 0; i < 5; i++) {
             size_t index = round == 0 ? i : 4 - i;
             uvhttp_slice_t name, value;
-            uvhttp_request_header_at(&made.request, index, &name, &value);
+            uvhttp_request_header_at(&fixture.request, index, &name, &value);
             assert_terminated(name, expected[index].name);
             assert_terminated(value, expected[index].value);
         }
     }
     uvhttp_slice_t name = {"x", 1}, value = {"x", 1};
-    uvhttp_request_header_at(&made.request, 5, &name, &value);
+    uvhttp_request_header_at(&fixture.request, 5, &name, &value);
     assert_null(name.base);
     assert_null(value.base);
-    assert_string_equal(uvhttp_request_header(&made.request, "b"), "1");
+    assert_string_equal(uvhttp_request_header(&fixture.request, "b"), "1");
     destroy();
 }
 
@@ -285,12 +287,12 @@ static struct uvhttp_router *route(const char *pattern)
     struct uvhttp_router *router = uvh_router_new(&heap.allocator, fail_on_message, NULL);
     assert_non_null(router);
     assert_int_equal(uvhttp_router_add_route(router, pattern, handler), 0);
-    uvh_router_match(uvh_router_site(router, made.request.framing.authority), UVHTTP_METHOD_GET,
-                     (uvhttp_slice_t){"GET", 3}, made.request.path, &match);
+    uvh_router_match(uvh_router_site(router, fixture.request.framing.authority), UVHTTP_METHOD_GET,
+                     (uvhttp_slice_t){"GET", 3}, fixture.request.path, &match);
     assert_non_null(match.route);
-    made.request.param_names = match.route->params;
-    made.request.params = match.params;
-    made.request.param_count = match.param_count;
+    fixture.request.param_names = match.route->params;
+    fixture.request.params = match.params;
+    fixture.request.param_count = match.param_count;
     return router;
 }
 
@@ -300,16 +302,17 @@ static void route_parameters_are_decoded(void **state)
     make_target("GET", "/users/J%C3%B6rg%20X/files/a%2Fb/c?id=9");
     struct uvhttp_router *router = route("/users/:id/files/*");
     for (int again = 0; again < 2; again++) {
-        assert_string_equal(uvhttp_request_param(&made.request, "id"), "J\xC3\xB6rg X");
-        assert_string_equal(uvhttp_request_param(&made.request, "*"), "a/b/c");
-        assert_slice(uvhttp_request_param_path(&made.request, "*"), "a%2Fb/c");
-        assert_slice(uvhttp_request_param_path(&made.request, "id"), "J\xC3\xB6rg X");
-        assert_null(uvhttp_request_param_path(&made.request, "i").base);
-        assert_null(uvhttp_request_param(&made.request, "i"));
-        assert_null(uvhttp_request_param(&made.request, "idd"));
-        assert_null(uvhttp_request_param(&made.request, ""));
+        assert_string_equal(uvhttp_request_param(&fixture.request, "id"), "J\xC3\xB6rg X");
+        assert_string_equal(uvhttp_request_param(&fixture.request, "*"), "a/b/c");
+        assert_slice(uvhttp_request_param_path(&fixture.request, "*"), "a%2Fb/c");
+        assert_slice(uvhttp_request_param_path(&fixture.request, "id"), "J\xC3\xB6rg X");
+        assert_null(uvhttp_request_param_path(&fixture.request, "i").base);
+        assert_null(uvhttp_request_param(&fixture.request, "i"));
+        assert_null(uvhttp_request_param(&fixture.request, "idd"));
+        assert_null(uvhttp_request_param(&fixture.request, ""));
     }
-    assert_string_equal(uvhttp_request_path(&made.request), "/users/J\xC3\xB6rg X/files/a%2Fb/c");
+    assert_string_equal(uvhttp_request_path(&fixture.request),
+                        "/users/J\xC3\xB6rg X/files/a%2Fb/c");
     uvh_router_free(router);
     destroy();
 }
@@ -330,8 +333,8 @@ static void encoded_slash_in_parameter_is_decoded_once(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         make_target("GET", cases[i].target);
         struct uvhttp_router *router = route("/:first/*rest");
-        assert_string_equal(uvhttp_request_param(&made.request, "first"), cases[i].first);
-        assert_string_equal(uvhttp_request_param(&made.request, "rest"), cases[i].rest);
+        assert_string_equal(uvhttp_request_param(&fixture.request, "first"), cases[i].first);
+        assert_string_equal(uvhttp_request_param(&fixture.request, "rest"), cases[i].rest);
         uvh_router_free(router);
         destroy();
     }
@@ -344,12 +347,12 @@ static void parameter_without_memory_is_absent(void **state)
     make_target("GET", "/a%2Fb/c");
     struct uvhttp_router *router = route("/:first/*rest");
     fault_heap_arm(&heap, 1, true);
-    while (uvh_arena_text(&made.arena, 1) != NULL)
+    while (uvh_arena_text(&fixture.arena, 1) != NULL)
         continue;
-    assert_null(uvhttp_request_param(&made.request, "first"));
-    assert_string_equal(uvhttp_request_param(&made.request, "rest"), "c");
+    assert_null(uvhttp_request_param(&fixture.request, "first"));
+    assert_string_equal(uvhttp_request_param(&fixture.request, "rest"), "c");
     fault_heap_arm(&heap, 0, false);
-    assert_string_equal(uvhttp_request_param(&made.request, "first"), "a/b");
+    assert_string_equal(uvhttp_request_param(&fixture.request, "first"), "a/b");
     uvh_router_free(router);
     destroy();
 }
@@ -360,16 +363,16 @@ static void parameters_keep_plain_path_unchanged(void **state)
     make_target("GET", "/a/b/c");
     struct uvhttp_router *router = route("/:x/:y/*z");
     /* "*" finds a wildcard of any name */
-    assert_string_equal(uvhttp_request_param(&made.request, "*"), "c");
-    assert_string_equal(uvhttp_request_param(&made.request, "x"), "a");
-    assert_string_equal(uvhttp_request_param(&made.request, "y"), "b");
-    assert_string_equal(uvhttp_request_param(&made.request, "z"), "c");
-    assert_string_equal(uvhttp_request_path(&made.request), "/a/b/c");
+    assert_string_equal(uvhttp_request_param(&fixture.request, "*"), "c");
+    assert_string_equal(uvhttp_request_param(&fixture.request, "x"), "a");
+    assert_string_equal(uvhttp_request_param(&fixture.request, "y"), "b");
+    assert_string_equal(uvhttp_request_param(&fixture.request, "z"), "c");
+    assert_string_equal(uvhttp_request_path(&fixture.request), "/a/b/c");
     uvh_router_free(router);
     destroy();
     make_target("GET", "/a/");
     router = route("/a/*z");
-    assert_string_equal(uvhttp_request_param(&made.request, "z"), "");
+    assert_string_equal(uvhttp_request_param(&fixture.request, "z"), "");
     uvh_router_free(router);
     destroy();
 }
@@ -378,8 +381,8 @@ static void request_without_route_has_no_parameters(void **state)
 {
     (void)state;
     make_target("GET", "/a");
-    assert_null(uvhttp_request_param(&made.request, "a"));
-    assert_null(uvhttp_request_param(&made.request, "*"));
+    assert_null(uvhttp_request_param(&fixture.request, "a"));
+    assert_null(uvhttp_request_param(&fixture.request, "*"));
     destroy();
 }
 
@@ -390,19 +393,19 @@ static void trailers_and_body_are_returned(void **state)
     char section[] = "X-Sum: 12 \r\nX-Empty:\r\n\r\n";
     uvhttp_head_t trailers;
     make_target("POST", "/");
-    assert_null(uvhttp_request_trailer(&made.request, "x-sum"));
-    assert_int_equal(uvhttp_request_body(&made.request).length, 0);
+    assert_null(uvhttp_request_trailer(&fixture.request, "x-sum"));
+    assert_int_equal(uvhttp_request_body(&fixture.request).length, 0);
     uvhttp_head_init(&trailers, NULL, 0);
     assert_int_equal(uvhttp_trailers_parse(&trailers, section, strlen(section), &limits),
                      UVHTTP_PARSE_DONE);
-    made.request.trailers = &trailers;
-    made.request.trailer_bytes = section;
-    made.request.body = (uvhttp_slice_t){"body", 4};
-    assert_string_equal(uvhttp_request_trailer(&made.request, "x-sum"), "12");
-    assert_string_equal(uvhttp_request_trailer(&made.request, "X-EMPTY"), "");
-    assert_null(uvhttp_request_trailer(&made.request, "host"));
-    assert_null(uvhttp_request_header(&made.request, "x-sum"));
-    assert_slice(uvhttp_request_body(&made.request), "body");
+    fixture.request.trailers = &trailers;
+    fixture.request.trailer_bytes = section;
+    fixture.request.body = (uvhttp_slice_t){"body", 4};
+    assert_string_equal(uvhttp_request_trailer(&fixture.request, "x-sum"), "12");
+    assert_string_equal(uvhttp_request_trailer(&fixture.request, "X-EMPTY"), "");
+    assert_null(uvhttp_request_trailer(&fixture.request, "host"));
+    assert_null(uvhttp_request_header(&fixture.request, "x-sum"));
+    assert_slice(uvhttp_request_body(&fixture.request), "body");
     destroy();
 }
 
@@ -410,18 +413,18 @@ static void user_data_and_allocations_belong_to_request(void **state)
 {
     (void)state;
     make_target("GET", "/");
-    assert_null(uvhttp_request_user_data(&made.request));
-    uvhttp_request_set_user_data(&made.request, &made);
-    assert_ptr_equal(uvhttp_request_user_data(&made.request), &made);
-    char *small = uvhttp_request_allocate(&made.request, 3);
-    char *large = uvhttp_request_allocate(&made.request, 100000);
+    assert_null(uvhttp_request_user_data(&fixture.request));
+    uvhttp_request_set_user_data(&fixture.request, &fixture);
+    assert_ptr_equal(uvhttp_request_user_data(&fixture.request), &fixture);
+    char *small = uvhttp_request_allocate(&fixture.request, 3);
+    char *large = uvhttp_request_allocate(&fixture.request, 100000);
     assert_non_null(small);
     assert_non_null(large);
     assert_int_equal((uintptr_t)small % 16, 0);
     assert_int_equal((uintptr_t)large % 16, 0);
     memset(small, 1, 3);
     memset(large, 2, 100000);
-    assert_non_null(uvhttp_request_allocate(&made.request, 0));
+    assert_non_null(uvhttp_request_allocate(&fixture.request, 0));
     destroy();
 }
 
@@ -439,20 +442,20 @@ static void attachments_are_found_and_released_once(void **state)
     static char one[] = "1", two[] = "2", three[] = "3", four[] = "4";
     released[0] = '\0';
     make_target("GET", "/");
-    assert_null(uvhttp_request_attached(&made.request, &a));
-    assert_int_equal(uvhttp_request_attach(&made.request, &a, one, release), 0);
-    assert_int_equal(uvhttp_request_attach(&made.request, &b, two, release), 0);
-    assert_int_equal(uvhttp_request_attach(&made.request, &c, three, NULL), 0);
-    assert_ptr_equal(uvhttp_request_attached(&made.request, &a), one);
-    assert_ptr_equal(uvhttp_request_attached(&made.request, &c), three);
+    assert_null(uvhttp_request_attached(&fixture.request, &a));
+    assert_int_equal(uvhttp_request_attach(&fixture.request, &a, one, release), 0);
+    assert_int_equal(uvhttp_request_attach(&fixture.request, &b, two, release), 0);
+    assert_int_equal(uvhttp_request_attach(&fixture.request, &c, three, NULL), 0);
+    assert_ptr_equal(uvhttp_request_attached(&fixture.request, &a), one);
+    assert_ptr_equal(uvhttp_request_attached(&fixture.request, &c), three);
     assert_string_equal(released, "");
     /* replaces the first */
-    assert_int_equal(uvhttp_request_attach(&made.request, &a, four, release), 0);
+    assert_int_equal(uvhttp_request_attach(&fixture.request, &a, four, release), 0);
     assert_string_equal(released, "1");
-    assert_ptr_equal(uvhttp_request_attached(&made.request, &a), four);
-    uvh_request_release(&made.request); /* the newest key first */
+    assert_ptr_equal(uvhttp_request_attached(&fixture.request, &a), four);
+    uvh_request_release(&fixture.request); /* the newest key first */
     assert_string_equal(released, "124");
-    uvh_request_release(&made.request);
+    uvh_request_release(&fixture.request);
     assert_string_equal(released, "124");
     destroy();
 }
@@ -466,12 +469,13 @@ static void failed_attach_releases_data(void **state)
     fault_heap_arm(&heap, 1, true);
     size_t i = 0;
     /* uses up the arena */
-    while (uvhttp_request_attach(&made.request, &keys[i], mark, NULL) == 0)
+    while (uvhttp_request_attach(&fixture.request, &keys[i], mark, NULL) == 0)
         i++;
     released[0] = '\0';
-    assert_int_equal(uvhttp_request_attach(&made.request, &keys[i], mark, release), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_request_attach(&fixture.request, &keys[i], mark, release),
+                     UVHTTP_ENOMEM);
     assert_string_equal(released, "x");
-    assert_null(uvhttp_request_attached(&made.request, &keys[i]));
+    assert_null(uvhttp_request_attached(&fixture.request, &keys[i]));
     destroy();
 }
 
@@ -481,17 +485,17 @@ static void form_fields_and_cookies_are_found(void **state)
     make("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-www-form-urlencoded ; "
          "charset=x\r\n"
          "Content-Length: 9\r\nCookie: a=1; b=2\r\n\r\n");
-    made.request.body = (uvhttp_slice_t){"x=%41+b&y", 9};
-    assert_string_equal(uvhttp_request_form(&made.request, "x"), "A b");
-    assert_string_equal(uvhttp_request_form(&made.request, "y"), "");
-    assert_null(uvhttp_request_form(&made.request, "z"));
-    assert_string_equal(uvhttp_request_cookie(&made.request, "b"), "2");
-    assert_null(uvhttp_request_cookie(&made.request, "c"));
+    fixture.request.body = (uvhttp_slice_t){"x=%41+b&y", 9};
+    assert_string_equal(uvhttp_request_form(&fixture.request, "x"), "A b");
+    assert_string_equal(uvhttp_request_form(&fixture.request, "y"), "");
+    assert_null(uvhttp_request_form(&fixture.request, "z"));
+    assert_string_equal(uvhttp_request_cookie(&fixture.request, "b"), "2");
+    assert_null(uvhttp_request_cookie(&fixture.request, "c"));
     destroy();
     make("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\n");
-    made.request.body = (uvhttp_slice_t){"x=1", 3};
-    assert_null(uvhttp_request_form(&made.request, "x"));
-    assert_null(uvhttp_request_cookie(&made.request, "x"));
+    fixture.request.body = (uvhttp_slice_t){"x=1", 3};
+    assert_null(uvhttp_request_form(&fixture.request, "x"));
+    assert_null(uvhttp_request_cookie(&fixture.request, "x"));
     destroy();
 }
 
@@ -500,17 +504,18 @@ static void out_of_memory_differs_from_invalid_path(void **state)
     (void)state;
     make_target("GET", "/a?b=c");
     /* Used up, so that any allocation needs a block. */
-    while (made.arena.next < made.arena.end)
-        assert_non_null(uvh_arena_text(&made.arena, 1));
+    while (fixture.arena.next < fixture.arena.end)
+        assert_non_null(uvh_arena_text(&fixture.arena, 1));
     fault_heap_arm(&heap, 1, true);
     bool out_of_memory = false;
-    assert_int_equal(uvh_request_init(&made.request, &made.arena, &made.head, &out_of_memory),
-                     UVHTTP_REASON_NONE);
+    assert_int_equal(
+        uvh_request_init(&fixture.request, &fixture.arena, &fixture.head, &out_of_memory),
+        UVHTTP_REASON_NONE);
     assert_true(out_of_memory);
-    assert_null(uvhttp_request_query(&made.request, "b"));
-    assert_null(uvhttp_request_allocate(&made.request, 1));
+    assert_null(uvhttp_request_query(&fixture.request, "b"));
+    assert_null(uvhttp_request_allocate(&fixture.request, 1));
     fault_heap_arm(&heap, 0, false);
-    assert_string_equal(uvhttp_request_query(&made.request, "b"), "c");
+    assert_string_equal(uvhttp_request_query(&fixture.request, "b"), "c");
     destroy();
 }
 

@@ -27,13 +27,13 @@ static void expect(int err, int code, const char *field, const char *value, cons
     memset(&error, 'x', sizeof(error)); /* the next call must set all of it */
 }
 
-#define EXPECT_REFUSED(name, field, value, reason, ...)                                    \
-    do {                                                                                   \
-        uvhttp_##name##_t *made;                                                           \
-        const uvhttp_##name##_options_t options = {__VA_ARGS__};                           \
-        expect(uvhttp_##name##_new(&made, &options, &error), UVHTTP_ECONFIG, field, value, \
-               reason);                                                                    \
-        assert_null(made);                                                                 \
+#define EXPECT_REFUSED(name, field, value, reason, ...)                                       \
+    do {                                                                                      \
+        uvhttp_##name##_t *created;                                                           \
+        const uvhttp_##name##_options_t options = {__VA_ARGS__};                              \
+        expect(uvhttp_##name##_new(&created, &options, &error), UVHTTP_ECONFIG, field, value, \
+               reason);                                                                       \
+        assert_null(created);                                                                 \
     } while (0)
 
 static int allow(uvhttp_request_t *request, uvhttp_response_t *response,

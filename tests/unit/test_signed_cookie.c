@@ -35,10 +35,10 @@ static uvhttp_cookie_signer_t *make(const char *a, size_t a_length, const char *
         {a, a_length},
         {b, b_length},
     };
-    uvhttp_cookie_signer_t *made;
+    uvhttp_cookie_signer_t *created;
     const uvhttp_cookie_signer_options_t config = {.keys = keys, .key_count = b == NULL ? 1 : 2};
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), 0);
-    return made;
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &config, &error), 0);
+    return created;
 }
 
 static int set_up(void **state)
@@ -120,11 +120,11 @@ static void damaged_signed_text_is_refused(void **state)
         for (int byte = 0; byte < 256; byte++) {
             memcpy(damaged, text, whole);
             damaged[i] = (char)byte;
-            int wanted = damaged[i] == text[i] ? 0 : UVHTTP_ESIGNATURE;
+            int expected = damaged[i] == text[i] ? 0 : UVHTTP_ESIGNATURE;
             assert_int_equal(uvhttp_cookie_verify(signer, "name", (uvhttp_slice_t){damaged, whole},
                                                   0, out, sizeof(out), &length),
-                             wanted);
-            assert_int_equal(length, wanted == 0 ? 5 : 0);
+                             expected);
+            assert_int_equal(length, expected == 0 ? 5 : 0);
         }
     }
     for (size_t cut = 0; cut < whole; cut++) {
@@ -235,29 +235,29 @@ static void invalid_options_are_named_in_error(void **state)
         {2, 1, "keys[0].length is 1025; allowed are 32 to 1024 bytes"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        uvhttp_cookie_signer_t *made = signer;
+        uvhttp_cookie_signer_t *created = signer;
         const uvhttp_cookie_signer_options_t config = {.keys = keys + cases[i].first,
                                                        .key_count = cases[i].count};
-        assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), UVHTTP_ECONFIG);
-        assert_null(made);
+        assert_int_equal(uvhttp_cookie_signer_new(&created, &config, &error), UVHTTP_ECONFIG);
+        assert_null(created);
         assert_string_equal(error.text, cases[i].message);
-        assert_int_equal(uvhttp_cookie_signer_new(&made, &config, NULL), UVHTTP_ECONFIG);
+        assert_int_equal(uvhttp_cookie_signer_new(&created, &config, NULL), UVHTTP_ECONFIG);
     }
 }
 
 static void keys_without_count_are_refused(void **state)
 {
     (void)state;
-    uvhttp_cookie_signer_t *made;
+    uvhttp_cookie_signer_t *created;
     const uvhttp_cookie_signer_options_t none = {.key_count = 1};
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &none, &error), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &none, &error), UVHTTP_EINVAL);
     assert_string_equal(error.text, "keys is NULL and its count is 1");
     const uvhttp_cookie_signer_options_t both = {
         UVHTTP_SIGNING_KEYS({first_key, 32}, {second_key, 32})};
     assert_int_equal(both.key_count, 2);
     assert_ptr_equal(both.keys[1].base, second_key);
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &both, &error), 0);
-    uvhttp_cookie_signer_free(made);
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &both, &error), 0);
+    uvhttp_cookie_signer_free(created);
 }
 
 static void new_fails_without_memory(void **state)
@@ -265,15 +265,15 @@ static void new_fails_without_memory(void **state)
     (void)state;
     struct fault_heap heap;
     const uvhttp_slice_t key = {first_key, 32};
-    uvhttp_cookie_signer_t *made;
+    uvhttp_cookie_signer_t *created;
     fault_heap_init(&heap);
     const uvhttp_cookie_signer_options_t config = {
         .keys = &key, .key_count = 1, .allocator = &heap.allocator};
     fault_heap_arm(&heap, 1, false);
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), UVHTTP_ENOMEM);
-    assert_null(made);
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), 0);
-    uvhttp_cookie_signer_free(made);
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &config, &error), UVHTTP_ENOMEM);
+    assert_null(created);
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &config, &error), 0);
+    uvhttp_cookie_signer_free(created);
     assert_int_equal(atomic_load(&heap.live), 0);
     uvhttp_cookie_signer_free(NULL);
 }
@@ -353,10 +353,10 @@ static void signer_without_openssl_is_unsupported(void **state)
 {
     (void)state;
     const uvhttp_slice_t key = {first_key, 32};
-    uvhttp_cookie_signer_t *made;
+    uvhttp_cookie_signer_t *created;
     const uvhttp_cookie_signer_options_t config = {.keys = &key, .key_count = 1};
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), UVHTTP_ENOTSUP);
-    assert_null(made);
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &config, &error), UVHTTP_ENOTSUP);
+    assert_null(created);
 }
 
 int main(void)

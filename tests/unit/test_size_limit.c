@@ -230,19 +230,19 @@ static void options_without_limit_are_refused(void **state)
 {
     (void)state;
     uvhttp_error_t error;
-    uvhttp_size_limit_t *made = limit;
+    uvhttp_size_limit_t *created = limit;
     const uvhttp_size_limit_options_t none = {0};
-    assert_int_equal(uvhttp_size_limit_new(&made, &none, &error), UVHTTP_ECONFIG);
-    assert_null(made);
+    assert_int_equal(uvhttp_size_limit_new(&created, &none, &error), UVHTTP_ECONFIG);
+    assert_null(created);
     assert_string_equal(
         error.text,
         "max_request_body and max_response_body are 0; one of them must be 1 byte or more");
-    assert_int_equal(uvhttp_size_limit_new(&made, &none, NULL), UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_size_limit_new(&created, &none, NULL), UVHTTP_ECONFIG);
     const uvhttp_size_limit_options_t one = {.max_response_body = 1,
                                              .allocator = &stage.heap.allocator};
     fault_heap_arm(&stage.heap, 1, false);
-    assert_int_equal(uvhttp_size_limit_new(&made, &one, &error), UVHTTP_ENOMEM);
-    assert_null(made);
+    assert_int_equal(uvhttp_size_limit_new(&created, &one, &error), UVHTTP_ENOMEM);
+    assert_null(created);
     uvhttp_size_limit_free(NULL);
 }
 

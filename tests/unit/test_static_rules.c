@@ -54,11 +54,11 @@ static int add_fields(const char *path)
     return err;
 }
 
-static void expect(const char *path, const char *wanted, const char *wanted_in_304)
+static void expect(const char *path, const char *expected, const char *expected_in_304)
 {
     assert_int_equal(add_fields(path), 0);
-    assert_string_equal(fields, wanted);
-    assert_string_equal(validators, wanted_in_304);
+    assert_string_equal(fields, expected);
+    assert_string_equal(validators, expected_in_304);
 }
 
 static void empty_rules_use_default_types(void **state)

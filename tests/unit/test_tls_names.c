@@ -114,12 +114,12 @@ static void many_names_are_found(void **state)
 /* ---- tickets ---- */
 
 static bool find_key(struct uvh_tls_tickets *tickets, int64_t now,
-                     const struct uvh_tls_ticket_key *wanted, bool *newest)
+                     const struct uvh_tls_ticket_key *expected, bool *newest)
 {
     struct uvh_tls_ticket_key key;
-    if (!uvh_tls_tickets_find(tickets, now, LIFETIME, wanted->name, &key, newest))
+    if (!uvh_tls_tickets_find(tickets, now, LIFETIME, expected->name, &key, newest))
         return false;
-    assert_memory_equal(&key, wanted, sizeof(key));
+    assert_memory_equal(&key, expected, sizeof(key));
     return true;
 }
 

@@ -70,7 +70,7 @@ static void push(size_t size, bool droppable, bool pong)
     list[count++] = (struct expected){size, droppable, pong, name};
 }
 
-static void take_out(size_t index)
+static void remove_at(size_t index)
 {
     memmove(&list[index], &list[index + 1], (--count - index) * sizeof(list[0]));
 }
@@ -78,7 +78,7 @@ static void take_out(size_t index)
 static void advance(size_t bytes)
 {
     uvh_ws_queue_advance(queue, bytes);
-    for (begun += bytes; count > 0 && begun >= list[0].size; take_out(0))
+    for (begun += bytes; count > 0 && begun >= list[0].size; remove_at(0))
         begun -= list[0].size;
 }
 
@@ -89,7 +89,7 @@ static bool drop_oldest(void)
         i++;
     bool found = i < count;
     if (found)
-        take_out(i);
+        remove_at(i);
     assert_int_equal(uvh_ws_queue_drop_oldest(queue), found);
     return found;
 }
@@ -100,7 +100,7 @@ static void drop_pong(void)
     while (i > least && !list[i - 1].pong)
         i--;
     if (i > least)
-        take_out(i - 1);
+        remove_at(i - 1);
     uvh_ws_queue_drop_pong(queue);
 }
 
@@ -109,7 +109,7 @@ static void drop_all(void)
     uvh_ws_queue_drop_all(queue);
     for (size_t i = count; i > (begun > 0 ? 1u : 0u); i--) {
         if (list[i - 1].droppable)
-            take_out(i - 1);
+            remove_at(i - 1);
     }
 }
 
