@@ -100,7 +100,7 @@ static void json_absent_values_are_null(void **state)
         "\"aborted\":true}\n");
 }
 
-static void missing_request_line_is_a_dash(void **state)
+static void missing_request_line_is_dash(void **state)
 {
     (void)state;
     uvhttp_access_facts_t facts = {.client = text("::1"), .outcome = {.status = 408}};
@@ -238,7 +238,7 @@ static void long_values_are_truncated_between_characters(void **state)
 }
 
 /* After an escape sequence that does not fit nothing else is written, however short it is. */
-static void truncated_value_is_a_prefix(void **state)
+static void truncated_value_is_prefix(void **state)
 {
     (void)state;
     static char value[8192], expected[32768];
@@ -304,13 +304,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(common_and_combined_match_apache),
         cmocka_unit_test(json_absent_values_are_null),
-        cmocka_unit_test(missing_request_line_is_a_dash),
+        cmocka_unit_test(missing_request_line_is_dash),
         cmocka_unit_test(pattern_variables_are_replaced),
         cmocka_unit_test(invalid_patterns_are_refused),
         cmocka_unit_test(text_control_characters_are_escaped),
         cmocka_unit_test(json_strings_are_valid_for_any_bytes),
         cmocka_unit_test(long_values_are_truncated_between_characters),
-        cmocka_unit_test(truncated_value_is_a_prefix),
+        cmocka_unit_test(truncated_value_is_prefix),
         cmocka_unit_test(line_length_is_limited),
         cmocka_unit_test(extreme_numbers_fit),
     };

@@ -27,7 +27,7 @@ static void print_backend(const char *value, char *output, int size)
     assert_int_equal(pclose(pipe), 0);
 }
 
-static void fastest_backend_is_the_default(void **state)
+static void fastest_backend_is_default(void **state)
 {
     (void)state;
     char chosen[32];
@@ -85,7 +85,7 @@ static void neon_is_available_where_built(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fastest_backend_is_the_default),
+        cmocka_unit_test(fastest_backend_is_default),
         cmocka_unit_test(environment_variable_selects_backend),
         cmocka_unit_test(unknown_name_in_environment_is_ignored),
         cmocka_unit_test(use_backend_selects_backend),

@@ -108,7 +108,7 @@ static const char *split_from_end(const char *text, bool quotes)
     return result;
 }
 
-static void elements_are_split_from_the_end(void **state)
+static void elements_are_split_from_end(void **state)
 {
     (void)state;
     static const struct {
@@ -203,7 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forwarded_elements_are_parsed),
         cmocka_unit_test(nodes_are_parsed),
-        cmocka_unit_test(elements_are_split_from_the_end),
+        cmocka_unit_test(elements_are_split_from_end),
         cmocka_unit_test(client_is_last_untrusted_hop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

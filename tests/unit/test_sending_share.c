@@ -151,7 +151,7 @@ static void slices_are_short_with_small_responses(void **state)
     assert_int_equal(next_slice(&share, 3, 5000), UVH_FILE_SHARE_SHORT);
 }
 
-static void small_file_is_a_small_response(void **state)
+static void small_file_counts_as_small_response(void **state)
 {
     (void)state;
     struct uvh_file_share share = {0};
@@ -173,7 +173,7 @@ int main(void)
         cmocka_unit_test(changed_rate_applies_immediately),
         cmocka_unit_test(slices_are_long_for_large_files_only),
         cmocka_unit_test(slices_are_short_with_small_responses),
-        cmocka_unit_test(small_file_is_a_small_response),
+        cmocka_unit_test(small_file_counts_as_small_response),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -693,7 +693,7 @@ static void test_single_file_is_prewarmed(void **state)
     assert_int_equal(atomic_load(&fixture->heap.largest), 0);
 }
 
-static void test_missing_additional_root_is_an_error(void **state)
+static void test_missing_additional_root_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     const char *const more[] = {old_directory, "/nowhere/at/all", NULL};
@@ -745,8 +745,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_single_file_mount_serves_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_single_file_is_prewarmed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_missing_additional_root_is_an_error, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_missing_additional_root_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_prewarm_follows_try_files, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
