@@ -1,5 +1,5 @@
-/* files/absent_cache.c: found by its path, the oldest goes first, bounds, and what happens when
- * memory runs out; against a plain list. */
+/* The cache of absent files (files/absent_cache.h): lookup by path, eviction of the least recently
+ * used entry, limits and failed allocations; compared with a plain list. */
 #include "files/absent_cache.h"
 
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static void assert_sane(const struct uvh_absent_cache *cache)
     assert_true(cache->table.count <= cache->limit);
 }
 
-static void test_the_oldest_goes_first(void **state)
+static void test_put_evicts_least_recently_used(void **state)
 {
     struct uvh_absent_cache cache;
     (void)state;
@@ -66,7 +66,7 @@ static void test_the_oldest_goes_first(void **state)
     assert_int_equal(heap.live, 0);
 }
 
-static void test_bounds(void **state)
+static void test_key_and_entry_limits_are_exact(void **state)
 {
     struct uvh_absent_cache cache;
     char longest[UVH_ABSENT_CACHE_MAX_KEY + 1];
@@ -84,11 +84,11 @@ static void test_bounds(void **state)
     assert_int_equal(heap.live, 0);
 }
 
-static void test_random_walk(void **state)
+static void test_random_operations_match_list(void **state)
 {
     enum { LIMIT = 20, NAMES = 60, STEPS = 50000 };
     struct uvh_absent_cache cache;
-    int order[NAMES]; /* when each was used last; 0: it is not there */
+    int order[NAMES]; /* step of the last use; 0: absent */
     unsigned random = 3;
     (void)state;
     memset(order, 0, sizeof(order));
@@ -127,7 +127,7 @@ static void test_random_walk(void **state)
     assert_int_equal(heap.live, 0);
 }
 
-static void test_every_allocation_may_fail(void **state)
+static void test_put_fails_without_memory(void **state)
 {
     struct uvh_absent_cache cache;
     (void)state;
@@ -149,10 +149,10 @@ int main(void)
 {
     fault_heap_init(&heap);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_oldest_goes_first),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_random_walk),
-        cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_put_evicts_least_recently_used),
+        cmocka_unit_test(test_key_and_entry_limits_are_exact),
+        cmocka_unit_test(test_random_operations_match_list),
+        cmocka_unit_test(test_put_fails_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
-/* The server of uvhttp.hpp: what is stored is destroyed exactly once, nothing is allocated for a
- * request, exceptions become answers and cross no frame of C, a Later knows whether there is
- * somebody to answer, and the first failure of setting up stays. Server and client run on one
- * thread, turn by turn. */
+/* The server of uvhttp.hpp: captured objects are destroyed exactly once, requests do not allocate,
+ * exceptions become responses and do not cross C frames, a Later knows whether its exchange still
+ * exists, and the first setup error is kept. Server and client run on one thread, alternately. */
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -33,7 +32,7 @@
 
 #include "support/tls_certificate.h"
 
-/* Last, because cmocka's macros are called skip and fail. */
+/* Last, because cmocka defines macros named skip and fail. */
 #include "support/hpp_stage.hpp"
 
 using namespace std::string_literals;
@@ -53,18 +52,18 @@ static_assert(std::is_nothrow_move_assignable_v<Server>);
 static_assert(std::is_nothrow_move_constructible_v<Later> && !std::is_copy_constructible_v<Later>);
 static_assert(std::ranges::forward_range<uvhttp::Headers>);
 static_assert(std::ranges::input_range<uvhttp::Multipart>);
-/* A module that is gone behind the line cannot be used. */
+/* A temporary module cannot be used, since it would be destroyed at the end of the statement. */
 static_assert(std::is_convertible_v<uvhttp::RateLimit &, uvhttp::Native> &&
               !std::is_convertible_v<uvhttp::RateLimit, uvhttp::Native>);
 
-/* ---- handlers and what they capture ---- */
+/* ---- handlers and their captures ---- */
 
 static Result plain_function(Request, Response res)
 {
     return res.sendText(200, "function");
 }
 
-static void test_handlers_of_every_form(void **)
+static void test_handlers_of_every_signature(void **)
 {
     Stage stage;
     int count = 0;
@@ -108,7 +107,7 @@ static void test_handlers_of_every_form(void **)
     assert_int_equal(stage.request("/fails").status, 503);
 }
 
-static void test_what_is_captured_lives_as_long_as_the_server(void **)
+static void test_captures_live_until_server_ends(void **)
 {
     int alive = 0;
     {
@@ -138,10 +137,10 @@ static void test_what_is_captured_lives_as_long_as_the_server(void **)
         assert_int_equal(alive, 0);
     }
     {
-        /* Refused, and after a refusal: at once. */
+        /* Refused, or after an error: destroyed at once. */
         Server server;
         server.get("wrong", [tracked = Tracked(alive)](Response) {});
-        assert_int_equal(alive, 1); /* it has been given to the server */
+        assert_int_equal(alive, 1); /* owned by the server */
         server.get("/right", [tracked = Tracked(alive)](Response) {});
         server.use([tracked = Tracked(alive)](Response) { return uvhttp::next; });
         assert_int_equal(alive, 1);
@@ -156,7 +155,7 @@ static void test_what_is_captured_lives_as_long_as_the_server(void **)
     assert_int_equal(alive, 0);
 }
 
-static void test_what_an_exchange_is_given_ends_with_it(void **)
+static void test_captures_of_exchange_are_destroyed(void **)
 {
     int alive = 0;
     Stage stage;
@@ -175,8 +174,8 @@ static void test_what_an_exchange_is_given_ends_with_it(void **)
         assert_int_equal(alive, 2);
         return res.sendPulled(
             200, nullptr,
-            [tracked = Tracked(alive), left = 3](std::span<char> room) mutable -> std::ptrdiff_t {
-                room[0] = 'x';
+            [tracked = Tracked(alive), left = 3](std::span<char> buffer) mutable -> std::ptrdiff_t {
+                buffer[0] = 'x';
                 return left-- > 0;
             });
     });
@@ -202,7 +201,7 @@ static void test_what_an_exchange_is_given_ends_with_it(void **)
 
 /* ---- no allocation ---- */
 
-static void test_a_request_allocates_nothing(void **)
+static void test_request_does_not_allocate(void **)
 {
     Stage stage;
     std::string greeting = "hello, ";
@@ -257,15 +256,15 @@ static void test_a_request_allocates_nothing(void **)
         if (round == 20)
             before = allocations;
         stage.send(requests);
-        std::size_t answers = 0;
-        while (answers < 4) {
+        std::size_t replies = 0;
+        while (replies < 4) {
             stage.iterate();
             const std::string_view got(stage.client.data == nullptr ? "" : stage.client.data,
                                        stage.client.received);
-            answers = 0;
+            replies = 0;
             for (std::size_t at = 0; (at = got.find("HTTP/1.1 200 OK\r\n", at)) != got.npos; at++)
-                answers++;
-            answers -= static_cast<std::size_t>(round) * 4;
+                replies++;
+            replies -= static_cast<std::size_t>(round) * 4;
         }
     }
     assert_int_equal(allocations.load() - before, 0);
@@ -275,7 +274,7 @@ static void test_a_request_allocates_nothing(void **)
 
 /* ---- exceptions ---- */
 
-static void test_an_exception_becomes_an_answer(void **)
+static void test_exception_becomes_response(void **)
 {
     Stage stage;
     auto raise = [](Request req) -> Result {
@@ -341,13 +340,13 @@ static void test_an_exception_becomes_an_answer(void **)
         const bool post = where == "/body"s;
         for (const auto &kind : kinds) {
             stage.errors.clear();
-            const RawResponse answer =
+            const RawResponse reply =
                 stage.request(where + "?what="s + kind.what, "", post ? "x" : "");
-            if (answer.status != kind.status)
-                print_error("%s %s: %d\n", where, kind.what, answer.status);
-            assert_int_equal(answer.status, kind.status);
+            if (reply.status != kind.status)
+                print_error("%s %s: %d\n", where, kind.what, reply.status);
+            assert_int_equal(reply.status, kind.status);
             assert_true(contains(stage.errors, where) && contains(stage.errors, kind.said));
-            stage.connect(); /* what was not read closes the connection */
+            stage.connect(); /* unread bodies close the connection */
         }
     }
     stage.errors.clear();
@@ -356,7 +355,7 @@ static void test_an_exception_becomes_an_answer(void **)
         return contains(stage.errors, "exception: afterwards") &&
                contains(stage.errors, "exception: finished");
     });
-    /* The response has begun: its client is told by the connection's end. */
+    /* The response has begun: the end of the connection reports the error. */
     stage.send("GET /pull HTTP/1.1\r\nHost: h\r\n\r\n");
     stage.runUntil([&] { return stage.client.ended; });
     assert_false(contains(stage.received(), "\r\n0\r\n"));
@@ -364,13 +363,13 @@ static void test_an_exception_becomes_an_answer(void **)
 
 /* ---- texts ---- */
 
-static void test_texts_are_what_they_are(void **)
+static void test_texts_need_no_nul(void **)
 {
     Stage stage;
     const std::string large(5000, 'l');
     stage.server->get("/", [&large](Request req, Response res) -> Result {
         const std::string_view with_nul("a\0b", 3);
-        /* no NUL behind it */
+        /* not followed by a NUL */
         const std::string_view part = std::string_view("X-Partial").substr(0, 6);
         assert_true(res.setHeader(part, std::string_view("value!").substr(0, 5)) == 0);
         assert_true(res.header("x-part") == "value");
@@ -402,24 +401,24 @@ static void test_texts_are_what_they_are(void **)
         return res.sendOwned(200, "text/x", large);
     });
     stage.listen();
-    const RawResponse answer = stage.request("/");
-    assert_response(answer, 200, large);
+    const RawResponse reply = stage.request("/");
+    assert_response(reply, 200, large);
     for (std::string_view line :
          {"\r\nX-Part: value\r\n", "\r\nX-Two: 1\r\nX-Two: 2\r\n", "; Path=/", "; Max-Age=5",
           "; Secure", "; HttpOnly", "; SameSite=Strict", "\r\nContent-Type: text/x\r\n"})
-        assert_true(contains(answer.head, line));
-    assert_true(contains(answer.head, "X-Large: " + large + "\r\n"));
-    assert_true(contains(answer.head, "\r\nSet-Cookie: id=" + large.substr(0, 200) + ";"));
-    assert_false(contains(answer.head, "X-Nul") || contains(answer.head, "X-Gone"));
+        assert_true(contains(reply.head, line));
+    assert_true(contains(reply.head, "X-Large: " + large + "\r\n"));
+    assert_true(contains(reply.head, "\r\nSet-Cookie: id=" + large.substr(0, 200) + ";"));
+    assert_false(contains(reply.head, "X-Nul") || contains(reply.head, "X-Gone"));
 }
 
-/* ---- what a request says ---- */
+/* ---- accessors of requests ---- */
 
-static void test_a_request_says_everything(void **)
+static void test_request_accessors_return_values(void **)
 {
     Stage stage;
-    bool seen = false;
-    stage.server->put("/users/:id/*rest", [&seen](Request req, Response res) {
+    bool checked = false;
+    stage.server->put("/users/:id/*rest", [&checked](Request req, Response res) {
         assert_int_equal(req.method(), UVHTTP_METHOD_PUT);
         assert_true(req.methodName() == "PUT");
         assert_true(req.target() == "/users/a%2Fb/c/d?x=1&y=a+b&x=%32");
@@ -449,18 +448,18 @@ static void test_a_request_says_everything(void **)
         assert_int_equal(req.headers().size(), 4);
         assert_ptr_equal(req.response().native(), res.native());
         assert_ptr_equal(res.request().native(), req.native());
-        seen = true;
+        checked = true;
         return res.sendStatus(204);
     });
     stage.listen();
     stage.send(
         "PUT /users/a%2Fb/c/d?x=1&y=a+b&x=%32 HTTP/1.1\r\nHost: h\r\nCookie: k=v\r\n"
         "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 11\r\n\r\nf=1+2&f=%33");
-    stage.runUntil([&] { return seen; });
+    stage.runUntil([&] { return checked; });
     assert_true(stage.errors.empty());
 }
 
-static void test_multipart(void **)
+static void test_multipart_is_iterated(void **)
 {
     Stage stage;
     stage.server->post("/", [](Request req, Response res) {
@@ -495,19 +494,19 @@ static void test_multipart(void **)
 
 /* ---- later ---- */
 
-static void test_later(void **)
+static void test_later_detects_end_of_exchange(void **)
 {
-    int alive = 0, gone = 0;
-    std::vector<Later> waiting;
+    int alive = 0, aborted = 0;
+    std::vector<Later> pending;
     Stage stage;
     auto wait_for = [&](std::string_view target) {
-        waiting.clear();
+        pending.clear();
         stage.send("GET "s.append(target).append(" HTTP/1.1\r\nHost: h\r\n\r\n"));
-        stage.runUntil([&] { return waiting.size() == 1; });
+        stage.runUntil([&] { return pending.size() == 1; });
     };
     stage.server->get("/keep", [&](Response res) {
-        waiting.push_back(res.later([&gone, tracked = Tracked(alive)] { gone++; }));
-        return waiting.back() ? 0 : int{UVHTTP_ENOMEM};
+        pending.push_back(res.later([&aborted, tracked = Tracked(alive)] { aborted++; }));
+        return pending.back() ? 0 : int{UVHTTP_ENOMEM};
     });
     stage.server->get("/drop", [](Response res) { Later forgotten = res.later(); });
     stage.server->get("/begun", [&](Response res) {
@@ -518,55 +517,55 @@ static void test_later(void **)
     stage.server->use([&](Request req, Response res) {
         if (!req.query("hold"))
             return uvhttp::next;
-        waiting.push_back(res.later());
+        pending.push_back(res.later());
         return Result();
     });
     stage.listen();
 
     wait_for("/keep");
-    Later moved = std::move(waiting.front());
-    assert_false(bool(waiting.front()));
+    Later moved = std::move(pending.front());
+    assert_false(bool(pending.front()));
     assert_true(bool(moved));
     assert_true(moved->sendText(200, "at last") == 0);
     assert_response(stage.response(), 200, "at last");
     stage.runUntil([&] { return alive == 0; });
-    assert_false(bool(moved)); /* the exchange is over, and it knows */
+    assert_false(bool(moved)); /* the exchange has ended, and Later knows it */
 
-    /* Nobody answers. */
+    /* Without a response the server sends one. */
     assert_int_equal(stage.request("/drop").status, 500);
     assert_response(stage.request("/begun"), 200, "a part");
 
-    /* Assigned to while it waits: that one is given up. */
+    /* Assignment gives up the pending exchange. */
     wait_for("/keep");
-    waiting.front() = Later();
+    pending.front() = Later();
     assert_int_equal(stage.response().status, 500);
-    assert_int_equal(gone, 0);
+    assert_int_equal(aborted, 0);
 
     /* A middleware that decides later. */
     wait_for("/drop?hold");
-    assert_true(waiting.front().release().proceed() == 0);
-    assert_false(bool(waiting.front()));
+    assert_true(pending.front().release().proceed() == 0);
+    assert_false(bool(pending.front()));
     assert_int_equal(stage.response().status, 500);
 
-    /* The client goes. */
+    /* The client disconnects. */
     wait_for("/keep");
-    assert_true(bool(waiting.front()) && alive == 1);
+    assert_true(bool(pending.front()) && alive == 1);
     raw_client_close(&stage.client, true);
-    stage.runUntil([&] { return gone == 1; });
-    assert_false(bool(waiting.front()));
+    stage.runUntil([&] { return aborted == 1; });
+    assert_false(bool(pending.front()));
     stage.runUntil([&] { return alive == 0; });
-    assert_int_equal(gone, 1);
+    assert_int_equal(aborted, 1);
 
-    /* The server goes. */
+    /* The server ends. */
     stage.connect();
     wait_for("/keep");
     stage.end();
-    assert_int_equal(gone, 2);
+    assert_int_equal(aborted, 2);
     assert_int_equal(alive, 0);
-    assert_false(bool(waiting.front()));
+    assert_false(bool(pending.front()));
 }
 
-static void test_deferred_work(void **)
+static void test_defer_runs_work_on_threads(void **)
 {
     int alive = 0;
     Stage stage;
@@ -603,7 +602,7 @@ static void test_deferred_work(void **)
     assert_response(stage.request("/nothing"), 200, "done");
 }
 
-static void test_blocking_handlers(void **)
+static void test_blocking_handler_runs_on_thread(void **)
 {
     std::atomic<int> alive = 0;
     struct Counted {
@@ -620,16 +619,16 @@ static void test_blocking_handlers(void **)
             if (std::this_thread::get_id() == loop || !req.isBlocking() ||
                 req.attach<Counted>(alive) == nullptr)
                 return UVHTTP_EINVAL;
-            const std::string_view name("X-Name+", 6); /* copied */
+            const std::string_view name("X-Name+", 6); /* the name is copied */
             if (Result error = res.setHeader(name, "blocks"))
                 return error;
             return res.sendOwned(200, "text/plain", std::string(10000, 'b'));
         },
         {.blocking = true});
     stage.listen();
-    const RawResponse answer = stage.request("/");
-    assert_response(answer, 200, std::string(10000, 'b'));
-    assert_true(contains(answer.head, "\r\nX-Name: blocks\r\n"));
+    const RawResponse reply = stage.request("/");
+    assert_response(reply, 200, std::string(10000, 'b'));
+    assert_true(contains(reply.head, "\r\nX-Name: blocks\r\n"));
     stage.runUntil([&] { return alive == 0; });
 }
 
@@ -652,7 +651,7 @@ static void blocking_files_route_is_refused(void **)
     assert_true(server.error() == UVHTTP_EINVAL);
 }
 
-static void end_of_a_client_is_told(void **)
+static void peer_end_is_reported(void **)
 {
     Stage stage;
     int ends = 0, aborts = 0;
@@ -676,7 +675,7 @@ static void end_of_a_client_is_told(void **)
     assert_false(static_cast<bool>(kept));
 }
 
-static void test_bodies_trailers_and_events(void **)
+static void test_bodies_trailers_and_events_are_sent(void **)
 {
     Stage stage;
     int drained = 0;
@@ -743,7 +742,7 @@ struct Echo {
             throw std::runtime_error("data");
         if (bytes == "close") {
             stream.close();
-            *trace += "behind "; /* it is still there */
+            *trace += "behind "; /* the object still exists */
             return;
         }
         if (bytes == "timer")
@@ -767,14 +766,14 @@ struct Echo {
     void closed() { *trace += "closed "; }
 };
 
-/* Overwrites what it gets. */
+/* Overwrites the received bytes. */
 struct Reverse {
     Tracked tracked;
 
     void data(Stream stream, std::span<char> bytes)
     {
         std::reverse(bytes.begin(), bytes.end());
-        /* it has none */
+        /* without a timer function */
         assert_true(stream.setTimer(std::chrono::milliseconds(1)) == UVHTTP_EINVAL);
         if (bytes.empty())
             stream.end();
@@ -786,7 +785,7 @@ struct Reverse {
 static const char upgrade[] =
     " HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n";
 
-static void test_streams(void **)
+static void test_stream_callbacks_are_called(void **)
 {
     int alive = 0;
     std::string trace;
@@ -828,9 +827,9 @@ static void test_streams(void **)
         assert_int_equal(alive, 1);
         seen = stage.received().size();
     };
-    auto over = [&](const char *wanted) {
+    auto over = [&](const char *expected) {
         stage.runUntil([&] { return stage.client.ended && alive == 0; });
-        assert_string_equal(trace.c_str(), wanted);
+        assert_string_equal(trace.c_str(), expected);
         trace.clear();
     };
     open("/echo", "hi there ");
@@ -868,7 +867,7 @@ static void test_streams(void **)
     over("");
 
     stage.connect();
-    /* the client does not offer it: UVHTTP_EINVAL */
+    /* the client does not offer the protocol: UVHTTP_EINVAL */
     assert_int_equal(stage.request("/refused").status, 500);
     assert_int_equal(stage.request("/echo").status, 426);
     assert_int_equal(alive, 0);
@@ -881,9 +880,9 @@ static void test_streams(void **)
     over("opened stopping closed ");
 }
 
-/* ---- setting up ---- */
+/* ---- setup ---- */
 
-static void test_the_first_failure_stays(void **)
+static void test_first_setup_error_is_kept(void **)
 {
     {
         Server server;
@@ -942,30 +941,30 @@ static void test_the_first_failure_stays(void **)
     {
         uvhttp::Config config;
         config->max_connections = 0;
-        std::string said;
-        config.onLog([&said](uvhttp_log_level_t, std::string_view message) { said = message; });
+        std::string logged;
+        config.onLog([&logged](uvhttp_log_level_t, std::string_view message) { logged = message; });
         Server server(std::move(config));
         server.listen("127.0.0.1", 0);
         assert_true(server.error() == UVHTTP_ECONFIG);
-        assert_true(contains(said, "max_connections"));
+        assert_true(contains(logged, "max_connections"));
     }
     {
-        const uvhttp::RateLimit wrong({.requests = 0});
-        assert_true(wrong.error() == UVHTTP_ECONFIG);
+        const uvhttp::RateLimit invalid({.requests = 0});
+        assert_true(invalid.error() == UVHTTP_ECONFIG);
         Server server;
-        server.use(wrong);
+        server.use(invalid);
         assert_true(server.error() == UVHTTP_ECONFIG);
-        assert_string_equal(server.where(), wrong.details().text);
+        assert_string_equal(server.where(), invalid.details().text);
     }
     {
-        const uvhttp::AccessLog wrong({.path = "/nowhere/at/all"});
+        const uvhttp::AccessLog invalid({.path = "/nowhere/at/all"});
         Server server;
-        server.onFinished(wrong);
+        server.onFinished(invalid);
         assert_true(server.error() == UV_ENOENT);
     }
 }
 
-static void test_a_server_without_memory(void **)
+static void test_server_without_memory_fails(void **)
 {
     out_of_memory = true;
     uvhttp::Config config;
@@ -989,7 +988,7 @@ static void test_a_server_without_memory(void **)
     out_of_memory = false;
 }
 
-static void test_running_on_a_loop_of_its_own(void **)
+static void test_server_runs_own_loop(void **)
 {
     Server server;
     server.get("/", [&server](Response res) {
@@ -1015,7 +1014,7 @@ static void test_running_on_a_loop_of_its_own(void **)
     assert_int_equal(server.stats().total_requests, 1);
 }
 
-static void test_a_server_is_destroyed_when_it_has_stopped(void **)
+static void test_server_is_destroyed_in_on_stopped(void **)
 {
     int alive = 0;
     bool called = false;
@@ -1024,7 +1023,7 @@ static void test_a_server_is_destroyed_when_it_has_stopped(void **)
                       [tracked = Tracked(alive)](Response res) { return res.sendText(200, "x"); });
     stage.server->onStopped([&, tracked = Tracked(alive)] {
         stage.server.reset();
-        called = alive > 0; /* what runs now is still there */
+        called = alive > 0; /* the running function still exists */
     });
     stage.listen();
     assert_response(stage.request("/"), 200, "x");
@@ -1050,7 +1049,7 @@ static void test_destroyed_server_cancels_on_stopped(void **)
     assert_int_equal(called, 0);
 }
 
-static void test_hosts_groups_and_lists(void **)
+static void test_hosts_groups_and_route_list_work(void **)
 {
     Stage stage;
     stage.server->slash(UVHTTP_SLASH_IGNORE);
@@ -1073,9 +1072,9 @@ static void test_hosts_groups_and_lists(void **)
     assert_false(stage.server->isFrozen() || api.isFrozen());
     stage.listen();
     assert_true(stage.server->isFrozen() && api.isFrozen());
-    const RawResponse answer = stage.request("/api/v1/x/", "", "abc");
-    assert_response(answer, 201, "x");
-    assert_true(contains(answer.head, "\r\nX-Api: 1\r\n"));
+    const RawResponse reply = stage.request("/api/v1/x/", "", "abc");
+    assert_response(reply, 201, "x");
+    assert_true(contains(reply.head, "\r\nX-Api: 1\r\n"));
     assert_int_equal(stage.request("/api/v1/x", "", "abcd").status, 413);
     stage.connect();
     stage.send("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n");
@@ -1084,8 +1083,8 @@ static void test_hosts_groups_and_lists(void **)
     assert_true(contains(stage.request("/metrics").body, "\nuvhttp_requests_total "));
 }
 
-/* data() of an empty list may be any pointer; C refuses one beside a count of 0. */
-static void test_empty_lists_are_none(void **)
+/* data() of an empty span can be any pointer; C refuses a pointer with a count of 0. */
+static void test_empty_spans_are_accepted(void **)
 {
     static const uvhttp_address_rule_t rule = {"10.0.0.0/8", true};
     static const uvhttp_auth_user_t user = {"ann", "secret"};
@@ -1105,7 +1104,7 @@ static void test_empty_lists_are_none(void **)
     assert_true(files.prewarm({.patterns = std::span(&text, 0)}) == 0);
 }
 
-static void test_modules(void **)
+static void test_middleware_modules_work(void **)
 {
     const std::string key(32, 'k');
     uvhttp::CookieSigner signer({key});
@@ -1163,7 +1162,7 @@ static void test_modules(void **)
 
 static const char authorize_ada[] = "Authorization: Basic YWRhOmVuZ2luZQ==\r\n"; /* ada:engine */
 
-static void test_cors_and_fields_for_browsers(void **)
+static void test_cors_and_security_headers_are_sent(void **)
 {
     int alive = 0;
     {
@@ -1174,12 +1173,12 @@ static void test_cors_and_fields_for_browsers(void **)
                     throw std::runtime_error("no");
                 return req.path() == "/" && origin == "https://b.example";
             });
-        const uvhttp::SecurityHeaders careful(
+        const uvhttp::SecurityHeaders security(
             {.frameOptions = "", .referrerPolicy = "no-referrer"});
         const uvhttp::RequestIds ids({.header = "X-Id", .trusted = true});
         Stage stage;
         std::string seen;
-        stage.server->use(ids).use(careful).use(cors).get("/", [&seen](Request req, Response res) {
+        stage.server->use(ids).use(security).use(cors).get("/", [&seen](Request req, Response res) {
             seen = req.id().value_or("none");
             return res.sendText(200, "x");
         });
@@ -1203,7 +1202,7 @@ static void test_cors_and_fields_for_browsers(void **)
     assert_int_equal(alive, 0);
 }
 
-static void test_who_may_come_in(void **)
+static void test_authentication_and_address_rules_decide(void **)
 {
     static constexpr uvhttp_auth_user_t users[] = {{"ada", "engine"}};
     static constexpr uvhttp_hashed_user_t hashed[] = {
@@ -1249,21 +1248,21 @@ static void test_who_may_come_in(void **)
             uvhttp::Bearer{[tracked = Tracked(alive)](std::string_view) { return true; }});
         assert_true(hashed_only.error() == passwords.error());
         Stage stage;
-        auto who = [](Request req, Response res) {
+        auto send_user = [](Request req, Response res) {
             return res.sendText(200, req.user().value_or("-"));
         };
-        stage.server->get("/", who);
-        stage.server->group("").use(table).get("/table", who);
-        stage.server->group("").use(both).get("/both", who);
-        stage.server->group("").use(bearer).get("/bearer", who);
-        stage.server->group("").use(none).get("/none", who);
-        stage.server->group("").use(local).get("/local", who);
+        stage.server->get("/", send_user);
+        stage.server->group("").use(table).get("/table", send_user);
+        stage.server->group("").use(both).get("/both", send_user);
+        stage.server->group("").use(bearer).get("/bearer", send_user);
+        stage.server->group("").use(none).get("/none", send_user);
+        stage.server->group("").use(local).get("/local", send_user);
         stage.server->group("")
             .use([&table](Request req, Response res) { return table.handle(req, res); })
-            .get("/handle", who);
+            .get("/handle", send_user);
         if (hashes) {
-            stage.server->group("").use(hashed_only).get("/hashed", who);
-            stage.server->group("").use(with_tokens).get("/with_tokens", who);
+            stage.server->group("").use(hashed_only).get("/hashed", send_user);
+            stage.server->group("").use(with_tokens).get("/with_tokens", send_user);
         }
         stage.listen();
         assert_response(stage.request("/"), 200, "-");
@@ -1294,7 +1293,7 @@ static void test_who_may_come_in(void **)
     assert_int_equal(alive, 0);
 }
 
-static void test_compression_and_filters(void **)
+static void test_compression_and_filters_work(void **)
 {
     const std::string large(5000, 'l');
     const uvhttp::Compress compress(
@@ -1325,21 +1324,21 @@ static void test_compression_and_filters(void **)
     else
         assert_true(compress.error() == UVHTTP_ENOTSUP);
     stage.server->get("/fails", [](Response res) {
-        return (res.fail)(UVHTTP_ENOMEM); /* cmocka has a macro of that name */
+        return (res.fail)(UVHTTP_ENOMEM); /* cmocka has a macro of this name */
     });
     stage.listen();
     assert_response(stage.request("/pieces"), 200, "aa-!");
     stage.runUntil([&] { return alive == 0; });
     assert_int_equal(stage.request("/fails").status, 503);
     if (!compress.error()) {
-        const RawResponse answer = stage.request("/large", "Accept-Encoding: br, gzip\r\n");
-        assert_true(contains(answer.head, "\r\nContent-Encoding: gzip\r\n") &&
-                    answer.body.size() < 500);
+        const RawResponse reply = stage.request("/large", "Accept-Encoding: br, gzip\r\n");
+        assert_true(contains(reply.head, "\r\nContent-Encoding: gzip\r\n") &&
+                    reply.body.size() < 500);
         assert_response(stage.request("/large"), 200, large);
     }
 }
 
-static void test_middleware_that_could_not_be_made(void **)
+static void test_invalid_middleware_keeps_error(void **)
 {
     static constexpr uvhttp_auth_user_t colon[] = {{"a:b", "x"}};
     const uvhttp::Cors cors({.origins = "https://a.example/"});
@@ -1378,7 +1377,7 @@ static void test_middleware_that_could_not_be_made(void **)
     memory_left = 0;
     const uvhttp::Cors without({.origins = "*"},
                                [tracked = Tracked(alive)](std::string_view) { return true; });
-    memory_left = 0; /* it is -1 behind the one that has failed */
+    memory_left = 0; /* the failed allocation has made it -1 */
     const uvhttp::Auth basic(
         {}, uvhttp::Basic{[](std::string_view, std::string_view) { return true; }});
     memory_left = -1;
@@ -1386,15 +1385,15 @@ static void test_middleware_that_could_not_be_made(void **)
     assert_int_equal(alive, 0);
 }
 
-/* ---- bodies in files, and made of parts ---- */
+/* ---- bodies in files and of parts ---- */
 
-class Folder
+class TempDirectory
 {
 public:
-    Folder() { assert_non_null(mkdtemp(name_)); }
-    Folder(const Folder &) = delete;
-    Folder &operator=(const Folder &) = delete;
-    ~Folder() { std::filesystem::remove_all(name_); }
+    TempDirectory() { assert_non_null(mkdtemp(name_)); }
+    TempDirectory(const TempDirectory &) = delete;
+    TempDirectory &operator=(const TempDirectory &) = delete;
+    ~TempDirectory() { std::filesystem::remove_all(name_); }
     std::string operator/(const std::string &file) const { return std::string(name_) + "/" + file; }
     std::string text() const { return name_; }
     void write(const std::string &file, std::string_view content) const
@@ -1412,9 +1411,9 @@ private:
     char name_[32] = "/tmp/uvhttp-hpp-XXXXXX";
 };
 
-static void test_uploads_and_forms(void **)
+static void test_uploads_and_forms_are_received(void **)
 {
-    const Folder directory;
+    const TempDirectory directory;
     int alive = 0;
     Stage stage;
     stage.server->put(
@@ -1490,9 +1489,9 @@ static void test_uploads_and_forms(void **)
     stage.runUntil([&] { return alive == 0; });
 }
 
-static void test_bodies_made_of_parts(void **)
+static void test_body_parts_are_sent(void **)
 {
-    const Folder directory;
+    const TempDirectory directory;
     directory.write("file", "0123456789");
     struct Content {
         std::string text;
@@ -1527,9 +1526,9 @@ static void test_bodies_made_of_parts(void **)
     assert_response(stage.request("/static"), 200, "ab");
 }
 
-static void test_folders(void **)
+static void test_files_are_served_with_options(void **)
 {
-    const Folder directory;
+    const TempDirectory directory;
     directory.write("a.weird", std::string(3000, 'a'));
     directory.write("app.0123456789abcdef.js", "x");
     directory.write("pre.txt", "plain");
@@ -1566,9 +1565,9 @@ static void test_folders(void **)
     stage.server->files("/mounted/", mounted);
     stage.listen();
     for (const char *prefix : {"/group/", "/mounted/"}) {
-        const RawResponse answer = stage.request(prefix + "a.weird"s);
-        assert_true(contains(answer.head, "\r\nX-Rule: yes\r\n") &&
-                    contains(answer.head, "\r\nContent-Type: text/weird\r\n"));
+        const RawResponse reply = stage.request(prefix + "a.weird"s);
+        assert_true(contains(reply.head, "\r\nX-Rule: yes\r\n") &&
+                    contains(reply.head, "\r\nContent-Type: text/weird\r\n"));
         assert_response(stage.request(prefix + "nowhere"s), 404, "plain");
         assert_true(contains(stage.request(prefix + "app.0123456789abcdef.js"s).head, "immutable"));
         assert_response(stage.request(prefix + "pre.txt"s, "Accept-Encoding: gzip\r\n"), 200,
@@ -1581,22 +1580,22 @@ static void test_folders(void **)
     assert_true(stats.hits + stats.misses >= 3);
     assert_true(stats.entries >= 1);
 
-    static constexpr const char *wrong[] = {"no type"};
-    options.types = wrong;
+    static constexpr const char *invalid[] = {"no type"};
+    options.types = invalid;
     const uvhttp::Files refused(options);
     assert_true(bool(refused.error()) && contains(refused.details().text, "no type"));
     assert_int_equal(refused.readStats().entries, 0);
-    Server one, other, gone;
+    Server one, other, missing;
     assert_true(contains(one.files("/", options).where(), "no type"));
     assert_true(contains(other.files("/", refused).where(), "no type"));
     assert_true(other.error() == refused.error());
-    gone.files("/", uvhttp::FileOptions{.root = "/nowhere/at/all"});
-    assert_string_equal(gone.details().value, "/nowhere/at/all");
+    missing.files("/", uvhttp::FileOptions{.root = "/nowhere/at/all"});
+    assert_string_equal(missing.details().value, "/nowhere/at/all");
 }
 
 /* ---- events, other threads, other sockets ---- */
 
-static void test_event_hub(void **)
+static void test_event_hub_publishes_to_subscribers(void **)
 {
     uvhttp::EventHub hub;
     assert_true(hub.error() == 0);
@@ -1625,7 +1624,7 @@ static void test_event_hub(void **)
     assert_int_equal(without.count(), 0);
 }
 
-static void test_answers_from_threads(void **)
+static void test_post_to_runs_on_worker(void **)
 {
     struct Job {
         Later later;
@@ -1686,9 +1685,9 @@ static int listening_socket()
     return descriptor;
 }
 
-static void test_sockets_proxies_and_connections(void **)
+static void test_sockets_proxies_and_connection_data_work(void **)
 {
-    const Folder directory;
+    const TempDirectory directory;
     int alive = 0;
     Stage stage;
     stage.server->trustProxies({"127.0.0.1"});
@@ -1747,8 +1746,7 @@ static void test_sockets_proxies_and_connections(void **)
     assert_string_equal(proxies.where(), "proxies");
 }
 
-/* Whatever allocation fails: there is an answer or an end, and what was given is destroyed. */
-static void test_tls(void **)
+static void test_tls_options_are_applied(void **)
 {
     const uvhttp::TlsCertificate pairs[] = {{.certificate = TLS_CERTIFICATE, .key = TLS_KEY}};
     uvhttp::Tls tls({.certificates = pairs, .profile = UVHTTP_TLS_MODERN, .ktls = true});
@@ -1799,7 +1797,7 @@ static void test_tls(void **)
         bool(uvhttp::Tls({.certificates = pairs, .groups = std::string_view("a\0b", 3)}).error()));
 }
 
-static void test_every_allocation_of_an_exchange_fails(void **)
+static void test_failed_allocations_of_exchange_are_handled(void **)
 {
     int alive = 0;
     for (const char *target :
@@ -1835,8 +1833,8 @@ static void test_every_allocation_of_an_exchange_fails(void **)
             stage.server->get("/pull", [&alive](Response res) {
                 return res.sendPulled(
                     200, nullptr,
-                    [tracked = Tracked(alive), left = 1](std::span<char> room) mutable {
-                        room[0] = 'x';
+                    [tracked = Tracked(alive), left = 1](std::span<char> buffer) mutable {
+                        buffer[0] = 'x';
                         return static_cast<std::ptrdiff_t>(left-- > 0);
                     });
             });
@@ -1864,13 +1862,13 @@ static void test_every_allocation_of_an_exchange_fails(void **)
                                    : posts ? "Content-Length: 3\r\n\r\nabc"
                                            : "\r\n"));
             memory_left = left;
-            bool answered = false;
+            bool responded = false;
             stage.runUntil([&] {
-                answered = contains(stage.received(), streams ? "HTTP/1.1 101 " : "HTTP/1.1 200 ");
-                return answered || stage.client.ended || contains(stage.received(), "HTTP/1.1 50");
+                responded = contains(stage.received(), streams ? "HTTP/1.1 101 " : "HTTP/1.1 200 ");
+                return responded || stage.client.ended || contains(stage.received(), "HTTP/1.1 50");
             });
             memory_left = -1;
-            fine += answered;
+            fine += responded;
             stage.end();
             assert_int_equal(alive, 0);
             assert_true(left < 500);
@@ -1888,41 +1886,41 @@ int main()
         },
         std::free);
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_handlers_of_every_form),
-        cmocka_unit_test(test_what_is_captured_lives_as_long_as_the_server),
-        cmocka_unit_test(test_what_an_exchange_is_given_ends_with_it),
-        cmocka_unit_test(test_a_request_allocates_nothing),
-        cmocka_unit_test(test_an_exception_becomes_an_answer),
-        cmocka_unit_test(test_texts_are_what_they_are),
-        cmocka_unit_test(test_a_request_says_everything),
-        cmocka_unit_test(test_multipart),
-        cmocka_unit_test(test_later),
-        cmocka_unit_test(test_deferred_work),
-        cmocka_unit_test(test_blocking_handlers),
+        cmocka_unit_test(test_handlers_of_every_signature),
+        cmocka_unit_test(test_captures_live_until_server_ends),
+        cmocka_unit_test(test_captures_of_exchange_are_destroyed),
+        cmocka_unit_test(test_request_does_not_allocate),
+        cmocka_unit_test(test_exception_becomes_response),
+        cmocka_unit_test(test_texts_need_no_nul),
+        cmocka_unit_test(test_request_accessors_return_values),
+        cmocka_unit_test(test_multipart_is_iterated),
+        cmocka_unit_test(test_later_detects_end_of_exchange),
+        cmocka_unit_test(test_defer_runs_work_on_threads),
+        cmocka_unit_test(test_blocking_handler_runs_on_thread),
         cmocka_unit_test(blocking_files_route_is_refused),
-        cmocka_unit_test(end_of_a_client_is_told),
-        cmocka_unit_test(test_bodies_trailers_and_events),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_the_first_failure_stays),
-        cmocka_unit_test(test_a_server_without_memory),
-        cmocka_unit_test(test_running_on_a_loop_of_its_own),
-        cmocka_unit_test(test_a_server_is_destroyed_when_it_has_stopped),
+        cmocka_unit_test(peer_end_is_reported),
+        cmocka_unit_test(test_bodies_trailers_and_events_are_sent),
+        cmocka_unit_test(test_stream_callbacks_are_called),
+        cmocka_unit_test(test_first_setup_error_is_kept),
+        cmocka_unit_test(test_server_without_memory_fails),
+        cmocka_unit_test(test_server_runs_own_loop),
+        cmocka_unit_test(test_server_is_destroyed_in_on_stopped),
         cmocka_unit_test(test_destroyed_server_cancels_on_stopped),
-        cmocka_unit_test(test_hosts_groups_and_lists),
-        cmocka_unit_test(test_empty_lists_are_none),
-        cmocka_unit_test(test_modules),
-        cmocka_unit_test(test_cors_and_fields_for_browsers),
-        cmocka_unit_test(test_who_may_come_in),
-        cmocka_unit_test(test_compression_and_filters),
-        cmocka_unit_test(test_middleware_that_could_not_be_made),
-        cmocka_unit_test(test_uploads_and_forms),
-        cmocka_unit_test(test_bodies_made_of_parts),
-        cmocka_unit_test(test_folders),
-        cmocka_unit_test(test_event_hub),
-        cmocka_unit_test(test_answers_from_threads),
-        cmocka_unit_test(test_sockets_proxies_and_connections),
-        cmocka_unit_test(test_tls),
-        cmocka_unit_test(test_every_allocation_of_an_exchange_fails),
+        cmocka_unit_test(test_hosts_groups_and_route_list_work),
+        cmocka_unit_test(test_empty_spans_are_accepted),
+        cmocka_unit_test(test_middleware_modules_work),
+        cmocka_unit_test(test_cors_and_security_headers_are_sent),
+        cmocka_unit_test(test_authentication_and_address_rules_decide),
+        cmocka_unit_test(test_compression_and_filters_work),
+        cmocka_unit_test(test_invalid_middleware_keeps_error),
+        cmocka_unit_test(test_uploads_and_forms_are_received),
+        cmocka_unit_test(test_body_parts_are_sent),
+        cmocka_unit_test(test_files_are_served_with_options),
+        cmocka_unit_test(test_event_hub_publishes_to_subscribers),
+        cmocka_unit_test(test_post_to_runs_on_worker),
+        cmocka_unit_test(test_sockets_proxies_and_connection_data_work),
+        cmocka_unit_test(test_tls_options_are_applied),
+        cmocka_unit_test(test_failed_allocations_of_exchange_are_handled),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
