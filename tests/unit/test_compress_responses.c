@@ -176,7 +176,7 @@ static int respond_by_path(uvhttp_request_t *request, uvhttp_response_t *respons
         return send_pulled(request, response);
     if (strcmp(how, "file") == 0)
         return uvhttp_response_send_file(response, 200,
-                                         UVHTTP_TESTS_DIR "/unit/test_compress_answers.c");
+                                         UVHTTP_TESTS_DIR "/unit/test_compress_responses.c");
     if (strcmp(how, "twice") == 0) {
         err = uvhttp_response_on_send(response, set_doubling, NULL);
         return err != 0 ? err : send_in_chunks(request, response, 2000, 100, 2000);
