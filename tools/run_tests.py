@@ -42,7 +42,7 @@ TSAN_TESTS = {
     "unit": [
         "access_log", "platform_dir_watch", "platform_line_writer", "rate_limit", "static_cache",
         "static_files", "thread_pool", "tls_used_tickets", "token_buckets"
-    ], "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "watch", "workers"],
+    ], "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "loop_stats", "workers"],
     "wire": ["blocking", "streams", "tls", "tls_early", "uploads", "workers"],
 }
 # What concerns HTTP runs once more over TLS, with versions 1.3 and 1.2 in turn, in the asan build
