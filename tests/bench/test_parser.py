@@ -80,7 +80,7 @@ def peer_library(folder, body):
     """Another parser, which gives `body` as its result."""
     source, library = folder / "other.c", folder / "other.so"
     source.write_text(f"""#include <parser_peers.h>
-int peer_answer(const char *data, size_t length, int response, struct peer_answer *answer)
+int peer_parse(const char *data, size_t length, int response, struct peer_result *result)
 {{
     {body}
     return 1;
@@ -98,7 +98,7 @@ uint64_t peer_run(const char *data, size_t length, int response, uint64_t iterat
 
 
 # What get-45.http says; the hash is that of bench/parser_peers.h.
-RIGHT = "*answer = (struct peer_answer){.head_size = 45, .fields = 1, .hash = %dull};"
+RIGHT = "*result = (struct peer_result){.head_size = 45, .fields = 1, .hash = %dull};"
 
 
 def hash_of(*texts):
@@ -110,8 +110,8 @@ def hash_of(*texts):
 
 @pytest.mark.parametrize("body, reason", [
     (RIGHT % hash_of(b"GET", b"/api/data", b"Host", b"example.com"), None),
-    (RIGHT % hash_of(b"GET", b"/api/data", b"Host", b"example.co"), "wrong answer from other"),
-    ("*answer = (struct peer_answer){.fields = 2};", "wrong answer from other for get-45"),
+    (RIGHT % hash_of(b"GET", b"/api/data", b"Host", b"example.co"), "wrong result from other"),
+    ("*result = (struct peer_result){.fields = 2};", "wrong result from other for get-45"),
     ("return 0;", "other refuses get-45"),
 ])
 def test_other_parsers_have_to_answer_rightly(tmp_path, body, reason):

@@ -93,7 +93,7 @@ def test_a_wrong_response_is_refused_and_not_repeated(build, mode, work, reason)
     ("masked", ECHO, "protocol", "a masked frame"),
     ("bits", ECHO, "protocol", "a frame with reserved bits"),
     ("close", ECHO, "closed", "the server sent a close frame"),
-    ("drop", ECHO, "closed", "the server closed it"),
+    ("drop", ECHO, "closed", "the server closed the connection"),
     ("stall", ECHO, "missing", "messages had no response"),
     ("skip", BROADCAST, "missing", "messages had no response"),
     ("plain", DEFLATE, "uncompressed", "a message came back that is not compressed"),
