@@ -14,9 +14,8 @@
 enum { CONTINUATION = 0, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10 };
 
 #define SAMPLES_MIN 16 /* different messages, each with its own mask */
-/* Bytes of different compressed messages. No message repeats within the largest window (32 KiB).
- * Otherwise context takeover would compress it to one reference, unlike messages of a real program.
- */
+/* Bytes of different compressed messages, so that no message repeats within the largest window (32
+ * KiB). With repetitions context takeover would compress unrealistically well. */
 #define DISTINCT_BYTES (128 << 10)
 #define FIN            0x80
 #define COMPRESSED     0x40 /* RFC 7692 section 6: the first of the reserved bits */
