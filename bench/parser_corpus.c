@@ -28,7 +28,6 @@ struct message {
     size_t size;
     bool response;
     struct peer_result expected;
-    uint64_t body_size;
     struct rounds rounds[PARSERS_MAX];
     uint64_t iterations[PARSERS_MAX]; /* per round */
     uint64_t sum[PARSERS_MAX];        /* of one iteration */
@@ -99,7 +98,6 @@ static bool read_message(struct message *message)
         message->expected.fields++;
     }
     message->expected.hash = hash;
-    message->body_size = message->size - message->expected.head_size;
     return message->expected.fields <= FIELDS_MAX;
 }
 

@@ -173,7 +173,7 @@ def assert_refused(project, check, name, text, *words):
         ("examples/inside.cpp", '#include "base/text.h"\n', ["examples may not include base"]),
         ("src/base/near.c", '#include "text.h"\n', ["written from src/"]),
         ("src/base/gone.c", "#include <uvhttp/gone.h>\n", ["there is no <uvhttp/gone.h>"]),
-        ("src/extras/new.c", "#include <stddef.h>\n", ["no row for the folder extras"]),
+        ("src/extras/new.c", "#include <stddef.h>\n", ["no row for the directory extras"]),
     ])
 def test_layers_refuse_an_include(project, name, text, words):
     assert_refused(project, "layers", name, text, *words)
@@ -476,7 +476,7 @@ PITFALLS = ("# Pitfalls\n\n| what | test |\n|---|---|\n| One | `tests/unit/test_
      ("docs/pitfalls.md", PITFALLS + "| Three | later |\n", ["md:7", "names no test"]),
      ("tests/wire/test_two.py",
       "def test_pitfall_two():\n    pass\n\n\ndef test_pitfall_three():\n    pass\n",
-      ["test_pitfall_three does not stand in"]), ])
+      ["test_pitfall_three is not listed in"]), ])
 def test_pitfalls_without_their_test_are_refused(project, name, text, words):
     write(project, "tests/unit/test_one.c",
           "static void one_works(void **state)\n{\n    (void)state;\n}\n")
