@@ -78,7 +78,7 @@ elseif(UVHTTP_SANITIZER)
     message(FATAL_ERROR
         "UVHTTP_SANITIZER is '${UVHTTP_SANITIZER}'; allowed are asan, tsan, fuzz and nothing")
 else()
-    # A shared library that names a function nobody gives it fails here, not at its user's.
+    # An undefined symbol of a shared library is an error of this build, not of its users.
     set(CMAKE_SHARED_LINKER_FLAGS "${CMAKE_SHARED_LINKER_FLAGS} -Wl,-z,defs")
 endif()
 target_compile_options(uvhttp_flags INTERFACE ${sanitizer_flags})

@@ -21,7 +21,7 @@ static int show_user(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *user = uvhttp_auth_user(req);
     char text[128];
-    snprintf(text, sizeof text, "Hello, %s\n", user != NULL ? user : "whoever you are");
+    snprintf(text, sizeof text, "Hello, %s\n", user != NULL ? user : "guest");
     return uvhttp_response_send_text(res, 200, text);
 }
 

@@ -153,7 +153,7 @@ def write(version, types):
 def main():
     if len(sys.argv) != 2:
         sys.exit(
-            "usage: tools/make_mime_table.py FOLDER, with the db.json and package.json of mime-db")
+            "usage: tools/make_mime_table.py DIRECTORY (with db.json and package.json of mime-db)")
     write(*read(pathlib.Path(sys.argv[1])))
 
 

@@ -18,8 +18,7 @@ using namespace std::chrono_literals;
 
 static Result show_user(Request req, Response res)
 {
-    return res.sendText(200,
-                        "Hello, " + std::string(req.user().value_or("whoever you are")) + "\n");
+    return res.sendText(200, "Hello, " + std::string(req.user().value_or("guest")) + "\n");
 }
 
 int main(int argc, char **argv)
