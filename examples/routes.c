@@ -54,7 +54,7 @@ static int search(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     const char *words = uvhttp_request_query(req, "q");
     const char *page = uvhttp_request_query(req, "page");
     if (words == NULL)
-        return uvhttp_response_send_text(res, 400, "Ask for something: /search?q=WORDS\n");
+        return uvhttp_response_send_text(res, 400, "q is missing: /search?q=WORDS\n");
     char text[TEXT_SIZE];
     snprintf(text, sizeof(text), "Searching '%s', page %s\n", words, page == NULL ? "1" : page);
     return uvhttp_response_send_text(res, 200, text);

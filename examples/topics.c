@@ -40,7 +40,7 @@ static int admit(uvhttp_request_t *req, void **data, void *arg)
 static void on_open(uvhttp_websocket_t *ws, void *arg)
 {
     if (uvhttp_websocket_subscribe(ws, topics, uvhttp_websocket_data(ws)) != 0)
-        uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "no room");
+        uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "cannot join");
 }
 
 static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,

@@ -21,7 +21,7 @@ static uv_timer_t timer;
 static void on_open(uvhttp_websocket_t *ws, void *arg)
 {
     if (count == CLIENTS_MAX)
-        uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "too many watch");
+        uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "too many clients");
     else
         clients[count++] = ws;
 }

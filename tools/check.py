@@ -42,7 +42,7 @@ def main():
             for line in result.stdout.splitlines():
                 print(f"    {line}")
     count = len(options.names or checks)
-    print(f"{count - len(failed)} of {count} checks hold")
+    print(f"{count - len(failed)} of {count} checks passed")
     return 1 if failed else 0
 
 

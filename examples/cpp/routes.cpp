@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     server.get("/search", [](Request req, Response res) {
         auto words = req.query("q");
         if (!words)
-            return res.sendText(400, "Ask for something: /search?q=WORDS\n");
+            return res.sendText(400, "q is missing: /search?q=WORDS\n");
         const std::string page(req.query("page").value_or("1"));
         return res.sendText(200, "Searching '" + std::string(*words) + "', page " + page + "\n");
     });

@@ -589,4 +589,4 @@ def test_check_fails_when_one_check_fails(project):
     assert [line.split()
             for line in result.stdout.splitlines()
             if not line.startswith(" ")] == [["FAILED", "format"], ["ok", "banned"],
-                                             "1 of 2 checks hold".split()]
+                                             "1 of 2 checks passed".split()]
