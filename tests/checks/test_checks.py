@@ -539,11 +539,11 @@ def test_options_of_cpp_are_of_a_public_struct(project):
      *((name, f"# {'ü' * 99}\n", [f"{name}:1: 101 columns, of at most 100"])
        for name in ("tests/a.py", "tools/a.sh", "dev", ".ci/run", "cmake/A.cmake",
                     "CMakeLists.txt")), ])
-def test_words_refuse_avoided_terms_and_long_lines(project, name, text, words):
+def test_words_of_the_past_and_long_lines_are_refused(project, name, text, words):
     assert_refused(project, "words", name, text, *words)
 
 
-def test_words_accept_code_names_and_quotations(project):
+def test_words_in_code_and_quotation_marks_are_no_mistakes(project):
     write(project, "src/base/good.c", """/* Calls `gone` for "nobody" with options.folder:
  *
  *     x.folder = "a"; // nobody
