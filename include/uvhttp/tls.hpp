@@ -137,14 +137,14 @@ public:
     }
     /* For new connections; after an error nothing has changed. Any thread. `details` may be
      * NULL. */
-    Result replace(const TlsOptions &options, SetupError *details = nullptr) noexcept
+    Result replace(const TlsOptions &options, SetupError *details = nullptr) const noexcept
     {
         return options.with([&](const uvhttp_tls_options_t &raw) {
             return uvhttp_tls_replace(native(), &raw, details);
         });
     }
     /* Reloads all files. */
-    Result reload(SetupError *details = nullptr) noexcept
+    Result reload(SetupError *details = nullptr) const noexcept
     {
         return uvhttp_tls_reload(native(), details);
     }

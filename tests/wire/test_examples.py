@@ -936,7 +936,7 @@ def test_passwords_example(start, tmp_path):
     everybody, challenged, ada, guessed = [
         curl(line, program.port, tmp_path).stdout for line in curl_lines("passwords")
     ]
-    assert everybody.endswith("\n\nHello, whoever you are\n") and ada.endswith("\n\nHello, ada\n")
+    assert everybody.endswith("\n\nHello, guest\n") and ada.endswith("\n\nHello, ada\n")
     for response in (challenged, guessed):
         status, fields = fields_of(response)
         assert status == 401 and fields[
