@@ -211,7 +211,7 @@ def test_compressed_connections_stay_within_budget(count, traffic, capsys):
         grown = stats["heap_peak"] - before
         with capsys.disabled():
             print(f"\n{count} compressing connections, {traffic}: {grown / 2**20:.1f} MiB at most, "
-                  f"{state['dedicated']} with windows of their own, "
+                  f"{state['dedicated']} with dedicated windows, "
                   f"{state['connections']} still open, {state['memory'] / 2**20:.1f} MiB of the "
                   f"budget taken")
         if traffic == "ordinary":
