@@ -19,12 +19,12 @@ static void begin(void)
 {
     static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
                                                          .key = TLS_KEY};
-    const uvhttp_tls_config_t config = {.certificates = &certificate, .certificate_count = 1};
+    const uvhttp_tls_options_t config = {.certificates = &certificate, .certificate_count = 1};
     stage_begin(&stage);
     stage.config->handshake_threads = 1;
     stage.config->max_handshakes = 1;
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_tls_new(&tls, &config, NULL, 0), 0);
+    assert_int_equal(uvhttp_tls_new(&tls, &config, NULL), 0);
     assert_int_equal(uvhttp_server_listen_tls(stage.server, "127.0.0.1", 0, tls), 0);
 }
 
@@ -37,7 +37,7 @@ static void end(void)
 
 static void say_hello(void)
 {
-    struct tls_pair pair = {NULL};
+    struct tls_pair pair = {.tls = NULL};
     char hello[4096];
     tls_pair_client(&pair, 0);
     SSL_do_handshake(pair.client);
