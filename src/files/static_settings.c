@@ -214,6 +214,14 @@ static int check_alone(const uvhttp_static_options_t *options, uvhttp_error_t *e
     return err != 0 ? err : check_pairs(options, error);
 }
 
+static int refuse_compress(uvhttp_error_t *error)
+{
+    uvh_error_sentence(error, "compress", NULL,
+                       "compress: this build has no library for compression "
+                       "(BUILD_WITH_COMPRESSION)");
+    return UVHTTP_ENOTSUP;
+}
+
 int uvh_static_settings_open(struct uvh_static_settings *settings,
                              const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
@@ -223,7 +231,7 @@ int uvh_static_settings_open(struct uvh_static_settings *settings,
     if (err != 0)
         return err;
     if (options->compress && uvh_compress_codings() == 0)
-        return UVHTTP_ENOTSUP;
+        return refuse_compress(error);
     *settings = (struct uvh_static_settings){
         .allocator = options->allocator != NULL ? options->allocator : uvh_alloc_default(),
         .root = {.descriptor = -1},
