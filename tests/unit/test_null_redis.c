@@ -34,8 +34,7 @@ static void carrying(void **state)
              uvhttp_redis_new(&redis, NULL, server, &options, &error) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_redis_new, server,
              uvhttp_redis_new(&redis, topics, NULL, &options, &error) == UVHTTP_ENOMEM);
-    NULL_ROW(uvhttp_redis_new, error,
-             uvhttp_redis_new(&redis, others, other, &options, NULL) == 0);
+    NULL_ROW(uvhttp_redis_new, error, uvhttp_redis_new(&redis, others, other, &options, NULL) == 0);
     NULL_ROW(uvhttp_redis_new, options,
              uvhttp_redis_new(&redis, topics, server, NULL, &error) == 0);
     stats.received = 7;

@@ -154,6 +154,8 @@ static void server_describes_its_last_setup_call(void **state)
     assert_string_equal(uvhttp_server_error(server)->text,
                         "route \"/a/:name\" refused: GET \"/a/:id\" already exists");
     expect_server(server, err, UVHTTP_ECONFLICT, "pattern", "/a/:name", "already exists");
+    expect_server(server, uvhttp_server_use(server, NULL, NULL), UVHTTP_EINVAL, "middleware", "",
+                  "function");
     expect_server(server, uvhttp_server_own(server, NULL, NULL), UVHTTP_EINVAL, "", "",
                   "invalid argument");
     expect_server(server, uvhttp_server_listen(server, "127.0.0.1", 65536), UVHTTP_EINVAL, "port",
@@ -329,6 +331,156 @@ static void passwords_name_user_or_file(void **state)
            "/etc/passwd", "unsupported hash");
 }
 
+static void routes_name_the_wrong_member(void **state)
+{
+    (void)state;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    uvhttp_router_t *router = uvhttp_server_router(server), *group, *host;
+    uvhttp_route_t route = {.pattern = "/a", .handler = respond, .body_timeout = 86401};
+    expect_server(server, uvhttp_router_add(router, &route), UVHTTP_EINVAL, "body_timeout", "86401",
+                  "allowed are 0 to 86400 seconds");
+    route.body_timeout = 0;
+    route.timeout_status = 200;
+    expect_server(server, uvhttp_router_add(router, &route), UVHTTP_EINVAL, "timeout_status", "200",
+                  "allowed are 503 and 504");
+    assert_int_equal(uvhttp_router_group(router, "/g", &group), 0);
+    expect_server(server, uvhttp_router_host(group, "example.com", &host), UVHTTP_EINVAL, "host",
+                  "example.com", "server's own router");
+    assert_null(host);
+    expect_server(server, uvhttp_router_set_slash(router, (uvhttp_slash_t)3), UVHTTP_EINVAL,
+                  "slash", "3", "allowed are 0 to 2");
+    uvhttp_server_free(server);
+}
+
+static void long_patterns_keep_their_reason(void **state)
+{
+    (void)state;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    char pattern[2000] = "/";
+    memset(pattern + 1, 'p', sizeof(pattern) - 2);
+    pattern[sizeof(pattern) - 1] = '\0';
+    assert_int_equal(uvhttp_server_route(server, "GET", pattern, respond, NULL), 0);
+    assert_int_equal(uvhttp_server_route(server, "GET", pattern, respond, NULL), UVHTTP_ECONFLICT);
+    assert_non_null(strstr(uvhttp_server_error(server)->reason, "already exists"));
+    assert_non_null(strstr(uvhttp_server_error(server)->text, "already exists"));
+    assert_memory_equal(uvhttp_server_error(server)->other, "/pp", 3);
+    assert_int_equal(uvhttp_server_route(server, "GET", pattern + 1, respond, NULL), UVHTTP_EROUTE);
+    assert_non_null(strstr(uvhttp_server_error(server)->text, "does not begin with"));
+    uvhttp_server_free(server);
+    uvhttp_static_t *files;
+    assert_int_equal(uvhttp_static_new(&files,
+                                       &(uvhttp_static_options_t){.root = ".", .fallback = "/../x"},
+                                       &error),
+                     UVHTTP_ECONFIG);
+    memcpy(pattern, "/../", 4);
+    assert_int_equal(uvhttp_static_new(&files,
+                                       &(uvhttp_static_options_t){.root = ".", .fallback = pattern},
+                                       &error),
+                     UVHTTP_ECONFIG);
+    assert_non_null(strstr(error.text, "contains '.' or '..'"));
+}
+
+static void failed_listeners_name_their_address(void **state)
+{
+    (void)state;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    char path[300];
+    memset(path, 'p', sizeof(path) - 1);
+    path[sizeof(path) - 1] = '\0';
+    int err = uvhttp_server_listen_unix(server, path, 0);
+    assert_memory_equal(uvhttp_server_error(server)->text, "the path of a socket is limited", 31);
+    assert_int_equal(uvhttp_server_error(server)->code, err);
+    assert_string_equal(uvhttp_server_error(server)->field, "path");
+    expect_server(server, uvhttp_server_listen_unix(server, "/etc/passwd", 0), UV_EEXIST, "path",
+                  "/etc/passwd", "not a socket");
+    expect_server(server, uvhttp_server_listen_unix(server, "@a", 01000), UVHTTP_EINVAL, "mode",
+                  "01000", "0777");
+    expect_server(server, uvhttp_server_listen(server, "192.0.2.1", 80), UV_EADDRNOTAVAIL,
+                  "address", "192.0.2.1:80", "cannot listen on 192.0.2.1:80: ");
+    expect_server(server, uvhttp_server_listen(server, "256.0.0.1", 80), UVHTTP_EINVAL, "address",
+                  "256.0.0.1", "allowed are");
+    expect_server(server, uvhttp_server_listen(server, "localhost", -1), UVHTTP_EINVAL, "port",
+                  "-1", "allowed are 0 to 65535");
+    err = uvhttp_server_listen(server, "fe80::1", 0); /* without a zone, or no IPv6 */
+    assert_int_equal(uvhttp_server_error(server)->code, err);
+    assert_string_equal(uvhttp_server_error(server)->value, "[fe80::1]:0");
+    size_t count = 1;
+    assert_int_equal(uvhttp_server_listen_inherited(server, &count), 0);
+    assert_int_equal(count, 0);
+    assert_int_equal(uvhttp_server_error(server)->code, 0);
+    assert_string_equal(uvhttp_server_error(server)->text, "");
+    uvhttp_server_free(server);
+}
+
+static void not_reached(uvhttp_stream_t *stream, int status, void *arg)
+{
+    (void)stream, (void)status, (void)arg;
+}
+
+static void no_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
+{
+    (void)stream, (void)data, (void)size, (void)arg;
+}
+
+static void closed(uvhttp_stream_t *stream, void *arg)
+{
+    (void)stream, (void)arg;
+}
+
+/* A connection checks the configuration, too. */
+static void connections_leave_the_error_unchanged(void **state)
+{
+    (void)state;
+    uvhttp_config_t *config = uvhttp_config_new();
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
+    const uvhttp_stream_events_t events = {.data = no_data, .closed = closed};
+    uvhttp_stream_t *stream;
+    assert_int_equal(uvhttp_server_route(server, "GET", "a", respond, NULL), UVHTTP_EROUTE);
+    (void)uvhttp_stream_connect(server, "127.0.0.1", 1, 1000, not_reached, &events, NULL, &stream);
+    assert_int_equal(uvhttp_server_error(server)->code, UVHTTP_EROUTE);
+    uvhttp_server_free(server);
+    config->max_connections = 0;
+    server = uvhttp_server_new_with(NULL, config);
+    assert_int_equal(
+        uvhttp_stream_connect(server, "127.0.0.1", 1, 1000, not_reached, &events, NULL, &stream),
+        UVHTTP_ECONFIG);
+    expect_server(server, UVHTTP_ECONFIG, UVHTTP_ECONFIG, "max_connections", "0", "allowed are");
+    uvhttp_server_free(server);
+    uvhttp_config_free(config);
+}
+
+static void released_last(void *arg)
+{
+    *(int *)arg += 1;
+}
+
+struct releasing {
+    uvhttp_server_t *server;
+    int released;
+};
+
+static void release_another(void *arg)
+{
+    struct releasing *it = arg;
+    assert_int_equal(uvhttp_server_error(it->server)->code, 0);
+    assert_int_equal(uvhttp_server_own(it->server, released_last, &it->released), 0);
+}
+
+static void releases_may_use_the_server(void **state)
+{
+    (void)state;
+    static struct fault_heap heap; /* fills freed memory */
+    fault_heap_init(&heap);
+    uvhttp_config_t *config = uvhttp_config_new();
+    config->allocator = &heap.allocator;
+    struct releasing it = {.server = uvhttp_server_new_with(NULL, config)};
+    assert_int_equal(uvhttp_server_own(it.server, release_another, &it), 0);
+    uvhttp_server_free(it.server);
+    assert_int_equal(it.released, 1);
+    assert_int_equal(atomic_load(&heap.live), 0);
+    uvhttp_config_free(config);
+}
+
 /* Each allocation of a call fails in turn. */
 #define EXPECT_OUT_OF_MEMORY(type, call)                                       \
     do {                                                                       \
@@ -433,6 +585,11 @@ int main(void)
         cmocka_unit_test(text_is_one_line),
         cmocka_unit_test(secrets_are_not_shown),
         cmocka_unit_test(passwords_name_user_or_file),
+        cmocka_unit_test(routes_name_the_wrong_member),
+        cmocka_unit_test(long_patterns_keep_their_reason),
+        cmocka_unit_test(failed_listeners_name_their_address),
+        cmocka_unit_test(connections_leave_the_error_unchanged),
+        cmocka_unit_test(releases_may_use_the_server),
         cmocka_unit_test(out_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
