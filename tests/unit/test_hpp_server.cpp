@@ -1151,6 +1151,10 @@ static void test_modules(void **)
     assert_int_equal(stage.ask("/site/style.css").status, 200);
     assert_int_equal(stage.ask("/limited/", "Key: b\r\n", "1234").status, 413);
     assert_true(bool(uvhttp::CookieSigner({"short"}).error()));
+    const uvhttp::CookieSigner many(
+        {key, key, key, key, key, key, key, key, key, key, key, key, key, key, key, key, key});
+    assert_true(many.error() == UVHTTP_ECONFIG);
+    assert_string_equal(many.details().text, "key_count is 17; allowed are 1 to 16 keys");
 }
 
 /* ---- middleware ---- */
@@ -1767,6 +1771,10 @@ static void test_tls(void **)
                 UVHTTP_ECONFIG);
     assert_string_equal(details.field, "ciphers");
     assert_true(holds(details.text, "ciphers is \"none\""));
+    assert_true(tls.replace({.certificates = pairs, .ciphers = {"a\0b", 3}}, &details) ==
+                UVHTTP_EINVAL);
+    assert_int_equal(details.code, UVHTTP_EINVAL);
+    assert_string_equal(details.text, "invalid argument");
     assert_true(!tls.replace({.certificates = pairs}) && !tls.reload());
     assert_true(
         !tls.replace({.certificates = pairs, .oneTimeTickets = true, .earlyData = 1048576}));
