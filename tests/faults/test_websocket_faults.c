@@ -68,12 +68,14 @@ static const struct scenario scenarios[] = {
      .chunks = {CHUNK(HANDSHAKE("") "\x82\x81" NO_MASK "x"), CHUNK(CLOSE)},
      .expected = "\x82\x01x",
      .expected_size = 3},
+#if UVHTTP_TESTS_COMPRESSION
     {.name = "a compressed text, and one in fragments",
      .chunks = {CHUNK(HANDSHAKE(OFFER)), CHUNK("\xc1\x87" NO_MASK "\xf2\x48\xcd\xc9\xc9\x07\x00"),
                 CHUNK("\x41\x83" NO_MASK "\xf2\x48\xcd"),
                 CHUNK("\x80\x84" NO_MASK "\xc9\xc9\x07\x00"), CHUNK(CLOSE)},
      .expected = "\x81\x05Hello",
      .expected_size = 7},
+#endif
     {.name = "a large message to a small buffer",
      .chunks = {CHUNK(HANDSHAKE(""))},
      .large = LARGE,

@@ -382,7 +382,7 @@ static void last_modified_is_never_after_date(void **state)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
     snprintf(path, sizeof(path), "%s/large", place->root);
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-    place->config.compress = true;
+    place->config.compress = UVHTTP_TESTS_COMPRESSION;
     place->config.default_type = "text/plain";
     open_files(place, "/*");
     atomic_store(&clock_ms, (long long)(YEAR_2000 + 1) * 1000);
