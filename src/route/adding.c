@@ -241,10 +241,10 @@ static int check_middleware(struct uvhttp_router *router, const uvhttp_route_t *
         return 0;
     refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern, why);
     uvh_error_set_field(&router->all->error, "middleware");
+    uvh_error_set_value(&router->all->error, "");
     return UVHTTP_EINVAL;
 }
 
-/* These use a cache without locks, which belongs to the loop's thread. */
 static bool needs_loop(uvhttp_handler_cb handler)
 {
     return handler == uvhttp_static_handle_request || handler == uvhttp_static_handle_upload;
@@ -286,6 +286,18 @@ static int refuse_misspelt(struct uvhttp_router *router, const uvhttp_route_t *g
     return UVHTTP_EINVAL;
 }
 
+/* Static files use a cache without locks, which belongs to the loop's thread. */
+static int refuse_blocking_files(struct uvhttp_router *router, const uvhttp_route_t *given)
+{
+    char flags[16];
+    snprintf(flags, sizeof(flags), "%u", given->flags);
+    refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
+           "static files run on the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
+    uvh_error_set_field(&router->all->error, "flags");
+    uvh_error_set_value(&router->all->error, flags);
+    return UVHTTP_EINVAL;
+}
+
 static int add(struct uvhttp_router *router, const uvhttp_route_t *given)
 {
     int err = may_change(router);
@@ -295,8 +307,7 @@ static int add(struct uvhttp_router *router, const uvhttp_route_t *given)
     if (given->method != NULL && is_misspelt(given->method))
         return refuse_misspelt(router, given);
     if ((given->flags & UVHTTP_ROUTE_BLOCKING) != 0 && needs_loop(given->handler))
-        return refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
-                      "static files run on the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
+        return refuse_blocking_files(router, given);
     bool is_prefix = given->pattern[0] == '\0' && router->prefix[0] != '\0';
     if (given->pattern[0] != '/' && !is_prefix)
         return refuse(router, UVHTTP_EROUTE, "", given->pattern, "it does not begin with \"/\"");

@@ -343,6 +343,16 @@ static void routes_name_the_wrong_member(void **state)
     route.timeout_status = 200;
     expect_server(server, uvhttp_router_add(router, &route), UVHTTP_EINVAL, "timeout_status", "200",
                   "allowed are 503 and 504");
+    route = (uvhttp_route_t){.pattern = "/a", .handler = respond, .middleware_count = 1};
+    expect_server(server, uvhttp_router_add(router, &route), UVHTTP_EINVAL, "middleware", "",
+                  "middleware is NULL");
+    route = (uvhttp_route_t){.pattern = "/a",
+                             .handler = uvhttp_static_handle_request,
+                             .flags = UVHTTP_ROUTE_BLOCKING};
+    char flags[16];
+    snprintf(flags, sizeof(flags), "%u", route.flags);
+    expect_server(server, uvhttp_router_add(router, &route), UVHTTP_EINVAL, "flags", flags,
+                  "cannot be UVHTTP_ROUTE_BLOCKING");
     assert_int_equal(uvhttp_router_group(router, "/g", &group), 0);
     expect_server(server, uvhttp_router_host(group, "example.com", &host), UVHTTP_EINVAL, "host",
                   "example.com", "server's own router");
