@@ -455,6 +455,9 @@ static void connections_leave_the_error_unchanged(void **state)
         uvhttp_stream_connect(server, "127.0.0.1", 1, 1000, not_reached, &events, NULL, &stream),
         UVHTTP_ECONFIG);
     expect_server(server, UVHTTP_ECONFIG, UVHTTP_ECONFIG, "max_connections", "0", "allowed are");
+    expect_server(server, uvhttp_server_listen(server, "127.0.0.1", 0), UVHTTP_ECONFIG,
+                  "max_connections", "0", "allowed are");
+    assert_false(uvhttp_router_is_frozen(uvhttp_server_router(server)));
     uvhttp_server_free(server);
     uvhttp_config_free(config);
 }
