@@ -346,9 +346,8 @@ static void routes_name_the_wrong_member(void **state)
     route = (uvhttp_route_t){.pattern = "/a", .handler = respond, .middleware_count = 1};
     expect_server(server, uvhttp_router_add(router, &route), UVHTTP_EINVAL, "middleware", "",
                   "middleware is NULL");
-    route = (uvhttp_route_t){.pattern = "/a",
-                             .handler = uvhttp_static_handle_request,
-                             .flags = UVHTTP_ROUTE_BLOCKING};
+    route = (uvhttp_route_t){
+        .pattern = "/a", .handler = uvhttp_static_handle_request, .flags = UVHTTP_ROUTE_BLOCKING};
     char flags[16];
     snprintf(flags, sizeof(flags), "%u", route.flags);
     expect_server(server, uvhttp_router_add(router, &route), UVHTTP_EINVAL, "flags", flags,
@@ -584,6 +583,53 @@ static void out_of_memory_is_reported(void **state)
 #endif
 }
 
+static int set_up_all(uvhttp_server_t *server)
+{
+    static const char *const proxies[] = {"10.0.0.0/8"};
+    uvhttp_router_t *router = uvhttp_server_router(server), *group, *host;
+    int err = uvhttp_router_group(router, "/g", &group);
+    if (err == 0)
+        err = uvhttp_router_host(router, "example.com", &host);
+    if (err == 0)
+        err = uvhttp_router_add_route(host, "/a/:b", respond);
+    if (err == 0)
+        err = uvhttp_router_use(group, respond, NULL);
+    if (err == 0)
+        err = uvhttp_server_trust_proxies(server, proxies, 1, UVHTTP_FORWARDING_X);
+    if (err == 0)
+        err = uvhttp_static_mount(server, "/f/", &(uvhttp_static_options_t){.root = "."}, &error);
+    if (err == 0)
+        err = uvhttp_server_listen_unix(server, "@uvhttp-setup-error", 0);
+    if (err == 0)
+        err = uvhttp_server_listen(server, "127.0.0.1", 0);
+    return err;
+}
+
+/* Each allocation of the calls above fails in turn. */
+static void server_without_memory_says_so(void **state)
+{
+    (void)state;
+    static struct fault_heap heap;
+    int err = UVHTTP_ENOMEM;
+    fault_heap_init(&heap);
+    uvhttp_config_t *config = uvhttp_config_new();
+    config->allocator = &heap.allocator;
+    for (size_t at = 1; err != 0 && at < 1000; at++) {
+        fault_heap_arm(&heap, 0, false);
+        uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
+        fault_heap_arm(&heap, at, false);
+        err = set_up_all(server);
+        assert_int_equal(uvhttp_server_error(server)->code, err);
+        assert_true(err == 0 || err == UVHTTP_ENOMEM);
+        if (err != 0)
+            assert_non_null(strstr(uvhttp_server_error(server)->text, "out of memory"));
+        uvhttp_server_free(server);
+        assert_int_equal(atomic_load(&heap.live), 0);
+    }
+    assert_int_equal(err, 0);
+    uvhttp_config_free(config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -604,6 +650,7 @@ int main(void)
         cmocka_unit_test(connections_leave_the_error_unchanged),
         cmocka_unit_test(releases_may_use_the_server),
         cmocka_unit_test(out_of_memory_is_reported),
+        cmocka_unit_test(server_without_memory_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
