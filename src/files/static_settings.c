@@ -175,11 +175,10 @@ static int check_pairs(const uvhttp_static_options_t *options, uvhttp_error_t *e
 
 static int check_symlinks(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
-    char value[24];
     if ((unsigned)options->symlinks <= UVHTTP_SYMLINKS_OWNER)
         return 0;
-    snprintf(value, sizeof(value), "%d", (int)options->symlinks);
-    return uvh_error_sentence(error, "symlinks", value, "symlinks: unknown policy");
+    return uvh_error_int(error, "symlinks", (int)options->symlinks, "allowed are %d to %d",
+                         UVHTTP_SYMLINKS_INSIDE, UVHTTP_SYMLINKS_OWNER);
 }
 
 int uvh_static_settings_check(const uvhttp_static_options_t *options, uvhttp_error_t *error)
