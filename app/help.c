@@ -117,7 +117,8 @@ static const char run_beginning[] =
 static const char check_beginning[] =
     "Usage: uvhttp check [OPTION]... CONFIG\n"
     "\n"
-    "Checks whether `uvhttp run` can serve CONFIG: keys, values, directories, routes.\n"
+    "Checks whether `uvhttp run` can serve CONFIG: keys, values, directories,\n"
+    "certificates, routes.\n"
     "Errors are printed with file, line and column.\n";
 static const char *const beginnings[] = {serve_beginning, run_beginning, check_beginning};
 

@@ -55,8 +55,10 @@ static int add_certificates(struct uvh_tls_files *made, const struct uvh_tls_opt
 {
     int code = UVH_EXIT_OK;
     if (given->keys.count > given->certificates.count) {
-        fprintf(stderr, "uvhttp: --tls-key: %zu keys are given for %zu certificates\n",
-                given->keys.count, given->certificates.count);
+        fprintf(
+            stderr,
+            "uvhttp: more --tls-key (%zu) than --tls-cert (%zu): each key needs a certificate\n",
+            given->keys.count, given->certificates.count);
         return UVH_EXIT_USAGE;
     }
     for (size_t i = 0; i < given->certificates.count && code == UVH_EXIT_OK; i++) {
@@ -109,7 +111,8 @@ static int check(const struct uvh_tls_options *given, bool wanted)
 {
     const char *idle = wanted ? NULL : find_idle(given);
     if (idle != NULL) {
-        fprintf(stderr, "uvhttp: --%s requires --tls-cert or --tls-self-signed\n", idle);
+        fprintf(stderr, "uvhttp: --%s requires --tls-cert%s\n", idle,
+                strcmp(idle, "tls-key") == 0 ? "" : " or --tls-self-signed");
         return UVH_EXIT_USAGE;
     }
     if (given->self_signed && given->certificates.count > 0) {

@@ -1,12 +1,11 @@
-/* B3-HttpParser [ITERATIONS] [--rounds N]: what the parser costs, alone, in nanoseconds.
+/* B3-HttpParser [ITERATIONS] [--rounds N]: CPU time of the parser, in nanoseconds per operation.
  *
- * Seven scenarios of whole, cut, wrapped and pipelined messages, and messages that arrive byte by
- * byte; what the last of these is fed at once comes after it, to compare with. An operation is a
- * whole message: head, framing, and the body taken as a slice (so nothing moves or reads a body's
- * bytes). Messages, random numbers and buffers are made before the clock starts; it is read before
- * and after a whole round. Every operation adds to a checksum that is known beforehand, and a wrong
- * one ends the program with 1. Builds other than Release are refused. Links uvhttp_parser and
- * nothing else. */
+ * Seven scenarios: whole, split, wrapped and pipelined messages, a response, and a message byte by
+ * byte. The last row parses that message whole, for comparison. An operation is a whole message:
+ * head, framing, and the body as a slice, so no body is copied or read. Messages, random numbers
+ * and buffers are made before the clock starts. The clock is read before and after a whole round.
+ * Every operation adds to a checksum with a known result; another result ends the program with 1.
+ * The program refuses to run unless it is a Release build. It links uvhttp_parser only. */
 #include "b3_messages.h"
 #include "measuring.h"
 
@@ -16,40 +15,40 @@
 enum {
     DEFAULT_ITERATIONS = 100000,
     DEFAULT_ROUNDS = 9,
-    SPLITS = 1024, /* ways to cut the message of scenario 2 */
-    MOST_PIECES = 17,
+    SPLITS = 1024, /* variants of scenario 2 */
+    CHUNKS_MAX = 17,
     RING_SIZE = 256,
     RING_OFFSET = 200
 };
 
 static const uvhttp_head_limits_t limits = {
-    .max_size = MOST_HEAD, .max_target = 8192, .max_fields = 256};
+    .max_size = HEAD_MAX, .max_target = 8192, .max_fields = 256};
 
-static struct message whole_request, cut_request, ring_request, upload_1k, upload_10k, upload_100k,
-    batch, response, slow_request;
-static uint8_t splits[SPLITS][MOST_PIECES];
+static struct message whole_request, split_request, ring_request, upload_1k, upload_10k,
+    upload_100k, batch, response, slow_request;
+static uint8_t splits[SPLITS][CHUNKS_MAX];
 static uvhttp_ring_t offset_ring; /* holds one byte, the one before RING_OFFSET */
-static char ring_memory[RING_SIZE], gather[MOST_HEAD];
-static const char *current = "set-up"; /* what is being run, for messages */
+static char ring_memory[RING_SIZE], gather[HEAD_MAX];
+static const char *current = "set-up"; /* scenario, for error messages */
 
 static noreturn void fail_parse(void)
 {
-    fail("%s: not parsed as it should be (back end %s)", current, uvhttp_parser_backend());
+    fail("%s: parsed incorrectly (back end %s)", current, uvhttp_parser_backend());
 }
 
-/* What one message adds to the checksum, and what it should. `last` is the message's last byte. */
-static inline uint64_t mark(size_t head_size, size_t fields, uint64_t body_size, char last)
+/* What a message adds to the checksum. `last` is its last byte. */
+static inline uint64_t checksum(size_t head_size, size_t fields, uint64_t body_size, char last)
 {
     return head_size + fields + body_size + (unsigned char)last;
 }
 
-static uint64_t known_mark(const struct message *message)
+static uint64_t expected_checksum(const struct message *message)
 {
-    return mark(message->head_size, message->fields, message->body_size,
-                message->bytes[message->size - 1]);
+    return checksum(message->head_size, message->fields, message->body_size,
+                    message->bytes[message->size - 1]);
 }
 
-/* The end of a message whose head is parsed: behind its body. */
+/* The end of a message, after its body. `head` is parsed. */
 static inline uint64_t end_of_request(const uvhttp_head_t *head, uvhttp_framing_t *framing)
 {
     if (uvhttp_request_framing(head, framing) != UVHTTP_REASON_NONE ||
@@ -69,12 +68,11 @@ static inline uint64_t parse_whole(const struct message *message)
     uint64_t end = end_of_request(&head, &framing);
     if (end > message->size)
         fail_parse();
-    return mark(head.size, head.field_count, framing.content_length, message->bytes[end - 1]);
+    return checksum(head.size, head.field_count, framing.content_length, message->bytes[end - 1]);
 }
 
-/* Feeds chunks of the given sizes, or single bytes when `sizes` is NULL, as if each had just been
- * received after the others. */
-static inline uint64_t parse_fed(const struct message *message, const uint8_t *sizes)
+/* Parses a message in chunks of the given sizes, or byte by byte if `sizes` is NULL. */
+static inline uint64_t parse_chunks(const struct message *message, const uint8_t *sizes)
 {
     uvhttp_head_t head;
     uvhttp_framing_t framing;
@@ -96,7 +94,7 @@ static inline uint64_t parse_fed(const struct message *message, const uint8_t *s
     }
     if (end == 0 || have != end)
         fail_parse();
-    return mark(head.size, head.field_count, framing.content_length, message->bytes[end - 1]);
+    return checksum(head.size, head.field_count, framing.content_length, message->bytes[end - 1]);
 }
 
 static uint64_t run_whole(const struct message *message, uint64_t iterations)
@@ -107,11 +105,11 @@ static uint64_t run_whole(const struct message *message, uint64_t iterations)
     return sum;
 }
 
-static uint64_t run_cut(const struct message *message, uint64_t iterations)
+static uint64_t run_chunks(const struct message *message, uint64_t iterations)
 {
     uint64_t sum = 0;
     while (iterations-- > 0)
-        sum += parse_fed(message, splits[iterations % SPLITS]);
+        sum += parse_chunks(message, splits[iterations % SPLITS]);
     return sum;
 }
 
@@ -119,34 +117,33 @@ static uint64_t run_bytes(const struct message *message, uint64_t iterations)
 {
     uint64_t sum = 0;
     while (iterations-- > 0)
-        sum += parse_fed(message, NULL);
+        sum += parse_chunks(message, NULL);
     return sum;
 }
 
-/* The message stands at RING_OFFSET and goes across the end. The byte before it, as of a message
- * before, is dropped when this one is there: an empty ring would start at its memory's beginning
- * again. */
+/* The message is at RING_OFFSET and wraps around the end of the ring. One byte before it keeps the
+ * ring non-empty until the message is written, because an empty ring restarts at offset 0. */
 static uint64_t run_ring(const struct message *message, uint64_t iterations)
 {
     uint64_t sum = 0;
     while (iterations-- > 0) {
         uvhttp_ring_t ring = offset_ring;
-        uvhttp_slice_t pieces[2];
+        uvhttp_slice_t slices[2];
         uvhttp_head_t head;
         uvhttp_framing_t framing;
         if (uvhttp_ring_write(&ring, message->bytes, message->size) != message->size)
             fail_parse();
         uvhttp_ring_consume(&ring, 1);
-        size_t count = uvhttp_ring_readable(&ring, pieces);
+        size_t count = uvhttp_ring_readable(&ring, slices);
         uvhttp_head_init(&head, NULL, 0);
-        if (count != 2 || uvhttp_request_head_parse_slices(&head, pieces, count, gather, &limits) !=
+        if (count != 2 || uvhttp_request_head_parse_slices(&head, slices, count, gather, &limits) !=
                               UVHTTP_PARSE_DONE)
             fail_parse();
         uint64_t end = end_of_request(&head, &framing);
         if (end != ring.length)
             fail_parse();
-        sum += mark(head.size, head.field_count, framing.content_length,
-                    pieces[1].base[pieces[1].length - 1]);
+        sum += checksum(head.size, head.field_count, framing.content_length,
+                        slices[1].base[slices[1].length - 1]);
         uvhttp_ring_consume(&ring, (size_t)end);
     }
     return sum;
@@ -166,7 +163,7 @@ static uint64_t run_batch(const struct message *message, uint64_t iterations)
             uint64_t end = end_of_request(&head, &framing);
             if (end > left)
                 fail_parse();
-            sum += mark(head.size, head.field_count, framing.content_length, at[end - 1]);
+            sum += checksum(head.size, head.field_count, framing.content_length, at[end - 1]);
             at += end;
             left -= (size_t)end;
         }
@@ -186,8 +183,8 @@ static uint64_t run_response(const struct message *message, uint64_t iterations)
             uvhttp_response_framing(&head, UVHTTP_METHOD_GET, &framing) != UVHTTP_REASON_NONE ||
             head.status != 200 || head.size + framing.content_length > message->size)
             fail_parse();
-        sum += mark(head.size, head.field_count, framing.content_length,
-                    message->bytes[head.size + framing.content_length - 1]);
+        sum += checksum(head.size, head.field_count, framing.content_length,
+                        message->bytes[head.size + framing.content_length - 1]);
     }
     return sum;
 }
@@ -196,12 +193,12 @@ struct scenario {
     const char *title;
     const struct message *message;
     uint64_t (*run)(const struct message *message, uint64_t iterations);
-    size_t messages; /* an iteration has */
+    size_t messages; /* per iteration */
 };
 
 static const struct scenario scenarios[] = {
     {"1 whole request, 189 bytes", &whole_request, run_whole, 1},
-    {"2 in pieces of 10 to 30, 167 bytes", &cut_request, run_cut, 1},
+    {"2 in chunks of 10 to 30, 167 bytes", &split_request, run_chunks, 1},
     {"3 across the end of a ring, 79 bytes", &ring_request, run_ring, 1},
     {"4 body of 1 KB", &upload_1k, run_whole, 1},
     {"4 body of 10 KB", &upload_10k, run_whole, 1},
@@ -214,7 +211,7 @@ static const struct scenario scenarios[] = {
 enum { SCENARIOS = sizeof(scenarios) / sizeof(*scenarios) };
 
 static struct rounds scenario_rounds[SCENARIOS];
-static uint64_t checksums[SCENARIOS]; /* of a round */
+static uint64_t checksums[SCENARIOS]; /* per round */
 
 static uint32_t next_random(uint32_t *state)
 {
@@ -224,16 +221,16 @@ static uint32_t next_random(uint32_t *state)
     return *state;
 }
 
-/* Cuts `size` bytes into pieces of 10 to 30. */
-static void draw_split(uint8_t *sizes, size_t size, uint32_t *state)
+/* Splits `size` bytes into chunks of 10 to 30. */
+static void random_split(uint8_t *sizes, size_t size, uint32_t *state)
 {
     size_t left = size;
     while (left > 30) {
-        size_t piece = 10 + next_random(state) % 21;
-        if (left - piece < 10)
-            piece = left - 10;
-        *sizes++ = (uint8_t)piece;
-        left -= piece;
+        size_t chunk = 10 + next_random(state) % 21;
+        if (left - chunk < 10)
+            chunk = left - 10;
+        *sizes++ = (uint8_t)chunk;
+        left -= chunk;
     }
     *sizes = (uint8_t)left;
 }
@@ -245,7 +242,7 @@ static void set_up(void)
                      "User-Agent: Mozilla/5.0\r\nAccept: application/json\r\n"
                      "Content-Length: 50\r\n\r\n",
                      50, 189);
-    cut_request = make_message(
+    split_request = make_message(
         "POST /api/data HTTP/1.1\r\nHost: example.com\r\nContent-Length: 100\r\n\r\n", 100, 167);
     ring_request =
         make_message("GET /wrap HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n", 20, 79);
@@ -259,32 +256,32 @@ static void set_up(void)
     slow_request = make_message(
         "GET /stress HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n", 10, 71);
 
-    uint32_t state = 20261121; /* the same cuts in every run */
+    uint32_t state = 20261121; /* the same splits in every run */
     for (size_t i = 0; i < SPLITS; i++)
-        draw_split(splits[i], cut_request.size, &state);
+        random_split(splits[i], split_request.size, &state);
     uvhttp_ring_init(&offset_ring, ring_memory, sizeof(ring_memory));
     uvhttp_ring_commit(&offset_ring, RING_OFFSET);
     uvhttp_ring_consume(&offset_ring, RING_OFFSET - 1);
 }
 
-static void run_scenario(size_t which, uint64_t iterations, bool counts)
+static void run_scenario(size_t index, uint64_t iterations, bool counted)
 {
-    const struct scenario *scenario = &scenarios[which];
+    const struct scenario *scenario = &scenarios[index];
     uint64_t operations = iterations * scenario->messages;
     current = scenario->title;
     uint64_t start = now_ns();
     uint64_t sum = scenario->run(scenario->message, iterations);
     uint64_t elapsed = now_ns() - start;
-    uint64_t expected = operations * known_mark(scenario->message);
+    uint64_t expected = operations * expected_checksum(scenario->message);
     if (sum != expected)
         fail("%s: the checksum is %" PRIu64 " instead of %" PRIu64, current, sum, expected);
-    checksums[which] = sum;
-    if (counts)
-        add_round(&scenario_rounds[which], elapsed, operations);
+    checksums[index] = sum;
+    if (counted)
+        add_round(&scenario_rounds[index], elapsed, operations);
 }
 
-/* Everything takes turns, so that a slow moment meets all; the first round warms up and does not
- * count. */
+/* Runs all scenarios in each round, so that a slow period affects all of them. The first round
+ * warms up and does not count. */
 static void measure(uint64_t iterations, uint64_t rounds)
 {
     for (uint64_t round = 0; round <= rounds; round++) {
@@ -310,14 +307,14 @@ static void print_scenarios(uint64_t iterations)
     }
 }
 
-static noreturn void refuse_arguments(const char *fault)
+static noreturn void fail_usage(const char *reason)
 {
     fprintf(stderr,
             "B3-HttpParser: %s\n"
             "usage: B3-HttpParser [ITERATIONS] [--rounds N]\n"
             "  ITERATIONS   of each scenario in each round, 1 to 1000000000 (default: %d)\n"
             "  --rounds N   1 to %d; figures are medians of them (default: %d)\n",
-            fault, DEFAULT_ITERATIONS, MOST_ROUNDS, DEFAULT_ROUNDS);
+            reason, DEFAULT_ITERATIONS, ROUNDS_MAX, DEFAULT_ROUNDS);
     exit(2);
 }
 
@@ -326,14 +323,14 @@ int main(int argc, char **argv)
     uint64_t iterations = 0, rounds = DEFAULT_ROUNDS;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--rounds") == 0) {
-            if (++i == argc || !read_number(argv[i], 1, MOST_ROUNDS, &rounds))
-                refuse_arguments("the number of rounds is not one that is allowed");
+            if (++i == argc || !read_number(argv[i], 1, ROUNDS_MAX, &rounds))
+                fail_usage("the number of rounds is out of range");
         } else if (argv[i][0] == '-') {
-            refuse_arguments("there is no such option");
+            fail_usage("unknown option");
         } else if (iterations != 0) {
-            refuse_arguments("there is more than one number of iterations");
+            fail_usage("more than one number of iterations");
         } else if (!read_number(argv[i], 1, 1000000000, &iterations)) {
-            refuse_arguments("the number of iterations is not one that is allowed");
+            fail_usage("the number of iterations is out of range");
         }
     }
     if (iterations == 0)

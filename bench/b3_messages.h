@@ -1,5 +1,5 @@
-/* The messages of B3-HttpParser, each built to have exactly the size that is stated beside it; a
- * wrong size ends the program. */
+/* The messages of B3-HttpParser. Each is checked against its stated size; another size ends the
+ * program. */
 #ifndef UVH_BENCH_B3_MESSAGES_H
 #define UVH_BENCH_B3_MESSAGES_H
 
@@ -9,11 +9,11 @@
 #include <stdnoreturn.h>
 #include <string.h>
 
-enum { BATCH = 10, MOST_HEAD = 16384 /* bytes */ };
+enum { BATCH = 10, HEAD_MAX = 16384 /* bytes */ };
 
 struct message {
     char *bytes;
-    size_t size; /* of all messages, where there are several of one kind */
+    size_t size; /* of all messages in a batch */
     size_t head_size, body_size, fields;
 };
 
@@ -36,8 +36,7 @@ static void *allocate(size_t size)
     return memory;
 }
 
-/* A head and as many digits after it; the result has `size` bytes, or something is wrong with
- * this program. */
+/* A head, followed by `body_size` digits. Fails unless the result has `size` bytes. */
 static struct message make_message(const char *head, size_t body_size, size_t size)
 {
     struct message message = {

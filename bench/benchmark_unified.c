@@ -1,18 +1,16 @@
-/* benchmark_unified [--workers N] [PORT]: one server for every kind of answer (default port 18081,
- * 0 takes a free one). `./dev bench http` measures it, and its 1,000 further routes make the router
- * work as it does in a real program.
+/* benchmark_unified [--workers N] [PORT]: one server with all kinds of responses. Default port:
+ * 18081; 0 selects a free one. 1,000 more routes make the router work as in a large application.
  *
  *     GET  /               13 bytes from memory
- *     GET  /json           an object, written anew for each request
+ *     GET  /json           an object, generated for each request
  *     GET  /small          1 KB from memory
  *     GET  /medium         10 KB from memory
  *     GET  /large          100 KB from memory
- *     POST /post           the body that came, up to 1 MB
+ *     POST /post           the request body, up to 1 MB
  *     GET  /users/:id      the id
- *     GET  /stream         1 MB from a descriptor, sent as fast as the client takes it and never
- *          whole in memory of this program
+ *     GET  /stream         1 MB from a descriptor, streamed without being whole in memory
  *     GET  /api/vA/rB, /api/vA/rB/:id, /api/vA/rB/:id/history, /api/vA/rB/search
- *                          A from 0 to 9, B from 0 to 24: 1,000 routes, answered as "/" */
+ *                          A from 0 to 9, B from 0 to 24: 1,000 routes, with the response of "/" */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -27,23 +25,23 @@ enum {
     RESOURCES = 25
 };
 
-/* The text again and again. */
+/* The text, repeated. */
 static char bytes[STREAM_SIZE];
 
-static int answer_bytes(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_bytes(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     const size_t *size = arg;
     return uvhttp_response_send_static(response, 200, "text/plain", bytes, *size);
 }
 
-static int answer_user(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_user(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
     return uvhttp_response_send_text(response, 200, uvhttp_request_param(request, "id"));
 }
 
-static int answer_stream(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_stream(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     const int *descriptor = arg;
@@ -51,7 +49,7 @@ static int answer_stream(uvhttp_request_t *request, uvhttp_response_t *response,
                                            0, STREAM_SIZE, release_nothing, NULL);
 }
 
-/* A file without a name that holds the bytes; -1 with errno. */
+/* Returns an unnamed file with the bytes, or -1 with errno. */
 static int open_stream(void)
 {
     int descriptor = memfd_create("stream", MFD_CLOEXEC);
@@ -70,9 +68,9 @@ static int add_named_routes(uvhttp_server_t *server, int *descriptor)
         uvhttp_handler_cb handler;
         void *arg;
     } routes[] = {
-        {"GET", "/small", answer_bytes, &sizes[0]},    {"GET", "/medium", answer_bytes, &sizes[1]},
-        {"GET", "/large", answer_bytes, &sizes[2]},    {"GET", "/users/:id", answer_user, NULL},
-        {"GET", "/stream", answer_stream, descriptor},
+        {"GET", "/small", send_bytes, &sizes[0]},    {"GET", "/medium", send_bytes, &sizes[1]},
+        {"GET", "/large", send_bytes, &sizes[2]},    {"GET", "/users/:id", send_user, NULL},
+        {"GET", "/stream", send_stream, descriptor},
     };
     int err = add_plain_routes(server);
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && err == 0; i++)
@@ -81,15 +79,16 @@ static int add_named_routes(uvhttp_server_t *server, int *descriptor)
     return err;
 }
 
-static int add_further_routes(uvhttp_server_t *server)
+static int add_more_routes(uvhttp_server_t *server)
 {
-    static const char *const tails[] = {"", "/:id", "/:id/history", "/search"};
+    static const char *const suffixes[] = {"", "/:id", "/:id/history", "/search"};
     char pattern[64];
     int err = 0;
     for (int version = 0; version < VERSIONS; version++)
         for (int resource = 0; resource < RESOURCES; resource++)
-            for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]) && err == 0; i++) {
-                snprintf(pattern, sizeof(pattern), "/api/v%d/r%d%s", version, resource, tails[i]);
+            for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]) && err == 0; i++) {
+                snprintf(pattern, sizeof(pattern), "/api/v%d/r%d%s", version, resource,
+                         suffixes[i]);
                 err = uvhttp_server_route(server, "GET", pattern, send_text, NULL);
             }
     return err;
@@ -98,7 +97,7 @@ static int add_further_routes(uvhttp_server_t *server)
 int main(int argc, char **argv)
 {
     int workers, port;
-    if (!take_arguments("benchmark_unified", "", argc, argv, &workers, &port))
+    if (!read_arguments("benchmark_unified", "", argc, argv, &workers, &port))
         return 2;
     print_build("benchmark_unified");
     for (size_t i = 0; i < STREAM_SIZE; i++)
@@ -108,10 +107,10 @@ int main(int argc, char **argv)
         perror("benchmark_unified: no memory for /stream");
         return 1;
     }
-    uvhttp_server_t *server = new_server_of(workers, 0);
+    uvhttp_server_t *server = new_server(workers, 0);
     int err = add_named_routes(server, &descriptor);
     if (err == 0)
-        err = add_further_routes(server);
+        err = add_more_routes(server);
     err = run_server("benchmark_unified", server, err, port);
     close(descriptor);
     return err;

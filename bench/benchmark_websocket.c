@@ -1,20 +1,20 @@
 /* benchmark_websocket [--workers N] [PORT]: the server of `./dev bench ws`, with the defaults of
- * the library but for what dedicated windows may take.
+ * the library, except for the memory of dedicated windows.
  *
  *     /echo             sends each message back
  *     /echo-deflate     the same, compressing with the worker's shared compressor
- *     /echo-dedicated   the same, with windows of its own for each connection
- *     /topic            subscribes; what a client sends goes to all other subscribers */
+ *     /echo-dedicated   the same, with dedicated windows for each connection
+ *     /topic            subscribes, and publishes messages to all other subscribers */
 #include <uvhttp/topics.h>
 #include <uvhttp/websocket.h>
 
 #include "start_line.h"
 
 #define MAX_CONNECTIONS 100000
-/* What the windows of many connections may take: with the defaults some connections had them and
- * some had none, and an average of both would say nothing. */
-#define WINDOW_MEMORY  ((size_t)4 << 30)
-#define DEDICATED_EACH ((size_t)512 << 10)
+/* Enough for dedicated windows on all connections. With the default limit only some would have
+ * them, and an average over both kinds would be meaningless. */
+#define WINDOW_MEMORY    ((size_t)4 << 30)
+#define DEDICATED_WINDOW ((size_t)512 << 10)
 
 static const char topic[] = "news";
 
@@ -44,7 +44,7 @@ static int add_routes(uvhttp_server_t *server)
                                          .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED};
     uvhttp_websocket_options_t dedicated = {.events.message = echo,
                                             .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED,
-                                            .memory_per_connection = DEDICATED_EACH,
+                                            .memory_per_connection = DEDICATED_WINDOW,
                                             .memory = WINDOW_MEMORY};
     uvhttp_websocket_options_t many = {.events = {.open = subscribe, .message = publish}};
     uvhttp_topics_t *topics;
@@ -62,10 +62,10 @@ static int add_routes(uvhttp_server_t *server)
 int main(int argc, char **argv)
 {
     int workers, port;
-    if (!take_arguments("benchmark_websocket", "", argc, argv, &workers, &port))
+    if (!read_arguments("benchmark_websocket", "", argc, argv, &workers, &port))
         return 2;
     print_build("benchmark_websocket");
-    uvhttp_server_t *server = new_server_of(workers, MAX_CONNECTIONS);
+    uvhttp_server_t *server = new_server(workers, MAX_CONNECTIONS);
     int err = server == NULL ? UVHTTP_ENOMEM : add_routes(server);
     return run_server("benchmark_websocket", server, err, port);
 }

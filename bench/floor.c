@@ -1,15 +1,15 @@
-/* The floor: what the kernel costs, whoever calls it. A raw epoll server that understands nothing
- * but the end of a request head and writes an answer that was ready before, so no HTTP server on
- * the same system calls can be cheaper. The benchmarks give their figures as multiples of it. Not a
- * server for anything else: it believes every byte.
+/* The floor: the cost of the system calls alone. A raw epoll server that only finds the end of each
+ * request head and sends a prepared response. No HTTP server with the same system calls can need
+ * less, and the benchmarks report figures as multiples of it. It validates nothing, so do not use
+ * it as a server.
  *
  *     floor --file PATH | --read PATH | --mix DIRECTORY [--gzip] [--post BYTES] [--close] [PORT]
  *
- * --read responds with a file from memory, to all requests of one read with one write; --file by
- * the header and sendfile. --mix: the files 0000.txt, 0001.txt and so on of a directory, the first
- * number in a request says which one; up to 8 KB from memory, longer ones by sendfile. One request
- * is answered for each read. --gzip: the answer is told to be gzip. --post: that many bytes follow
- * each head and are thrown away. --close: a connection ends after its answer. */
+ * --read sends a file from memory, with one write for all requests of one read. --file sends the
+ * head, and the body by sendfile. --mix sends the files 0000.txt, 0001.txt and so on of a
+ * directory: the first number in a request selects one. Files up to 8 KB are sent from memory,
+ * larger ones by sendfile, one response for each read. --gzip adds a Content-Encoding field. --post
+ * discards that many bytes after each head. --close closes each connection after its response. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,33 +24,33 @@
 #include "floor.h"
 
 #define CLIENT_MAX 4096 /* descriptors */
-#define COPIES     64   /* answers that leave in one write */
+#define COPIES     64   /* responses in one write */
 
-#define ANSWERS_MAX 4096
-#define MIX_MEMORY  8192 /* larger files of the mix by sendfile */
+#define RESPONSES_MAX 4096
+#define MIX_MEMORY    8192 /* larger files of the mix are sent by sendfile */
 
-struct answer {
+struct response {
     char *bytes; /* head and body `copies` times, or the head alone */
     size_t head_size, size;
     size_t copies;
-    int file; /* of the body; -1: it stands behind the head */
+    int file; /* of the body; -1: the body follows the head in `bytes` */
 };
 
 struct client {
-    const struct answer *answer;
-    size_t owed; /* bytes still to be sent */
-    size_t skip; /* bytes of a request's body still to come */
-    int matched; /* bytes of CR LF CR LF seen so far */
+    const struct response *response;
+    size_t pending; /* bytes of responses to send */
+    size_t skip;    /* pending bytes of a request body */
+    int matched;    /* bytes of CR LF CR LF found so far */
 };
 
 static struct client clients[CLIENT_MAX];
-static struct answer answers[ANSWERS_MAX];
-static size_t answer_count; /* 1 but for --mix */
-static size_t post_size;    /* bytes of each request's body */
-static bool close_after;    /* the first answer */
+static struct response responses[RESPONSES_MAX];
+static size_t response_count; /* 1, except with --mix */
+static size_t post_size;      /* bytes of each request body */
+static bool close_after;      /* the first response */
 static bool gzip;
 
-/* Counts the requests that are complete. */
+/* Counts the complete requests. */
 static size_t count_requests(struct client *client, const char *bytes, size_t size)
 {
     size_t count = 0;
@@ -76,44 +76,46 @@ static size_t count_requests(struct client *client, const char *bytes, size_t si
     return count;
 }
 
-/* The answer to what begins with `bytes`; NULL when there is none of its number. */
-static const struct answer *choose(const char *bytes, size_t size)
+/* The response to the request in `bytes`, or NULL if its number does not exist. */
+static const struct response *choose_response(const char *bytes, size_t size)
 {
     size_t number = 0;
     const char *c = bytes, *end = bytes + size;
-    if (answer_count == 1)
-        return answers;
+    if (response_count == 1)
+        return responses;
     while (c < end && !isdigit((unsigned char)*c))
         c++;
     for (; c < end && isdigit((unsigned char)*c); c++)
         number = 10 * number + (size_t)(*c - '0');
-    return number < answer_count ? &answers[number] : NULL;
+    return number < response_count ? &responses[number] : NULL;
 }
 
-static ssize_t send_some(int fd, const struct answer *answer, size_t owed)
+static ssize_t send_some(int fd, const struct response *response, size_t pending)
 {
-    size_t sent = (answer->size - owed % answer->size) % answer->size; /* of the answer under way */
-    if (answer->file < 0) {
-        size_t size = answer->copies * answer->size - sent;
-        return send(fd, answer->bytes + sent, size < owed ? size : owed, MSG_NOSIGNAL);
+    /* Sent bytes of the current response. */
+    size_t sent = (response->size - pending % response->size) % response->size;
+    if (response->file < 0) {
+        size_t size = response->copies * response->size - sent;
+        return send(fd, response->bytes + sent, size < pending ? size : pending, MSG_NOSIGNAL);
     }
-    if (sent < answer->head_size)
-        return send(fd, answer->bytes + sent, answer->head_size - sent, MSG_NOSIGNAL | MSG_MORE);
-    off_t offset = (off_t)(sent - answer->head_size);
-    return sendfile(fd, answer->file, &offset, answer->size - sent);
+    if (sent < response->head_size)
+        return send(fd, response->bytes + sent, response->head_size - sent,
+                    MSG_NOSIGNAL | MSG_MORE);
+    off_t offset = (off_t)(sent - response->head_size);
+    return sendfile(fd, response->file, &offset, response->size - sent);
 }
 
-/* Reads from a client that is owed nothing; false when the connection is to be closed. */
+/* Reads from a client without pending responses. Returns false to close the connection. */
 static bool read_requests(struct client *client, int fd)
 {
     static char bytes[65536];
     ssize_t size = recv(fd, bytes, sizeof(bytes), 0);
     if (size <= 0)
         return false;
-    client->answer = choose(bytes, (size_t)size);
-    if (client->answer == NULL)
+    client->response = choose_response(bytes, (size_t)size);
+    if (client->response == NULL)
         return false;
-    client->owed = count_requests(client, bytes, (size_t)size) * client->answer->size;
+    client->pending = count_requests(client, bytes, (size_t)size) * client->response->size;
     return true;
 }
 
@@ -121,14 +123,14 @@ static void serve(int epoll, int fd)
 {
     struct client *client = &clients[fd];
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    if (client->owed > 0) {
-        epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event); /* it waited for room */
+    if (client->pending > 0) {
+        epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event); /* the socket is writable again */
     } else if (!read_requests(client, fd)) {
         close(fd);
         return;
     }
-    while (client->owed > 0) {
-        ssize_t size = send_some(fd, client->answer, client->owed);
+    while (client->pending > 0) {
+        ssize_t size = send_some(fd, client->response, client->pending);
         if (size <= 0) {
             event.events = EPOLLOUT;
             if (size < 0 && errno == EAGAIN)
@@ -137,15 +139,15 @@ static void serve(int epoll, int fd)
                 close(fd);
             return;
         }
-        client->owed -= (size_t)size;
-        if (close_after && client->owed == 0)
+        client->pending -= (size_t)size;
+        if (close_after && client->pending == 0)
             close(fd);
     }
 }
 
 static void open_client(int fd)
 {
-    clients[fd] = (struct client){.owed = 0};
+    clients[fd] = (struct client){.pending = 0};
 }
 
 static void fail(const char *what)
@@ -154,36 +156,36 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* Adds the answer whose body is sent from `file`, which is its own from then on, or stands in
- * memory if there is none: the caller writes it there. */
-static struct answer *add_answer(int file, size_t body_size, size_t copies)
+/* Adds a response. It takes ownership of `file`, which has its body; with -1 the caller writes the
+ * body after the head. */
+static struct response *add_response(int file, size_t body_size, size_t copies)
 {
     char head[256];
-    struct answer *answer = &answers[answer_count++];
-    answer->head_size =
+    struct response *response = &responses[response_count++];
+    response->head_size =
         (size_t)snprintf(head, sizeof(head),
                          "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
                          "Content-Type: text/plain\r\nContent-Length: %zu\r\n%s%s\r\n",
                          body_size, gzip ? "Content-Encoding: gzip\r\n" : "",
                          close_after ? "Connection: close\r\n" : "");
-    answer->size = answer->head_size + body_size;
-    answer->copies = copies;
-    answer->file = file;
-    answer->bytes = malloc(file < 0 ? copies * answer->size : answer->head_size);
-    if (answer->bytes == NULL)
+    response->size = response->head_size + body_size;
+    response->copies = copies;
+    response->file = file;
+    response->bytes = malloc(file < 0 ? copies * response->size : response->head_size);
+    if (response->bytes == NULL)
         abort();
-    memcpy(answer->bytes, head, answer->head_size);
-    return answer;
+    memcpy(response->bytes, head, response->head_size);
+    return response;
 }
 
-/* Makes copies of the first one. */
-static void repeat(struct answer *answer)
+/* Copies the first response to the others. */
+static void fill_copies(struct response *response)
 {
-    for (size_t i = 1; i < answer->copies; i++)
-        memcpy(answer->bytes + i * answer->size, answer->bytes, answer->size);
+    for (size_t i = 1; i < response->copies; i++)
+        memcpy(response->bytes + i * response->size, response->bytes, response->size);
 }
 
-/* A file: from memory up to `memory_max` bytes, else by sendfile. */
+/* Adds a file: up to `memory_max` bytes from memory, larger by sendfile. */
 static void add_file(const char *path, size_t memory_max, size_t copies)
 {
     struct stat status;
@@ -191,22 +193,22 @@ static void add_file(const char *path, size_t memory_max, size_t copies)
     if (file < 0 || fstat(file, &status) != 0)
         fail(path);
     if ((size_t)status.st_size > memory_max) {
-        add_answer(file, (size_t)status.st_size, 1);
+        add_response(file, (size_t)status.st_size, 1);
         return;
     }
-    struct answer *answer = add_answer(-1, (size_t)status.st_size, copies);
-    if (read(file, answer->bytes + answer->head_size, (size_t)status.st_size) != status.st_size)
+    struct response *response = add_response(-1, (size_t)status.st_size, copies);
+    if (read(file, response->bytes + response->head_size, (size_t)status.st_size) != status.st_size)
         fail(path);
     close(file);
-    repeat(answer);
+    fill_copies(response);
 }
 
 static void add_mix(const char *directory)
 {
     char path[4096];
-    while (answer_count < ANSWERS_MAX) {
-        snprintf(path, sizeof(path), "%s/%04zu.txt", directory, answer_count);
-        if (answer_count > 0 && access(path, F_OK) != 0)
+    while (response_count < RESPONSES_MAX) {
+        snprintf(path, sizeof(path), "%s/%04zu.txt", directory, response_count);
+        if (response_count > 0 && access(path, F_OK) != 0)
             return;
         add_file(path, MIX_MEMORY, 1);
     }
@@ -225,7 +227,7 @@ static noreturn void usage(void)
     exit(2);
 }
 
-/* Returns the port, with the answers made. */
+/* Returns the port, after adding the responses. */
 static unsigned long read_options(int argc, char **argv)
 {
     static const struct option options[] = {{"file", required_argument, NULL, 'f'},
@@ -267,6 +269,6 @@ static unsigned long read_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* sendfile knows no MSG_NOSIGNAL */
+    signal(SIGPIPE, SIG_IGN); /* sendfile has no MSG_NOSIGNAL */
     run_floor(read_options(argc, argv), CLIENT_MAX, open_client, serve);
 }

@@ -1,5 +1,5 @@
-/* What the floors share: a listener on the loopback address, and a loop on epoll. Not a server for
- * anything else: they believe every byte. */
+/* Shared by both floors: a listener on the loopback address, and an epoll loop. The floors validate
+ * nothing, so do not use them as servers. */
 #ifndef UVH_BENCH_FLOOR_H
 #define UVH_BENCH_FLOOR_H
 
@@ -31,8 +31,8 @@ static inline int listen_on(unsigned long port)
     return listener;
 }
 
-/* `open_client` is called for each new descriptor below `client_max`, `serve` for each that is
- * readable. */
+/* Calls `open_client` for each new connection with a descriptor below `client_max`, and `serve` for
+ * each event on a connection. */
 static inline noreturn void run_floor(unsigned long port, int client_max,
                                       void (*open_client)(int fd), void (*serve)(int epoll, int fd))
 {

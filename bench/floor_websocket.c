@@ -1,12 +1,11 @@
-/* The floor of WebSocket: what the kernel costs, whoever calls it. A raw epoll server that answers
- * the handshake, and from then on reads, unmasks and writes back: one read and one write for each
- * event, no queue, no limit. No WebSocket server on the same system calls can be cheaper. Not a
- * server for anything else: it believes every byte.
+/* The floor of WebSocket: the cost of the system calls alone. A raw epoll server that responds to
+ * the handshake and then reads, unmasks and writes back: one read and one write for each event, no
+ * queue, no limit. No WebSocket server with the same system calls can need less. It validates
+ * nothing, so do not use it as a server.
  *
  *     floor_websocket [PORT]
  *
- * What is sent to /topic is written to all others that are connected to /topic instead, one write
- * each. */
+ * A message to /topic is written to all other connections of /topic, one write each. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -22,19 +21,19 @@ enum { PING = 9, PONG = 10 };
 
 struct client {
     bool open, topic;
-    unsigned char head[HEAD_MAX]; /* of the frame under way */
+    unsigned char head[HEAD_MAX]; /* of the current frame */
     unsigned head_size;
     unsigned char mask[4];
     unsigned phase;   /* of the mask */
-    uint64_t to_come; /* payload bytes */
+    uint64_t pending; /* pending payload bytes */
 };
 
 static struct client clients[CLIENT_MAX];
 static int subscribers[CLIENT_MAX], subscriber_count;
-/* What is read goes behind room for a head that began in an earlier read. */
+/* Reads go after HEAD_MAX bytes, the space for a head that began in an earlier read. */
 static unsigned char buffer[HEAD_MAX + BUFFER_SIZE];
 
-static void drop(int fd)
+static void close_client(int fd)
 {
     for (int i = 0; clients[fd].topic && i < subscriber_count; i++)
         if (subscribers[i] == fd)
@@ -42,14 +41,14 @@ static void drop(int fd)
     close(fd);
 }
 
-/* As much as the socket takes at once: a client that does not read loses its connection. False when
- * it has. */
-static bool put(int fd, const void *bytes, size_t size)
+/* Sends without a queue. Returns false if the socket did not accept all bytes, which closes the
+ * connection of a client that does not read. */
+static bool send_all(int fd, const void *bytes, size_t size)
 {
     return send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-static unsigned head_need(const struct client *client)
+static unsigned needed_head_size(const struct client *client)
 {
     unsigned length = client->head[1] & 127;
     return client->head_size < 2 ? 2 : length < 126 ? 6 : length == 126 ? 8 : HEAD_MAX;
@@ -58,11 +57,11 @@ static unsigned head_need(const struct client *client)
 static void begin_payload(struct client *client)
 {
     unsigned size = client->head_size - 4;
-    client->to_come = client->head[1] & 127;
+    client->pending = client->head[1] & 127;
     if (size > 2) {
-        client->to_come = 0;
+        client->pending = 0;
         for (unsigned i = 2; i < size; i++)
-            client->to_come = client->to_come << 8 | client->head[i];
+            client->pending = client->pending << 8 | client->head[i];
     }
     memcpy(client->mask, client->head + size, 4);
     client->phase = 0;
@@ -86,18 +85,18 @@ static void unmask(struct client *client, unsigned char *bytes, size_t size)
     client->phase = (client->phase + size) & 3;
 }
 
-/* Turns what was read into what is written, in place: a head loses the mask, of which it takes the
- * room. Returns where that begins; `*last` is behind it. */
-static unsigned char *translate(struct client *client, unsigned char *from, unsigned char *end,
-                                unsigned char **last)
+/* Converts received frames to frames to send, in place: each head becomes shorter by its mask.
+ * Returns their start, or NULL if there are none; `*last` is their end. */
+static unsigned char *convert_frames(struct client *client, unsigned char *from, unsigned char *end,
+                                     unsigned char **last)
 {
-    unsigned char *begin = NULL, *to = NULL; /* what is written so far: from begin up to to */
+    unsigned char *begin = NULL, *to = NULL; /* converted bytes: from `begin` to `to` */
     while (from < end) {
-        if (client->to_come == 0) {
-            unsigned need = head_need(client);
+        if (client->pending == 0) {
+            unsigned need = needed_head_size(client);
             while (client->head_size < need && from < end) {
                 client->head[client->head_size++] = *from++;
-                need = head_need(client);
+                need = needed_head_size(client);
             }
             if (client->head_size < need)
                 break;
@@ -107,14 +106,14 @@ static unsigned char *translate(struct client *client, unsigned char *from, unsi
             client->head[1] &= 127;
             if ((client->head[0] & 15) == PING)
                 client->head[0] ^= PING ^ PONG;
-            /* The first head lies right before its payload, later ones behind what is there. */
+            /* The first head goes before its payload, the others after the converted bytes. */
             if (begin == NULL)
                 begin = to = from - size;
             memmove(to, client->head, size);
             to += size;
         }
         size_t here =
-            (size_t)(end - from) < client->to_come ? (size_t)(end - from) : client->to_come;
+            (size_t)(end - from) < client->pending ? (size_t)(end - from) : client->pending;
         if (begin == NULL)
             begin = to = from;
         unmask(client, from, here);
@@ -122,7 +121,7 @@ static unsigned char *translate(struct client *client, unsigned char *from, unsi
             memmove(to, from, here);
         to += here;
         from += here;
-        client->to_come -= here;
+        client->pending -= here;
     }
     *last = to;
     return begin;
@@ -131,12 +130,12 @@ static unsigned char *translate(struct client *client, unsigned char *from, unsi
 static void publish(int from, const unsigned char *bytes, size_t size)
 {
     for (int i = 0; i < subscriber_count; i++)
-        if (subscribers[i] != from && !put(subscribers[i], bytes, size))
+        if (subscribers[i] != from && !send_all(subscribers[i], bytes, size))
             shutdown(subscribers[i], SHUT_RDWR);
 }
 
-/* The whole request is expected in one read. */
-static bool shake_hands(int fd, const char *request)
+/* Responds to a handshake, which must arrive in one read. */
+static bool accept_handshake(int fd, const char *request)
 {
     static const char response[] =
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -147,7 +146,7 @@ static bool shake_hands(int fd, const char *request)
     clients[fd].topic = strncmp(request, "GET /topic ", 11) == 0;
     if (clients[fd].topic)
         subscribers[subscriber_count++] = fd;
-    return put(fd, response, sizeof(response) - 1);
+    return send_all(fd, response, sizeof(response) - 1);
 }
 
 static void serve(int epoll, int fd)
@@ -157,22 +156,22 @@ static void serve(int epoll, int fd)
     unsigned char *read = buffer + HEAD_MAX, *end;
     ssize_t size = recv(fd, read, BUFFER_SIZE - 1, 0);
     if (size <= 0) {
-        drop(fd);
+        close_client(fd);
         return;
     }
     if (!client->open) {
         read[size] = '\0';
-        if (!shake_hands(fd, (char *)read))
-            drop(fd);
+        if (!accept_handshake(fd, (char *)read))
+            close_client(fd);
         return;
     }
-    unsigned char *begin = translate(client, read, read + size, &end);
+    unsigned char *begin = convert_frames(client, read, read + size, &end);
     if (begin == NULL)
         return;
     if (client->topic && (*begin & 15) != PONG)
         publish(fd, begin, (size_t)(end - begin));
-    else if (!put(fd, begin, (size_t)(end - begin)))
-        drop(fd);
+    else if (!send_all(fd, begin, (size_t)(end - begin)))
+        close_client(fd);
 }
 
 static void open_client(int fd)

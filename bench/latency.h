@@ -1,4 +1,4 @@
-/* What the loads share: the clock, and percentiles of latencies within 3 %. */
+/* Shared by the load generators: the clock, and percentiles of latencies within 3 %. */
 #ifndef UVH_BENCH_LATENCY_H
 #define UVH_BENCH_LATENCY_H
 
@@ -26,13 +26,13 @@ static inline void record_latency(uint64_t ns)
         latency_max = ns;
 }
 
-/* `part` of all `count` latencies are not longer, in microseconds. */
+/* The latency in microseconds that `part` of all `count` latencies do not exceed. */
 static inline double percentile_us(uint64_t count, double part)
 {
     uint64_t wanted = (uint64_t)((double)count * part), seen = 0;
     for (size_t i = 0; i < LATENCY_SLOTS; i++) {
         seen += histogram[i];
-        if (seen > wanted) /* a value of 32 to 63, shifted by the power before */
+        if (seen > wanted) /* a value of 32 to 63, shifted by its power */
             return (i < 64 ? (double)i : (double)((32 + i % 32) << (i / 32 - 1))) / 1e3;
     }
     return (double)latency_max / 1e3;

@@ -1,8 +1,8 @@
-/* What the benchmarks of parser and router share: which build is measured, the clock (CPU time of
- * the thread), rounds and their medians.
+/* Shared by the benchmarks of parser and router: the build that is measured, the clock (CPU time of
+ * the thread), rounds and medians.
  *
- * UVH_VERSION, UVH_COMPILER, UVH_BUILD_TYPE and UVH_FLAGS (the compiler flags of that type) come
- * from CMake. */
+ * CMake defines UVH_VERSION, UVH_COMPILER, UVH_BUILD_TYPE and UVH_FLAGS (the compiler flags of that
+ * build type). */
 #ifndef UVH_BENCH_MEASURING_H
 #define UVH_BENCH_MEASURING_H
 
@@ -16,11 +16,11 @@
 
 #define BUILD UVH_VERSION " " UVH_COMPILER " " UVH_BUILD_TYPE
 
-enum { MOST_ROUNDS = 1000 };
+enum { ROUNDS_MAX = 1000 };
 
 /* Nanoseconds per operation of each round. */
 struct rounds {
-    double ns[MOST_ROUNDS];
+    double ns[ROUNDS_MAX];
     int count;
 };
 
@@ -46,7 +46,7 @@ static inline int compare_doubles(const void *a, const void *b)
 /* Median, lowest and highest. */
 static inline void summarize(const struct rounds *rounds, double *median, double *low, double *high)
 {
-    static double sorted[MOST_ROUNDS];
+    static double sorted[ROUNDS_MAX];
     int count = rounds->count;
     memcpy(sorted, rounds->ns, (size_t)count * sizeof(*sorted));
     qsort(sorted, (size_t)count, sizeof(*sorted), compare_doubles);
@@ -63,7 +63,7 @@ static inline void write_rounds(FILE *file, const struct rounds *rounds)
     putc(']', file);
 }
 
-/* Anything but Release says nothing about what users get, so it is not measured. */
+/* Figures of other builds do not apply to users, so those builds are not measured. */
 static inline bool is_release(const char *program)
 {
     if (strcmp(UVH_BUILD_TYPE, "Release") == 0)
@@ -75,7 +75,7 @@ static inline bool is_release(const char *program)
     return false;
 }
 
-/* A whole decimal number within bounds. */
+/* Parses a decimal number from `low` to `high`. */
 static inline bool read_number(const char *text, uint64_t low, uint64_t high, uint64_t *number)
 {
     uint64_t value = 0;

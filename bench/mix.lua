@@ -1,5 +1,6 @@
--- For wrk: asks for the paths of a file, one a line, in that order and then again from the first.
--- Usage: wrk -s mix.lua URL -- FILE PREFIX, where PREFIX comes before each path. The result is printed by report.lua beside this file.
+-- For wrk: requests the paths of a file, one per line, in this order and repeatedly. PREFIX is put
+-- before each path. report.lua prints the result.
+-- Usage: wrk -s mix.lua URL -- FILE PREFIX
 
 dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "report.lua")
 

@@ -1,15 +1,15 @@
-/* parser_corpus [OPTION...] FILE...: times this parser, on each back end the processor has, and
- * another beside it, over whole messages.
+/* parser_corpus [OPTION...] FILE...: measures uvhttp's parser, with each back end that the
+ * processor supports, and another parser, over whole messages.
  *
- *     --rounds N           how often each is timed (default 15)
- *     --milliseconds N     how long each is timed in a round (default 5)
+ *     --rounds N           measurements of each (default 15)
+ *     --milliseconds N     duration of each measurement (default 5)
  *     --peer NAME=FILE     another parser, in a shared library (bench/parser_peers.h)
  *
  * All run in one process, in turn within each round, and get the same bytes: a complete message in
- * one call. An operation of this parser is uvhttp_head_init, the head with its known fields, and
- * the framing. What each parser makes of a message is compared with a slow reading of it first; a
- * wrong answer ends the program with 1. Prints JSON: nanoseconds per message, round by round.
- * Called by tools/benchlib/run_parser.py. */
+ * one call. An operation of uvhttp is uvhttp_head_init, the head with its known fields, and the
+ * framing. Before the measurement the result of each parser is compared with that of a simple
+ * reference parser; a wrong result ends the program with 1. Prints JSON: nanoseconds per message,
+ * for each round. Called by tools/benchlib/run_parser.py. */
 #include "measuring.h"
 #include "parser_peers.h"
 
@@ -17,35 +17,34 @@
 
 #include <uvhttp/parser.h>
 
-enum { MOST_PARSERS = 32, MOST_MESSAGES = 64, MOST_MESSAGE = 1 << 20, MOST_FIELDS = 128 };
+enum { PARSERS_MAX = 32, MESSAGES_MAX = 64, MESSAGE_MAX = 1 << 20, FIELDS_MAX = 128 };
 
 static const uvhttp_head_limits_t limits = {
-    .max_size = 65536, .max_target = 8192, .max_fields = MOST_FIELDS};
+    .max_size = 65536, .max_target = 8192, .max_fields = FIELDS_MAX};
 
 struct message {
-    const char *name; /* of the file, without folder and ending */
+    const char *name; /* of the file, without directory and extension */
     char *bytes;
     size_t size;
     bool response;
-    struct peer_answer answer;
-    uint64_t body_size;
-    struct rounds rounds[MOST_PARSERS];
-    uint64_t iterations[MOST_PARSERS]; /* of a round */
-    uint64_t sum[MOST_PARSERS];        /* of one iteration */
+    struct peer_result expected;
+    struct rounds rounds[PARSERS_MAX];
+    uint64_t iterations[PARSERS_MAX]; /* per round */
+    uint64_t sum[PARSERS_MAX];        /* of one iteration */
 };
 
 struct parser {
     char name[96];
-    const char *backend; /* this parser's; NULL for others */
-    peer_answer_fn answer;
+    const char *backend; /* of uvhttp; NULL for other parsers */
+    peer_parse_fn parse;
     peer_run_fn run;
 };
 
-static struct message *messages[MOST_MESSAGES];
-static struct parser parsers[MOST_PARSERS];
+static struct message *messages[MESSAGES_MAX];
+static struct parser parsers[PARSERS_MAX];
 static size_t message_count, parser_count;
 
-/* Always false, to be returned. */
+/* Prints an error and returns false. */
 static bool fail(const char *what, const char *of)
 {
     fprintf(stderr, "parser_corpus: %s: %s\n", of, what);
@@ -61,7 +60,7 @@ static uint64_t hash_text(uint64_t hash, const char *text, size_t length)
 
 static const uint64_t hash_start = 0xcbf29ce484222325u;
 
-/* The first `stop` in a line, which ends with CR; its end when there is none. */
+/* The first `stop` in a line that ends with CR, or its end. */
 static const char *find_in_line(const char *at, char stop)
 {
     while (*at != stop && *at != '\r')
@@ -69,21 +68,21 @@ static const char *find_in_line(const char *at, char stop)
     return at;
 }
 
-/* What the message says, read slowly. It ends with a NUL, which no message of ours contains, and
- * every line with CR LF. */
+/* The reference parser. The bytes end with NUL, which no message contains, and every line ends with
+ * CR LF. */
 static bool read_message(struct message *message)
 {
     const char *at = message->bytes, *end = strstr(at, "\r\n\r\n");
     if (end == NULL || memchr(at, '\0', message->size) != NULL)
         return false;
     message->response = strncmp(at, "HTTP/1.1 ", 9) == 0;
-    message->answer = (struct peer_answer){.head_size = (uint64_t)(end + 4 - at)};
+    message->expected = (struct peer_result){.head_size = (uint64_t)(end + 4 - at)};
     const char *first = find_in_line(at, ' '), *second = find_in_line(first + 1, ' ');
     if (*first != ' ' || *second != ' ')
         return false;
     uint64_t hash = hash_start;
     if (message->response) {
-        message->answer.status = strtoul(first, NULL, 10);
+        message->expected.status = strtoul(first, NULL, 10);
         const char *line_end = find_in_line(second, '\r');
         hash = hash_text(hash, second + 1, (size_t)(line_end - second - 1));
     } else {
@@ -96,11 +95,10 @@ static bool read_message(struct message *message)
             value++;
         hash = hash_text(hash, at, (size_t)(colon - at));
         hash = hash_text(hash, value, (size_t)(find_in_line(value, '\r') - value));
-        message->answer.fields++;
+        message->expected.fields++;
     }
-    message->answer.hash = hash;
-    message->body_size = message->size - message->answer.head_size;
-    return message->answer.fields <= MOST_FIELDS;
+    message->expected.hash = hash;
+    return message->expected.fields <= FIELDS_MAX;
 }
 
 static struct message *load(const char *path)
@@ -109,10 +107,10 @@ static struct message *load(const char *path)
     FILE *file = fopen(path, "rb");
     if (file == NULL || message == NULL)
         return NULL;
-    message->bytes = malloc(MOST_MESSAGE + 1);
+    message->bytes = malloc(MESSAGE_MAX + 1);
     if (message->bytes == NULL)
         return NULL;
-    message->size = fread(message->bytes, 1, MOST_MESSAGE, file);
+    message->size = fread(message->bytes, 1, MESSAGE_MAX, file);
     fclose(file);
     message->bytes[message->size] = '\0';
     const char *slash = strrchr(path, '/');
@@ -124,12 +122,11 @@ static struct message *load(const char *path)
     return message;
 }
 
-/* Is the head one that a table of 32 fields does not hold? The server's arena gives it a larger one
- * then. */
+/* Uses a larger table for a head with more than 32 fields, as the server does with its arena. */
 static inline void init_head(uvhttp_head_t *head, bool large)
 {
-    static uvhttp_field_t table[MOST_FIELDS];
-    uvhttp_head_init(head, large ? table : NULL, large ? MOST_FIELDS : 0);
+    static uvhttp_field_t table[FIELDS_MAX];
+    uvhttp_head_init(head, large ? table : NULL, large ? FIELDS_MAX : 0);
 }
 
 static inline bool parse(uvhttp_head_t *head, uvhttp_framing_t *framing, const char *data,
@@ -150,13 +147,13 @@ static bool needs_large_table(const char *data, size_t length, bool response)
     return !parse(&head, &framing, data, length, response, false);
 }
 
-static int own_answer(const char *data, size_t length, int response, struct peer_answer *answer)
+static int own_parse(const char *data, size_t length, int response, struct peer_result *result)
 {
     uvhttp_head_t head;
     uvhttp_framing_t framing;
     if (!parse(&head, &framing, data, length, response, needs_large_table(data, length, response)))
         return 0;
-    /* Whatever the framing says must be what is there: the body is everything behind the head. */
+    /* The framing must match the message: the body is everything after the head. */
     if (framing.body > UVHTTP_BODY_LENGTH || head.size + framing.content_length != length)
         return 0;
     uint64_t hash = hash_start;
@@ -171,7 +168,7 @@ static int own_answer(const char *data, size_t length, int response, struct peer
         hash = hash_text(hash, head.base + field->name_offset, field->name_length);
         hash = hash_text(hash, head.base + field->value_offset, field->value_length);
     }
-    *answer = (struct peer_answer){.head_size = head.size,
+    *result = (struct peer_result){.head_size = head.size,
                                    .fields = head.field_count,
                                    .status = response ? head.status : 0,
                                    .hash = hash};
@@ -199,7 +196,7 @@ static uint64_t own_run(const char *data, size_t length, int response, uint64_t 
                     : own_loop(data, length, false, large, iterations);
 }
 
-/* Every back end that the processor has, quickest first. */
+/* Adds every back end that the processor supports, fastest first. */
 static void add_own(void)
 {
     static const char *const names[] = {"avx512", "avx2", "sse42", "neon", "swar"};
@@ -207,7 +204,7 @@ static void add_own(void)
         if (!uvhttp_parser_use_backend(names[i]))
             continue;
         struct parser *parser = &parsers[parser_count++];
-        *parser = (struct parser){.backend = names[i], .answer = own_answer, .run = own_run};
+        *parser = (struct parser){.backend = names[i], .parse = own_parse, .run = own_run};
         snprintf(parser->name, sizeof(parser->name), "uvhttp %s", names[i]);
     }
 }
@@ -216,18 +213,18 @@ static void add_own(void)
 static bool add_peer(char *text)
 {
     char *file = strchr(text, '=');
-    if (file == NULL || parser_count == MOST_PARSERS)
+    if (file == NULL || parser_count == PARSERS_MAX)
         return fail("not of the form NAME=FILE", text);
     *file++ = '\0';
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return fail(dlerror(), file);
     struct parser *parser = &parsers[parser_count++];
-    /* POSIX has a pointer to an object stand for one to a function. */
-    *(void **)&parser->answer = dlsym(library, "peer_answer");
+    /* POSIX permits this conversion of an object pointer to a function pointer. */
+    *(void **)&parser->parse = dlsym(library, "peer_parse");
     *(void **)&parser->run = dlsym(library, "peer_run");
     snprintf(parser->name, sizeof(parser->name), "%s", text);
-    return (parser->answer != NULL && parser->run != NULL) || fail("not a parser", file);
+    return (parser->parse != NULL && parser->run != NULL) || fail("not a parser", file);
 }
 
 static void select_backend(const struct parser *parser)
@@ -242,74 +239,75 @@ static uint64_t run_parser(const struct parser *parser, const struct message *me
     return parser->run(message->bytes, message->size, message->response, iterations);
 }
 
-/* No parser may be quick because it is wrong. Also learns what one iteration adds to the sum. */
-static bool verify(size_t which, struct message *message)
+/* Checks the result of a parser, and stores what one iteration adds to the sum. */
+static bool verify(size_t index, struct message *message)
 {
-    const struct parser *parser = &parsers[which];
-    struct peer_answer got = {0};
+    const struct parser *parser = &parsers[index];
+    struct peer_result result = {0};
     select_backend(parser);
-    if (parser->answer(message->bytes, message->size, message->response, &got) != 1) {
+    if (parser->parse(message->bytes, message->size, message->response, &result) != 1) {
         fprintf(stderr, "parser_corpus: %s refuses %s\n", parser->name, message->name);
         return false;
     }
-    const struct peer_answer *right = &message->answer;
-    if (got.fields != right->fields || got.status != right->status || got.hash != right->hash ||
-        (got.head_size != 0 && got.head_size != right->head_size)) {
+    const struct peer_result *expected = &message->expected;
+    if (result.fields != expected->fields || result.status != expected->status ||
+        result.hash != expected->hash ||
+        (result.head_size != 0 && result.head_size != expected->head_size)) {
         fprintf(stderr,
-                "parser_corpus: wrong answer from %s for %s: %" PRIu64 " fields, status %" PRIu64
-                ", head of %" PRIu64 " bytes, hash %016" PRIx64 "; right are %" PRIu64 ", %" PRIu64
+                "parser_corpus: wrong result from %s for %s: %" PRIu64 " fields, status %" PRIu64
+                ", head of %" PRIu64 " bytes, hash %016" PRIx64 "; expected %" PRIu64 ", %" PRIu64
                 ", %" PRIu64 ", %016" PRIx64 "\n",
-                parser->name, message->name, got.fields, got.status, got.head_size, got.hash,
-                right->fields, right->status, right->head_size, right->hash);
+                parser->name, message->name, result.fields, result.status, result.head_size,
+                result.hash, expected->fields, expected->status, expected->head_size,
+                expected->hash);
         return false;
     }
-    message->sum[which] = run_parser(parser, message, 1);
-    return message->sum[which] != 0 || fail("parses nothing", parser->name);
+    message->sum[index] = run_parser(parser, message, 1);
+    return message->sum[index] != 0 || fail("parses nothing", parser->name);
 }
 
-/* Times one parser on one message; false when it did not do the same each time. */
-static bool time_parser(size_t which, struct message *message, uint64_t iterations,
+/* Measures one parser with one message. Returns false if the results of iterations differ. */
+static bool time_parser(size_t index, struct message *message, uint64_t iterations,
                         uint64_t *elapsed)
 {
-    const struct parser *parser = &parsers[which];
+    const struct parser *parser = &parsers[index];
     select_backend(parser);
     uint64_t start = now_ns();
     uint64_t sum = run_parser(parser, message, iterations);
     *elapsed = now_ns() - start;
-    return sum == iterations * message->sum[which] ||
-           fail("a parser fails when it is repeated", parser->name);
+    return sum == iterations * message->sum[index] || fail("repeated results differ", parser->name);
 }
 
-/* Finds how many iterations take the wanted time, which also warms up. */
-static bool calibrate(size_t which, struct message *message, uint64_t wanted)
+/* Determines the iterations for the target duration, which also warms up. */
+static bool calibrate(size_t index, struct message *message, uint64_t target)
 {
     uint64_t iterations = 64, elapsed = 0;
     for (;;) {
-        if (!time_parser(which, message, iterations, &elapsed))
+        if (!time_parser(index, message, iterations, &elapsed))
             return false;
-        if (elapsed >= wanted / 4)
+        if (elapsed >= target / 4)
             break;
         iterations *= 2;
     }
-    iterations = (uint64_t)((double)iterations * (double)wanted / (double)elapsed);
-    message->iterations[which] = iterations > 0 ? iterations : 1;
+    iterations = (uint64_t)((double)iterations * (double)target / (double)elapsed);
+    message->iterations[index] = iterations > 0 ? iterations : 1;
     return true;
 }
 
-static bool measure(uint64_t rounds, uint64_t wanted)
+static bool measure(uint64_t rounds, uint64_t target)
 {
     for (size_t i = 0; i < message_count; i++)
-        for (size_t which = 0; which < parser_count; which++)
-            if (!calibrate(which, messages[i], wanted))
+        for (size_t index = 0; index < parser_count; index++)
+            if (!calibrate(index, messages[i], target))
                 return false;
     for (uint64_t round = 1; round <= rounds; round++) {
         fprintf(stderr, "round %" PRIu64 " of %" PRIu64 "\n", round, rounds);
         for (size_t i = 0; i < message_count; i++) {
-            for (size_t which = 0; which < parser_count; which++) {
+            for (size_t index = 0; index < parser_count; index++) {
                 uint64_t elapsed;
-                if (!time_parser(which, messages[i], messages[i]->iterations[which], &elapsed))
+                if (!time_parser(index, messages[i], messages[i]->iterations[index], &elapsed))
                     return false;
-                add_round(&messages[i]->rounds[which], elapsed, messages[i]->iterations[which]);
+                add_round(&messages[i]->rounds[index], elapsed, messages[i]->iterations[index]);
             }
         }
     }
@@ -320,10 +318,10 @@ static void print_message(const struct message *message)
 {
     printf("{\"name\": \"%s\", \"size\": %zu, \"head_size\": %" PRIu64 ", \"fields\": %" PRIu64
            ", \"parsers\": {",
-           message->name, message->size, message->answer.head_size, message->answer.fields);
-    for (size_t which = 0; which < parser_count; which++) {
-        printf("%s\n    \"%s\": {\"rounds\": ", which > 0 ? "," : "", parsers[which].name);
-        write_rounds(stdout, &message->rounds[which]);
+           message->name, message->size, message->expected.head_size, message->expected.fields);
+    for (size_t index = 0; index < parser_count; index++) {
+        printf("%s\n    \"%s\": {\"rounds\": ", index > 0 ? "," : "", parsers[index].name);
+        write_rounds(stdout, &message->rounds[index]);
         putchar('}');
     }
     printf("}}");
@@ -343,19 +341,19 @@ struct options {
     uint64_t rounds, milliseconds;
 };
 
-/* The number of words that options take up, or -1 when they cannot be used. */
+/* Returns the index of the first argument after the options, or -1 for invalid options. */
 static int read_options(int argc, char **argv, struct options *options)
 {
     int i = 1;
     for (; i + 1 < argc && strncmp(argv[i], "--", 2) == 0; i += 2) {
-        bool right = false;
+        bool valid = false;
         if (strcmp(argv[i], "--rounds") == 0)
-            right = read_number(argv[i + 1], 1, MOST_ROUNDS, &options->rounds);
+            valid = read_number(argv[i + 1], 1, ROUNDS_MAX, &options->rounds);
         else if (strcmp(argv[i], "--milliseconds") == 0)
-            right = read_number(argv[i + 1], 1, 10000, &options->milliseconds);
+            valid = read_number(argv[i + 1], 1, 10000, &options->milliseconds);
         else if (strcmp(argv[i], "--peer") == 0)
-            right = add_peer(argv[i + 1]);
-        if (!right)
+            valid = add_peer(argv[i + 1]);
+        if (!valid)
             return -1;
     }
     return i;
@@ -366,7 +364,7 @@ int main(int argc, char **argv)
     struct options options = {.rounds = 15, .milliseconds = 5};
     add_own();
     int i = read_options(argc, argv, &options);
-    if (i < 0 || i == argc || argc - i > MOST_MESSAGES) {
+    if (i < 0 || i == argc || argc - i > MESSAGES_MAX) {
         fputs("usage: parser_corpus [--rounds N] [--milliseconds N] [--peer NAME=FILE] FILE...\n",
               stderr);
         return 2;
@@ -380,9 +378,9 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    for (size_t which = 0; which < parser_count; which++)
+    for (size_t index = 0; index < parser_count; index++)
         for (size_t m = 0; m < message_count; m++)
-            if (!verify(which, messages[m]))
+            if (!verify(index, messages[m]))
                 return 1;
     if (!measure(options.rounds, options.milliseconds * 1000000))
         return 1;

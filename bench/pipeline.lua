@@ -1,5 +1,5 @@
--- For wrk: sends so many requests at once on each connection. Usage: wrk -s pipeline.lua URL -- DEPTH
--- The result is printed by report.lua beside this file.
+-- For wrk: sends DEPTH pipelined requests at once on each connection. report.lua prints the result.
+-- Usage: wrk -s pipeline.lua URL -- DEPTH
 
 dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "report.lua")
 

@@ -1,5 +1,5 @@
--- For wrk: sends a POST with the bytes of a file as its body. Usage: wrk -s post.lua URL -- FILE
--- The result is printed by report.lua beside this file.
+-- For wrk: sends POST requests with the bytes of a file as body. report.lua prints the result.
+-- Usage: wrk -s post.lua URL -- FILE
 
 dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "report.lua")
 

@@ -1,5 +1,5 @@
--- For wrk: prints the result of a run as one line of JSON behind the word REPORT, so that nobody has to read rounded
--- numbers out of its text. Sets only `done`, which runs after the load and costs nothing during it.
+-- For wrk: prints the result of a run as one line of JSON after the word REPORT, because the text of
+-- wrk has rounded numbers. It defines only `done`, which runs after the load.
 
 function done(summary, latency, requests)
   local errors = summary.errors

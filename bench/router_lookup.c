@@ -1,18 +1,17 @@
-/* router_lookup FILE [--rounds N] [--milliseconds N]: what finding a route costs, alone, in
- * nanoseconds.
+/* router_lookup FILE [--rounds N] [--milliseconds N]: CPU time of a route lookup, in nanoseconds.
  *
- * FILE names the routes, a pattern a line, then behind an empty line what is asked for: number of
- * the route, number of its parameters, path (tools/bench_router.py writes it, and the programs that
- * are compared with read the same one). Everything is built, and every lookup checked, before the
- * clock starts; it is read before and after whole rounds. Each lookup adds the route and the length
- * of its parameters to a checksum that is known beforehand; a wrong one ends the program with 1.
- * Builds other than Release are refused. Writes JSON. */
+ * FILE has the routes, one pattern per line, an empty line, and the lookups: number of the route,
+ * number of its parameters, path. tools/benchlib/routes.py writes it, and the programs to compare
+ * with read the same file. All routes are built and all lookups are checked before the clock
+ * starts. The clock is read before and after a whole round. Each lookup adds its route and the
+ * length of its parameters to a checksum with a known result; another result ends the program with
+ * 1. The program refuses to run unless it is a Release build. Prints JSON. */
 #include "measuring.h"
 
 #include "base/alloc.h"
 #include "route/router.h"
 
-enum { MOST_ROUTES = 100000, MOST_LOOKUPS = 100000, LINE_SIZE = 1024, STEP = 256 };
+enum { ROUTES_MAX = 100000, LOOKUPS_MAX = 100000, LINE_SIZE = 1024, STEP = 256 };
 
 struct lookup {
     uvhttp_slice_t path;
@@ -21,7 +20,7 @@ struct lookup {
 };
 
 static struct uvhttp_router *router;
-static struct lookup lookups[MOST_LOOKUPS];
+static struct lookup lookups[LOOKUPS_MAX];
 static size_t route_count, lookup_count;
 static const uvhttp_slice_t get = {"GET", 3}, no_host;
 
@@ -31,7 +30,7 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
     return 0;
 }
 
-static void complain(const char *message, void *arg)
+static void log_error(const char *message, void *arg)
 {
     (void)arg;
     fprintf(stderr, "router_lookup: %s\n", message);
@@ -43,14 +42,14 @@ static bool add_route(const char *pattern)
                             .pattern = pattern,
                             .handler = handler,
                             .arg = (void *)(uintptr_t)++route_count};
-    return route_count <= MOST_ROUTES && uvhttp_router_add(router, &route) == 0;
+    return route_count <= ROUTES_MAX && uvhttp_router_add(router, &route) == 0;
 }
 
 static bool add_lookup(char *line)
 {
     char *end;
     struct lookup *lookup = &lookups[lookup_count++];
-    if (lookup_count == MOST_LOOKUPS)
+    if (lookup_count == LOOKUPS_MAX)
         return false;
     lookup->route = strtoul(line, &end, 10) + 1;
     lookup->params = strtoul(end, &end, 10);
@@ -68,19 +67,19 @@ static bool add_lookup(char *line)
 static bool read_set(const char *name)
 {
     char line[LINE_SIZE];
-    bool routes = true, good = true;
+    bool routes = true, ok = true;
     FILE *file = fopen(name, "r");
     if (file == NULL)
         return false;
-    while (good && fgets(line, sizeof(line), file) != NULL) {
+    while (ok && fgets(line, sizeof(line), file) != NULL) {
         line[strcspn(line, "\n")] = '\0';
         if (line[0] == '\0')
             routes = false;
         else
-            good = routes ? add_route(line) : add_lookup(line);
+            ok = routes ? add_route(line) : add_lookup(line);
     }
     fclose(file);
-    return good && lookup_count > 0;
+    return ok && lookup_count > 0;
 }
 
 static inline uint64_t look_up(uvhttp_slice_t path, struct uvh_match *match)
@@ -92,7 +91,7 @@ static inline uint64_t look_up(uvhttp_slice_t path, struct uvh_match *match)
     return sum;
 }
 
-/* Looks everything up once; the checksum, or 0 when a route is not the one it should be. */
+/* Checks each lookup once. Returns the checksum, or 0 for a wrong route. */
 static uint64_t check(struct uvh_match *match)
 {
     uint64_t sum = 0;
@@ -101,7 +100,7 @@ static uint64_t check(struct uvh_match *match)
                          match);
         if (match->route == NULL || (uintptr_t)match->route->arg != lookups[i].route ||
             match->param_count != lookups[i].params) {
-            fprintf(stderr, "router_lookup: %s finds another route\n", lookups[i].path.base);
+            fprintf(stderr, "router_lookup: %s matches a wrong route\n", lookups[i].path.base);
             return 0;
         }
         sum += look_up(lookups[i].path, match);
@@ -109,7 +108,7 @@ static uint64_t check(struct uvh_match *match)
     return sum;
 }
 
-static bool run_round(struct rounds *rounds, uint64_t least, uint64_t known,
+static bool run_round(struct rounds *rounds, uint64_t duration, uint64_t expected,
                       struct uvh_match *match)
 {
     uint64_t sum = 0, times = 0, elapsed;
@@ -120,46 +119,46 @@ static bool run_round(struct rounds *rounds, uint64_t least, uint64_t known,
                 sum += look_up(lookups[i].path, match);
         }
         elapsed = now_ns() - start;
-    } while (elapsed < least);
+    } while (elapsed < duration);
     add_round(rounds, elapsed, times * lookup_count);
-    return sum == times * known;
+    return sum == times * expected;
 }
 
 int main(int argc, char **argv)
 {
     static struct rounds rounds;
     static struct uvh_match match;
-    uint64_t wanted = 5, milliseconds = 10;
-    bool good = argc >= 2 && argc % 2 == 0;
-    for (int i = 2; good && i < argc; i += 2) {
+    uint64_t round_count = 5, milliseconds = 10;
+    bool ok = argc >= 2 && argc % 2 == 0;
+    for (int i = 2; ok && i < argc; i += 2) {
         if (strcmp(argv[i], "--rounds") == 0)
-            good = read_number(argv[i + 1], 1, MOST_ROUNDS, &wanted);
+            ok = read_number(argv[i + 1], 1, ROUNDS_MAX, &round_count);
         else
-            good = strcmp(argv[i], "--milliseconds") == 0 &&
-                   read_number(argv[i + 1], 1, 10000, &milliseconds);
+            ok = strcmp(argv[i], "--milliseconds") == 0 &&
+                 read_number(argv[i + 1], 1, 10000, &milliseconds);
     }
-    if (!good) {
+    if (!ok) {
         fprintf(stderr, "usage: router_lookup FILE [--rounds N] [--milliseconds N]\n");
         return 2;
     }
     if (!is_release("router_lookup"))
         return 1;
-    router = uvh_router_new(uvh_alloc_default(), complain, NULL);
+    router = uvh_router_new(uvh_alloc_default(), log_error, NULL);
     if (router == NULL || !read_set(argv[1]) || uvh_router_freeze(router) != 0) {
-        fprintf(stderr, "router_lookup: %s cannot be used\n", argv[1]);
+        fprintf(stderr, "router_lookup: %s is no valid set\n", argv[1]);
         return 1;
     }
-    uint64_t known = check(&match);
-    good = known != 0;
-    for (uint64_t i = 0; good && i < wanted; i++)
-        good = run_round(&rounds, milliseconds * 1000000, known, &match);
-    if (!good) {
-        fprintf(stderr, "router_lookup: a lookup went wrong\n");
+    uint64_t expected = check(&match);
+    ok = expected != 0;
+    for (uint64_t i = 0; ok && i < round_count; i++)
+        ok = run_round(&rounds, milliseconds * 1000000, expected, &match);
+    if (!ok) {
+        fprintf(stderr, "router_lookup: the results of rounds differ\n");
         return 1;
     }
     printf("{\"version\": \"%s\", \"flags\": \"%s\", \"routes\": %zu, \"lookups\": %zu, "
            "\"checksum\": %" PRIu64 ", \"rounds\": ",
-           BUILD, UVH_FLAGS, route_count, lookup_count, known);
+           BUILD, UVH_FLAGS, route_count, lookup_count, expected);
     write_rounds(stdout, &rounds);
     printf("}\n");
     for (size_t i = 0; i < lookup_count; i++)

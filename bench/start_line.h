@@ -1,7 +1,7 @@
-/* What the benchmark servers share: the least handlers, and how they start. A server says which
- * build it is, warns when figures of it would mean nothing, and listens until it is stopped.
- * Included by each of them once; what is printed first is what the harness reads
- * (tools/benchlib/servers.py). UVH_FLAGS comes from the build. */
+/* Shared by the benchmark servers: minimal handlers, arguments and start. A server prints its
+ * build, warns unless it is a Release build, and serves until SIGINT or SIGTERM. Each server
+ * includes this file once. tools/benchlib/servers.py reads the printed lines. The build defines
+ * UVH_FLAGS. */
 #ifndef UVH_BENCH_START_LINE_H
 #define UVH_BENCH_START_LINE_H
 
@@ -44,7 +44,7 @@ static inline int send_back(uvhttp_request_t *request, uvhttp_response_t *respon
                                          body.length, release_nothing, NULL);
 }
 
-/* The routes of benchmark_rps, which benchmark_unified has, too. */
+/* The routes of benchmark_rps and benchmark_unified. */
 static inline int add_plain_routes(uvhttp_server_t *server)
 {
     int err = uvhttp_server_route(server, "GET", "/", send_text, NULL);
@@ -53,7 +53,7 @@ static inline int add_plain_routes(uvhttp_server_t *server)
     return err != 0 ? err : uvhttp_server_route(server, "POST", "/post", send_back, NULL);
 }
 
-/* A port as text; -1 when it is none. 0 takes a free one. */
+/* Parses a port from 0 to 65535. Returns -1 for other texts. */
 static inline int parse_port(const char *text)
 {
     char *end;
@@ -63,7 +63,7 @@ static inline int parse_port(const char *text)
                                                                                         : (int)port;
 }
 
-/* "NAME: uvhttp VERSION COMPILER BUILD-TYPE ALLOCATOR, flags FLAGS, parser BACKEND", and the
+/* Prints "NAME: uvhttp VERSION COMPILER BUILD-TYPE ALLOCATOR, flags FLAGS, parser BACKEND", and the
  * warning to standard error. */
 static inline void print_build(const char *name)
 {
@@ -75,15 +75,15 @@ static inline void print_build(const char *name)
                 "\n"
                 "  ************************************************************************\n"
                 "  WARNING: this %s is not a Release build.\n"
-                "  Whatever is measured with it means nothing. Build it with:\n"
+                "  Figures measured with it are meaningless. Build it with:\n"
                 "      ./dev build release\n"
                 "  ************************************************************************\n\n",
                 name);
 }
 
-/* Takes "--workers N" out of the arguments: the number of workers (0 and "auto": one for each
- * core), 1 without it, -1 when N is none. */
-static inline int take_workers(int *argc, char **argv)
+/* Removes "--workers N" from the arguments. Returns the number of workers (0 and "auto": one for
+ * each core), 1 without the option, or -1 if N is invalid. */
+static inline int read_workers(int *argc, char **argv)
 {
     int kept = 1, workers = 1;
     for (int i = 1; i < *argc; i++) {
@@ -92,7 +92,6 @@ static inline int take_workers(int *argc, char **argv)
             continue;
         }
         const char *text = ++i < *argc ? argv[i] : "";
-        /* any number that an int holds */
         workers = strcmp(text, "auto") == 0 ? 0 : parse_port(text);
         if (workers == 0)
             workers = (int)uvhttp_core_count();
@@ -101,12 +100,12 @@ static inline int take_workers(int *argc, char **argv)
     return workers <= UVHTTP_WORKERS_MAX ? workers : -1;
 }
 
-/* Takes the number of workers and the port, 18081 without one; false, with the usage printed, when
- * they are wrong. */
-static inline bool take_arguments(const char *name, const char *options, int argc, char **argv,
+/* Reads the number of workers and the port (default: 18081). Prints the usage and returns false for
+ * invalid arguments. */
+static inline bool read_arguments(const char *name, const char *options, int argc, char **argv,
                                   int *workers, int *port)
 {
-    *workers = take_workers(&argc, argv);
+    *workers = read_workers(&argc, argv);
     *port = argc > 1 ? parse_port(argv[1]) : 18081;
     if (*port >= 0 && *workers >= 0 && argc <= 2)
         return true;
@@ -119,11 +118,11 @@ static inline bool take_arguments(const char *name, const char *options, int arg
     return false;
 }
 
-/* What "--tls FILE" names, a certificate with its key: run_server then serves HTTPS. */
+/* The file of "--tls FILE", a certificate with its key. If set, run_server serves HTTPS. */
 static const char *tls_file;
 
-/* Takes "--tls FILE" out of the arguments. */
-static inline void take_tls(int *argc, char **argv)
+/* Removes "--tls FILE" from the arguments. */
+static inline void read_tls(int *argc, char **argv)
 {
     int kept = 1;
     for (int i = 1; i < *argc; i++) {
@@ -135,7 +134,7 @@ static inline void take_tls(int *argc, char **argv)
     *argc = kept;
 }
 
-/* Plain, or with the certificate, and the defaults of TLS. */
+/* Listens without TLS, or with the certificate and the defaults of TLS. */
 static inline int listen_locally(uvhttp_server_t *server, int port)
 {
     if (tls_file == NULL)
@@ -155,9 +154,9 @@ static inline int listen_locally(uvhttp_server_t *server, int port)
     return err;
 }
 
-/* With the defaults but for the number of workers, and of connections unless that is 0; NULL when
- * memory ran out. */
-static inline uvhttp_server_t *new_server_of(int workers, size_t max_connections)
+/* A server with the defaults, except for the number of workers and, unless it is 0, of connections.
+ * Returns NULL if memory ran out. */
+static inline uvhttp_server_t *new_server(int workers, size_t max_connections)
 {
     uvhttp_config_t *config = uvhttp_config_new();
     if (config == NULL)
@@ -170,7 +169,7 @@ static inline uvhttp_server_t *new_server_of(int workers, size_t max_connections
     return server;
 }
 
-/* What each worker has done: `./dev bench workers` reads it. */
+/* Prints the counts of each worker, which `./dev bench workers` reads. */
 static inline void print_workers(uvhttp_server_t *server)
 {
     uvhttp_stats_t stats;
@@ -181,8 +180,8 @@ static inline void print_workers(uvhttp_server_t *server)
                (unsigned long long)stats.total_requests);
 }
 
-/* Listens on the loopback address, prints where, and runs until SIGINT or SIGTERM. `err` is that of
- * the set-up so far; frees the server in every case. Returns the exit code. */
+/* Listens on the loopback address, prints the URL, and runs until SIGINT or SIGTERM. `err` is the
+ * result of the set-up so far. Frees the server in every case. Returns the exit code. */
 static inline int run_server(const char *name, uvhttp_server_t *server, int err, int port)
 {
     const char *what = "cannot be set up";

@@ -1,13 +1,13 @@
-/* The load of `./dev bench http` for handshakes: connections one after the other on each of so many
- * places, on one thread and epoll. A connection is a handshake, one GET with "Connection: close",
- * and its response to the end.
+/* The load generator of `./dev bench http` for handshakes. Each of N slots opens one connection
+ * after another, all on one thread with epoll. A connection is a handshake, one GET with
+ * "Connection: close", and its complete response.
  *
  *     tls_load PORT PATH [--connections N] [--seconds S] [--resume]
  *
- * --resume  resumes the session of the place's last connection; without it every handshake is full.
+ * --resume  resumes the session of the slot's last connection; without it every handshake is full.
  *
- * Prints one line of JSON with the names of bench/report.lua, and `full` and `resumed`: how many
- * handshakes were which. Certificates are not verified here, what they sign is. */
+ * Prints one line of JSON with the fields of bench/report.lua, and the numbers of `full` and
+ * `resumed` handshakes. It verifies the signatures of handshakes, but no certificates. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,16 +27,16 @@
 
 #include "latency.h"
 
-#define WAIT_SECONDS 2 /* for a connection under way; one that is later is a timeout */
+#define WAIT_SECONDS 2 /* after the end, for connections in progress; then they are timeouts */
 
-struct place {
+struct slot {
     int fd;
-    SSL *ssl; /* NULL: nothing is under way */
+    SSL *ssl; /* NULL: no connection */
     SSL_SESSION *session;
     bool sent;
     uint64_t started;
     size_t received;
-    char status[12]; /* how the response begins: "HTTP/1.1 200" */
+    char status[12]; /* the first bytes of the response: "HTTP/1.1 200" */
 };
 
 static struct {
@@ -57,137 +57,136 @@ static SSL_CTX *context;
 static int epoll = -1;
 static char request[1024];
 
-static int keep_session(SSL *ssl, SSL_SESSION *session)
+static int store_session(SSL *ssl, SSL_SESSION *session)
 {
-    struct place *place = SSL_get_app_data(ssl);
-    SSL_SESSION_free(place->session);
-    place->session = session;
+    struct slot *slot = SSL_get_app_data(ssl);
+    SSL_SESSION_free(slot->session);
+    slot->session = session;
     return 1;
 }
 
-static void finish(struct place *place)
+static void finish(struct slot *slot)
 {
-    /* What the place keeps of the session stays usable without a close_notify of ours. */
-    SSL_set_shutdown(place->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-    SSL_free(place->ssl);
-    place->ssl = NULL;
-    close(place->fd);
+    /* Without this state the session of the slot would not be resumable. */
+    SSL_set_shutdown(slot->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    SSL_free(slot->ssl);
+    slot->ssl = NULL;
+    close(slot->fd);
 }
 
-static bool start(struct place *place)
+static bool start(struct slot *slot)
 {
     const struct sockaddr_in address = {.sin_family = AF_INET,
                                         .sin_port = htons((uint16_t)options.port),
                                         .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    place->started = now_ns();
-    place->sent = false;
-    place->received = 0;
-    place->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (place->fd < 0 ||
-        connect(place->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
+    slot->started = now_ns();
+    slot->sent = false;
+    slot->received = 0;
+    slot->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (slot->fd < 0 || connect(slot->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
         return false;
-    fcntl(place->fd, F_SETFL, O_NONBLOCK);
-    setsockopt(place->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    place->ssl = SSL_new(context);
-    if (place->ssl == NULL || SSL_set_fd(place->ssl, place->fd) != 1)
+    fcntl(slot->fd, F_SETFL, O_NONBLOCK);
+    setsockopt(slot->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    slot->ssl = SSL_new(context);
+    if (slot->ssl == NULL || SSL_set_fd(slot->ssl, slot->fd) != 1)
         return false;
-    SSL_set_app_data(place->ssl, place);
-    if (options.resume && place->session != NULL) {
-        /* A session that was used is used up for OpenSSL's client, but its ticket still holds, and
-         * not every server sends a new one. */
-        SSL_SESSION *copy = SSL_SESSION_dup(place->session);
-        SSL_set_session(place->ssl, copy);
+    SSL_set_app_data(slot->ssl, slot);
+    if (options.resume && slot->session != NULL) {
+        /* OpenSSL's client uses each session once. The copy reuses its ticket, because not every
+         * server sends a new one. */
+        SSL_SESSION *copy = SSL_SESSION_dup(slot->session);
+        SSL_set_session(slot->ssl, copy);
         SSL_SESSION_free(copy);
     }
-    SSL_set_connect_state(place->ssl);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = place};
-    return epoll_ctl(epoll, EPOLL_CTL_ADD, place->fd, &event) == 0;
+    SSL_set_connect_state(slot->ssl);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = slot};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, slot->fd, &event) == 0;
 }
 
-static void count_response(struct place *place)
+static void count_response(struct slot *slot)
 {
     result.requests++;
-    result.bytes += place->received;
-    result.status_errors += memcmp(place->status, "HTTP/1.1 200", sizeof(place->status)) != 0;
-    *(SSL_session_reused(place->ssl) ? &result.resumed : &result.full) += 1;
-    record_latency(now_ns() - place->started);
+    result.bytes += slot->received;
+    result.status_errors += memcmp(slot->status, "HTTP/1.1 200", sizeof(slot->status)) != 0;
+    *(SSL_session_reused(slot->ssl) ? &result.resumed : &result.full) += 1;
+    record_latency(now_ns() - slot->started);
 }
 
-/* Reads what is there; true when the response has ended or failed. */
-static bool read_response(struct place *place)
+/* Reads what is available. Returns true after the response has ended or failed. */
+static bool read_response(struct slot *slot)
 {
     static char input[65536];
     int count;
-    while ((count = SSL_read(place->ssl, input, sizeof(input))) > 0) {
-        for (int i = 0; i < count && place->received + (size_t)i < sizeof(place->status); i++)
-            place->status[place->received + (size_t)i] = input[i];
-        place->received += (size_t)count;
+    while ((count = SSL_read(slot->ssl, input, sizeof(input))) > 0) {
+        for (int i = 0; i < count && slot->received + (size_t)i < sizeof(slot->status); i++)
+            slot->status[slot->received + (size_t)i] = input[i];
+        slot->received += (size_t)count;
     }
-    int error = SSL_get_error(place->ssl, count);
+    int error = SSL_get_error(slot->ssl, count);
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
         return false;
-    if (error == SSL_ERROR_ZERO_RETURN && place->received >= sizeof(place->status))
-        count_response(place);
+    if (error == SSL_ERROR_ZERO_RETURN && slot->received >= sizeof(slot->status))
+        count_response(slot);
     else
         result.read_errors++;
     return true;
 }
 
-/* Goes on with a connection; true when it is over, one way or the other. */
-static bool advance(struct place *place)
+/* Continues a connection. Returns true after it has ended or failed. */
+static bool advance(struct slot *slot)
 {
     ERR_clear_error();
-    if (!place->sent) {
-        int done = SSL_do_handshake(place->ssl);
+    if (!slot->sent) {
+        int done = SSL_do_handshake(slot->ssl);
         if (done != 1) {
-            int error = SSL_get_error(place->ssl, done);
+            int error = SSL_get_error(slot->ssl, done);
             if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
                 return false;
             result.connect_errors++;
             return true;
         }
         int length = (int)strlen(request);
-        if (SSL_write(place->ssl, request, length) != length) {
+        if (SSL_write(slot->ssl, request, length) != length) {
             result.write_errors++;
             return true;
         }
-        place->sent = true;
+        slot->sent = true;
     }
-    return read_response(place);
+    return read_response(slot);
 }
 
-/* The next connection of a place, unless the time is up; returns whether there is one. */
-static bool start_next(struct place *place)
+/* Starts the next connection of a slot, unless the time is up. Returns whether it did. */
+static bool start_next(struct slot *slot)
 {
     if (now_ns() >= end_at)
         return false;
-    if (start(place))
+    if (start(slot))
         return true;
     result.connect_errors++;
-    if (place->ssl != NULL)
-        finish(place);
-    else if (place->fd >= 0)
-        close(place->fd);
+    if (slot->ssl != NULL)
+        finish(slot);
+    else if (slot->fd >= 0)
+        close(slot->fd);
     return false;
 }
 
-static void run(struct place *places)
+static void run(struct slot *slots)
 {
-    size_t under_way = 0;
+    size_t active = 0;
     for (size_t i = 0; i < options.connections; i++)
-        under_way += start_next(&places[i]);
-    while (under_way > 0) {
+        active += start_next(&slots[i]);
+    while (active > 0) {
         struct epoll_event events[64];
         int count = epoll_wait(epoll, events, 64, 100);
         for (int i = 0; i < count; i++) {
-            struct place *place = events[i].data.ptr;
-            if (place->ssl == NULL || !advance(place))
+            struct slot *slot = events[i].data.ptr;
+            if (slot->ssl == NULL || !advance(slot))
                 continue;
-            finish(place);
-            under_way -= !start_next(place);
+            finish(slot);
+            active -= !start_next(slot);
         }
         if (now_ns() > end_at + WAIT_SECONDS * NS) {
-            result.timeouts += under_way;
+            result.timeouts += active;
             return;
         }
     }
@@ -228,18 +227,17 @@ static bool read_options(int argc, char **argv)
            options.seconds > 0;
 }
 
-/* A client that keeps the sessions it gets, or takes none. */
+/* Prepares a client context. It stores sessions only with --resume. */
 static bool prepare(void)
 {
     context = SSL_CTX_new(TLS_client_method());
     epoll = epoll_create1(EPOLL_CLOEXEC);
     if (context == NULL || epoll < 0)
         return false;
-    /* The kernel may be slow in taking a request; we are not. */
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS);
     if (options.resume) {
         SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-        SSL_CTX_sess_set_new_cb(context, keep_session);
+        SSL_CTX_sess_set_new_cb(context, store_session);
     }
     int length = snprintf(request, sizeof(request),
                           "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n\r\n",
@@ -253,21 +251,21 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: tls_load PORT PATH [--connections N] [--seconds S] [--resume]\n");
         return 2;
     }
-    struct place *places = calloc(options.connections, sizeof(*places));
-    if (places == NULL || !prepare()) {
-        fprintf(stderr, "tls_load: it cannot be set up\n");
+    struct slot *slots = calloc(options.connections, sizeof(*slots));
+    if (slots == NULL || !prepare()) {
+        fprintf(stderr, "tls_load: cannot be set up\n");
         return 1;
     }
     uint64_t started = now_ns();
     end_at = started + (uint64_t)(options.seconds * (double)NS);
-    run(places);
+    run(slots);
     print_result(now_ns() - started);
     for (size_t i = 0; i < options.connections; i++) {
-        if (places[i].ssl != NULL)
-            finish(&places[i]);
-        SSL_SESSION_free(places[i].session);
+        if (slots[i].ssl != NULL)
+            finish(&slots[i]);
+        SSL_SESSION_free(slots[i].session);
     }
-    free(places);
+    free(slots);
     SSL_CTX_free(context);
     close(epoll);
     return 0;

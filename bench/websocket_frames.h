@@ -1,6 +1,6 @@
-/* Messages of the load generator, made before the clock starts: what is sent, as masked frames, and
- * what must come back. Nothing of the library is in here, so that both cannot be wrong in the same
- * way. */
+/* Messages of the load generator, made before the clock starts: masked frames to send, and the
+ * payloads expected in the responses. They do not use the library, so that both cannot share an
+ * error. */
 #ifndef UVH_BENCH_WEBSOCKET_FRAMES_H
 #define UVH_BENCH_WEBSOCKET_FRAMES_H
 
@@ -13,27 +13,26 @@
 
 enum { CONTINUATION = 0, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10 };
 
-#define SAMPLES_LEAST 16 /* different messages, each with a mask of its own */
-/* Bytes of different messages where they are compressed, so that none comes again while one like it
- * stands in the largest window (32 KiB): who keeps it would send nothing but a reference to the
- * whole message, which no program's messages are. */
-#define FORGOTTEN  (128 << 10)
-#define FIN        0x80
-#define COMPRESSED 0x40 /* RFC 7692 section 6: the first of the reserved bits */
+#define SAMPLES_MIN 16 /* different messages, each with its own mask */
+/* Bytes of different compressed messages, so that no message repeats within the largest window (32
+ * KiB). With repetitions context takeover would compress unrealistically well. */
+#define DISTINCT_BYTES (128 << 10)
+#define FIN            0x80
+#define COMPRESSED     0x40 /* RFC 7692 section 6: the first of the reserved bits */
 
 struct sample {
     unsigned char *payload, *frame;
     size_t size, frame_size;
 };
 
-static inline void *need(void *memory)
+static inline void *check_memory(void *memory)
 {
     if (memory == NULL)
         abort();
     return memory;
 }
 
-static inline uint32_t draw(uint32_t *state)
+static inline uint32_t next_random(uint32_t *state)
 {
     *state ^= *state << 13;
     *state ^= *state >> 17;
@@ -64,7 +63,7 @@ static inline size_t write_frame(unsigned char *frame, unsigned first, const uns
     return at + size;
 }
 
-/* Text as programs exchange it: JSON with numbers, of which about half can be compressed away. */
+/* Typical text: JSON with numbers, which compresses to about half its size. */
 static inline void fill_text(unsigned char *bytes, size_t size, uint32_t *state)
 {
     size_t at = 0;
@@ -73,19 +72,20 @@ static inline void fill_text(unsigned char *bytes, size_t size, uint32_t *state)
         int length = snprintf(
             record, sizeof(record),
             "{\"id\":%u,\"symbol\":\"%c%c%c\",\"price\":%u.%02u,\"volume\":%u,\"side\":\"%s\"},",
-            draw(state) % 1000000, 'A' + draw(state) % 26, 'A' + draw(state) % 26,
-            'A' + draw(state) % 26, draw(state) % 1000, draw(state) % 100, draw(state) % 100000,
-            draw(state) & 1 ? "buy" : "sell");
+            next_random(state) % 1000000, 'A' + next_random(state) % 26,
+            'A' + next_random(state) % 26, 'A' + next_random(state) % 26, next_random(state) % 1000,
+            next_random(state) % 100, next_random(state) % 100000,
+            next_random(state) & 1 ? "buy" : "sell");
         size_t here = size - at < (size_t)length ? size - at : (size_t)length;
         memcpy(bytes + at, record, here);
         at += here;
     }
 }
 
-/* Deflates a message on its own, as RFC 7692 section 7.2.1 wants it, with the smallest window, so
- * that it fits whatever was agreed on. */
+/* Compresses one message without context (RFC 7692 section 7.2.1), with the smallest window, so
+ * that it fits any negotiated window size. */
 static inline size_t deflate_message(const unsigned char *bytes, size_t size, unsigned char *out,
-                                     size_t room)
+                                     size_t capacity)
 {
     z_stream stream = {0};
     if (deflateInit2(&stream, 6, Z_DEFLATED, -9, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -93,32 +93,32 @@ static inline size_t deflate_message(const unsigned char *bytes, size_t size, un
     stream.next_in = (unsigned char *)bytes;
     stream.avail_in = (unsigned)size;
     stream.next_out = out;
-    stream.avail_out = (unsigned)room;
+    stream.avail_out = (unsigned)capacity;
     if (deflate(&stream, Z_SYNC_FLUSH) != Z_OK || stream.avail_in > 0)
         abort();
-    size_t length = room - stream.avail_out - 4; /* without the empty block at the end */
+    size_t length = capacity - stream.avail_out - 4; /* without the trailing empty block */
     deflateEnd(&stream);
     return length;
 }
 
-/* Message `number`: bytes of any kind, or compressed text. */
+/* Makes message `number`: random bytes, or compressed text. */
 static inline void make_sample(struct sample *sample, unsigned number, size_t size, bool deflated)
 {
     uint32_t state = 2654435761u * (number + 1);
-    size_t room = size + size / 8 + 256, length = size;
-    unsigned char *packed = sample->payload = need(malloc(size > 0 ? size : 1));
-    sample->frame = need(malloc(room + 14));
+    size_t capacity = size + size / 8 + 256, length = size;
+    unsigned char *packed = sample->payload = check_memory(malloc(size > 0 ? size : 1));
+    sample->frame = check_memory(malloc(capacity + 14));
     sample->size = size;
     if (deflated)
         fill_text(sample->payload, size, &state);
     for (size_t i = 0; !deflated && i < size; i++)
-        sample->payload[i] = (unsigned char)(draw(&state) >> 11);
+        sample->payload[i] = (unsigned char)(next_random(&state) >> 11);
     if (deflated) {
-        packed = need(malloc(room));
-        length = deflate_message(sample->payload, size, packed, room);
+        packed = check_memory(malloc(capacity));
+        length = deflate_message(sample->payload, size, packed, capacity);
     }
     unsigned first = FIN | (deflated ? TEXT | COMPRESSED : BINARY);
-    sample->frame_size = write_frame(sample->frame, first, packed, length, draw(&state) | 1);
+    sample->frame_size = write_frame(sample->frame, first, packed, length, next_random(&state) | 1);
     if (packed != sample->payload)
         free(packed);
 }

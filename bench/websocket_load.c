@@ -1,22 +1,22 @@
-/* The load generator of `./dev bench ws`: many connections, each with one message under way, on one
- * thread and epoll. Every byte that comes back is compared with what must come back.
+/* The load generator of `./dev bench ws`: many connections, each with one message in flight, on one
+ * thread with epoll. It compares every received byte with the expected one.
  *
  *     websocket_load PORT PATH MODE CONNECTIONS SIZE PATIENCE [deflate]
  *
- * echo       each connection sends a message, waits until it has come back, and sends the next.
- * broadcast  N subscribers and one more, which sends a message when all of them have got the one
- *            before. Messages are counted where they arrive.
- * idle       each connection has one message echoed, and does nothing any more.
- * deflate    offers permessage-deflate as browsers do, sends compressed text, and takes no response
- *            that is not compressed.
+ * echo       each connection sends a message, waits for the echo, and sends the next one.
+ * broadcast  CONNECTIONS subscribers, and one more connection, which sends the next message after
+ *            all subscribers have received the last one. Received messages are counted.
+ * idle       each connection has one message echoed, and then stays idle.
+ * deflate    offers permessage-deflate as browsers do, sends compressed text, and accepts only
+ *            compressed responses.
  *
- * Prints a line when all connections are open and have had one response, and then takes lines: `run
- * SECONDS` (prints messages, bytes received, faults and percentiles of the latency as JSON), and
- * `open` (how many connections still are). It ends with its input, and in any case after ten
- * minutes without a line.
+ * Prints a line after all connections are open and have had one response. Then it reads commands
+ * from standard input: `run SECONDS` prints messages, bytes received, errors and percentiles of the
+ * latency as JSON, and `open` prints the number of open connections. It ends with its input, or
+ * after ten minutes without a command.
  *
- * A message without a response for PATIENCE milliseconds is missing; when the time is up, that long
- * is waited for those under way. Called by tools/benchlib/websocket_load.py. */
+ * A message without a response for PATIENCE milliseconds is missing. A run waits that long after
+ * its end for messages in flight. Called by tools/benchlib/websocket_load.py. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -30,21 +30,21 @@
 #include "websocket_frames.h"
 #include "websocket_key.h"
 
-#define GROUP        100 /* connections opened at once; less than any listen queue */
+#define GROUP        100 /* connections opened at once; less than any listen backlog */
 #define ALARM        600
 #define WAIT_SECONDS 10 /* for a handshake */
 
 enum mode { ECHO, BROADCAST, IDLE };
 
 struct client {
-    int fd; /* -1: it is gone */
-    bool waiting, sender, fin, message_compressed;
-    unsigned char head[10]; /* of the frame under way */
+    int fd; /* -1: closed */
+    bool in_flight, sender, fin, message_compressed;
+    unsigned char head[10]; /* of the current frame */
     unsigned head_size, opcode;
-    uint64_t to_come;
+    uint64_t pending;
     unsigned char control[125];
     size_t control_size;
-    const struct sample *sample; /* what must come */
+    const struct sample *sample; /* the expected message */
     size_t matched;
     unsigned number; /* of messages sent */
     size_t unsent;   /* of the frame */
@@ -62,7 +62,7 @@ static struct {
     uint64_t patience;
 } options;
 
-/* Of one run. A fault of a connection ends it. */
+/* Of one run. An error of a connection closes it. */
 static struct {
     uint64_t messages, published, received, wrong, missing, closed, protocol, uncompressed;
 } result;
@@ -70,11 +70,11 @@ static struct {
 static struct sample *samples;
 static size_t sample_count;
 static struct client *clients;
-static size_t client_count, waiting, alive;
+static size_t client_count, in_flight, open_count;
 static int epoll = -1;
 static unsigned char input[1 << 18];
 static char last_fault[160];
-static uint64_t end_at; /* nothing is sent from then on */
+static uint64_t end_at; /* no message is sent after this time */
 
 static void fail(size_t index, const char *what)
 {
@@ -83,20 +83,20 @@ static void fail(size_t index, const char *what)
     exit(1);
 }
 
-/* The connection is given up, with the reason. */
-static void give_up(struct client *client, uint64_t *count, const char *why)
+/* Closes a connection after an error. */
+static void fail_connection(struct client *client, uint64_t *count, const char *reason)
 {
     ++*count;
-    snprintf(last_fault, sizeof(last_fault), "connection %td: %s", client - clients + 1, why);
-    if (client->waiting)
-        waiting--;
-    client->waiting = false;
+    snprintf(last_fault, sizeof(last_fault), "connection %td: %s", client - clients + 1, reason);
+    if (client->in_flight)
+        in_flight--;
+    client->in_flight = false;
     close(client->fd);
     client->fd = -1;
-    alive--;
+    open_count--;
 }
 
-static void watch(struct client *client, int operation, uint32_t events)
+static void set_events(struct client *client, int operation, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.u64 = (uint64_t)(client - clients)};
     if (epoll_ctl(epoll, operation, client->fd, &event) != 0)
@@ -109,15 +109,15 @@ static void send_rest(struct client *client)
     ssize_t size = send(client->fd, sample->frame + sample->frame_size - client->unsent,
                         client->unsent, MSG_NOSIGNAL);
     if (size < 0 && errno != EAGAIN) {
-        give_up(client, &result.closed, "it was closed while we sent");
+        fail_connection(client, &result.closed, "the connection was closed during a write");
         return;
     }
     bool was_full = client->unsent < sample->frame_size;
     client->unsent -= size > 0 ? (size_t)size : 0;
     if (client->unsent > 0)
-        watch(client, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+        set_events(client, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
     else if (was_full)
-        watch(client, EPOLL_CTL_MOD, EPOLLIN);
+        set_events(client, EPOLL_CTL_MOD, EPOLLIN);
 }
 
 static void expect(struct client *client, const struct sample *sample, uint64_t at)
@@ -125,11 +125,11 @@ static void expect(struct client *client, const struct sample *sample, uint64_t 
     client->sample = sample;
     client->matched = 0;
     client->sent_at = at;
-    client->waiting = true;
-    waiting++;
+    client->in_flight = true;
+    in_flight++;
 }
 
-static void send_next(struct client *client, uint64_t at)
+static void send_message(struct client *client, uint64_t at)
 {
     client->number++;
     const struct sample *sample = &samples[client->number % sample_count];
@@ -145,47 +145,47 @@ static void send_next(struct client *client, uint64_t at)
     send_rest(client);
 }
 
-/* A whole message has come, and it was right. */
+/* A complete and correct message was received. */
 static void complete(struct client *client)
 {
     uint64_t now = now_ns();
     if (now - client->sent_at > options.patience) {
-        give_up(client, &result.missing, "a message came too late");
+        fail_connection(client, &result.missing, "a message came too late");
         return;
     }
     record_latency(now - client->sent_at);
     result.messages++;
-    client->waiting = false;
-    waiting--;
+    client->in_flight = false;
+    in_flight--;
     if (now >= end_at)
         return;
     if (options.mode == ECHO)
-        send_next(client, now);
-    else if (options.mode == BROADCAST && waiting == 0 && clients[0].fd >= 0)
-        send_next(&clients[0], now);
+        send_message(client, now);
+    else if (options.mode == BROADCAST && in_flight == 0 && clients[0].fd >= 0)
+        send_message(&clients[0], now);
 }
 
-/* ---- What comes ---- */
+/* ---- Receiving ---- */
 
 static bool match(struct client *client, const unsigned char *bytes, size_t size)
 {
     const struct sample *sample = client->sample;
     if (size > sample->size - client->matched ||
         memcmp(sample->payload + client->matched, bytes, size) != 0) {
-        give_up(client, &result.wrong,
-                size > sample->size - client->matched ? "more bytes than expected came back"
-                                                      : "other bytes came back");
+        fail_connection(client, &result.wrong,
+                        size > sample->size - client->matched ? "more bytes than expected came back"
+                                                              : "other bytes came back");
         return false;
     }
     client->matched += size;
     return true;
 }
 
-static bool expand(struct client *client, const unsigned char *bytes, size_t size)
+static bool decompress(struct client *client, const unsigned char *bytes, size_t size)
 {
     static unsigned char out[65536];
     if (client->inflater == NULL) {
-        client->inflater = need(calloc(1, sizeof(z_stream)));
+        client->inflater = check_memory(calloc(1, sizeof(z_stream)));
         if (inflateInit2(client->inflater, -15) != Z_OK)
             abort();
     }
@@ -197,7 +197,7 @@ static bool expand(struct client *client, const unsigned char *bytes, size_t siz
         stream->avail_out = sizeof(out);
         int code = inflate(stream, Z_SYNC_FLUSH);
         if (code != Z_OK && code != Z_BUF_ERROR) {
-            give_up(client, &result.wrong, "what came back cannot be expanded");
+            fail_connection(client, &result.wrong, "the response cannot be decompressed");
             return false;
         }
         if (!match(client, out, sizeof(out) - stream->avail_out))
@@ -206,14 +206,14 @@ static bool expand(struct client *client, const unsigned char *bytes, size_t siz
     return true;
 }
 
-static bool end_expanding(struct client *client)
+static bool end_decompress(struct client *client)
 {
     static const unsigned char empty_block[4] = {0, 0, 0xff, 0xff};
-    if (!expand(client, empty_block, sizeof(empty_block)))
+    if (!decompress(client, empty_block, sizeof(empty_block)))
         return false;
     if (!client->keeps_context)
         inflateReset(client->inflater);
-    if (options.mode == IDLE) { /* the window of each of thousands would be ours */
+    if (options.mode == IDLE) { /* thousands of windows would take much memory here */
         inflateEnd(client->inflater);
         free(client->inflater);
         client->inflater = NULL;
@@ -221,90 +221,92 @@ static bool end_expanding(struct client *client)
     return true;
 }
 
-static bool take_payload(struct client *client, const unsigned char *bytes, size_t size)
+static bool receive_payload(struct client *client, const unsigned char *bytes, size_t size)
 {
     if (client->opcode >= CLOSE) {
         memcpy(client->control + client->control_size, bytes, size);
         client->control_size += size;
         return true;
     }
-    return client->message_compressed ? expand(client, bytes, size) : match(client, bytes, size);
+    return client->message_compressed ? decompress(client, bytes, size)
+                                      : match(client, bytes, size);
 }
 
-static bool answer_ping(struct client *client)
+static bool send_pong(struct client *client)
 {
     unsigned char frame[14 + sizeof(client->control)];
     size_t size = write_frame(frame, FIN | PONG, client->control, client->control_size, 0x12345678);
-    /* In the midst of a frame of ours it would be garbage; depth 1 and a live server make that
-     * rare, and then the server asks again. */
+    /* A pong must not interrupt a frame. Then this one is skipped, and the server repeats its ping.
+     * That is rare, because only one message is in flight. */
     return client->unsent > 0 || send(client->fd, frame, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-/* A frame has ended. */
+/* Processes the end of a frame. */
 static bool end_frame(struct client *client)
 {
     client->head_size = 0;
     if (client->opcode == CLOSE) {
-        give_up(client, &result.closed, "the server sent a close frame");
+        fail_connection(client, &result.closed, "the server sent a close frame");
         return false;
     }
-    if (client->opcode == PING && !answer_ping(client)) {
-        give_up(client, &result.closed, "a ping could not be answered");
+    if (client->opcode == PING && !send_pong(client)) {
+        fail_connection(client, &result.closed, "a pong could not be sent");
         return false;
     }
     if (client->opcode >= CLOSE || !client->fin)
         return true;
-    if (client->message_compressed && !end_expanding(client))
+    if (client->message_compressed && !end_decompress(client))
         return false;
     if (client->matched != client->sample->size) {
-        give_up(client, &result.wrong, "fewer bytes than expected came back");
+        fail_connection(client, &result.wrong, "fewer bytes than expected came back");
         return false;
     }
     complete(client);
     return client->fd >= 0;
 }
 
-/* The head is complete: what may a server send? */
+/* Checks the complete head of a frame. */
 static bool begin_frame(struct client *client)
 {
     unsigned first = client->head[0], length = client->head[1];
     bool is_new = (first & 15) == TEXT || (first & 15) == BINARY, control = (first & 15) >= CLOSE;
     client->opcode = first & 15;
     client->control_size = 0;
-    client->to_come = length;
+    client->pending = length;
     if (client->head_size > 2) {
-        client->to_come = 0;
+        client->pending = 0;
         for (unsigned i = 2; i < client->head_size; i++)
-            client->to_come = client->to_come << 8 | client->head[i];
+            client->pending = client->pending << 8 | client->head[i];
     }
-    const char *why = NULL;
+    const char *reason = NULL;
     if (!is_new && !control && client->opcode != CONTINUATION)
-        why = "a frame of an unknown kind";
+        reason = "a frame of an unknown kind";
     else if ((first & 0x30) != 0 || ((first & COMPRESSED) != 0 && (!options.deflate || !is_new)))
-        why = "a frame with reserved bits";
+        reason = "a frame with reserved bits";
     else if (length > 127)
-        why = "a masked frame";
-    else if (control && (client->to_come > 125 || (first & FIN) == 0))
-        why = "a control frame that is long or in parts";
-    if (why != NULL) {
-        give_up(client, &result.protocol, why);
+        reason = "a masked frame";
+    else if (control && (client->pending > 125 || (first & FIN) == 0))
+        reason = "a control frame that is long or in parts";
+    if (reason != NULL) {
+        fail_connection(client, &result.protocol, reason);
         return false;
     }
     if (control)
         return true;
     client->fin = (first & FIN) != 0;
-    if (!client->waiting) {
-        give_up(client, &result.wrong, "a message came that was not expected");
+    if (!client->in_flight) {
+        fail_connection(client, &result.wrong, "a message came that was not expected");
         return false;
     }
     if (is_new) {
         client->message_compressed = (first & COMPRESSED) != 0;
         if (client->matched > 0 || client->opcode != (options.deflate ? TEXT : BINARY)) {
-            give_up(client, &result.wrong, "a message of another kind came back");
+            fail_connection(client, &result.wrong, "a message of another kind came back");
             return false;
         }
         if (options.deflate && !client->message_compressed) {
-            give_up(client, &result.uncompressed, "a message came back that is not compressed");
+            fail_connection(client, &result.uncompressed,
+                            "a message came back that is not compressed");
             return false;
         }
     }
@@ -319,7 +321,7 @@ static unsigned head_size(const struct client *client)
                                           : 10;
 }
 
-static void take(struct client *client, const unsigned char *bytes, size_t size)
+static void receive(struct client *client, const unsigned char *bytes, size_t size)
 {
     const unsigned char *end = bytes + size;
     while (bytes < end) {
@@ -332,12 +334,12 @@ static void take(struct client *client, const unsigned char *bytes, size_t size)
                 return;
         }
         size_t here =
-            (size_t)(end - bytes) < client->to_come ? (size_t)(end - bytes) : client->to_come;
-        if (here > 0 && !take_payload(client, bytes, here))
+            (size_t)(end - bytes) < client->pending ? (size_t)(end - bytes) : client->pending;
+        if (here > 0 && !receive_payload(client, bytes, here))
             return;
         bytes += here;
-        client->to_come -= here;
-        if (client->to_come == 0 && !end_frame(client))
+        client->pending -= here;
+        if (client->pending == 0 && !end_frame(client))
             return;
     }
 }
@@ -367,10 +369,10 @@ static void start_connecting(size_t index)
                         : "");
     if (send(client->fd, request, (size_t)size, MSG_NOSIGNAL) != size)
         fail(index, "cannot send the handshake");
-    alive++;
+    open_count++;
 }
 
-/* The response of the server, which must not send anything after it unrequested. */
+/* Checks the response to the handshake, which no other bytes may follow. */
 static void finish_handshake(size_t index)
 {
     struct client *client = &clients[index];
@@ -403,17 +405,17 @@ static void finish_handshake(size_t index)
         agreed != NULL && strcasestr(agreed, "server_no_context_takeover") == NULL;
 }
 
-/* Waits for what is under way on one connection, which blocks. */
-static void await_one(size_t index)
+/* Waits for the message in flight of one connection, with blocking reads. */
+static void wait_for_response(size_t index)
 {
     struct client *client = &clients[index];
-    while (client->waiting) {
+    while (client->in_flight) {
         errno = 0;
         ssize_t size = recv(client->fd, input, sizeof(input), 0);
         if (size <= 0)
             fail(index, "there is no response to the first message");
         errno = 0;
-        take(client, input, (size_t)size);
+        receive(client, input, (size_t)size);
         if (client->fd < 0) {
             fprintf(stderr, "websocket_load: %s\n", last_fault);
             exit(1);
@@ -421,25 +423,25 @@ static void await_one(size_t index)
     }
 }
 
-/* One message, or for subscribers a ping: an answer shows that the server is done with the
- * handshake and what it does then. */
-static void greet(size_t first, size_t count)
+/* Sends one message on each connection, or a ping to each subscriber. The response shows that the
+ * server has completed the handshake and its callbacks. */
+static void exchange_first(size_t first, size_t count)
 {
     static const unsigned char word[4] = "ping";
     unsigned char frame[14 + sizeof(word)];
     size_t size = write_frame(frame, FIN | PING, word, sizeof(word), 0x87654321);
     for (size_t i = first; i < first + count; i++) {
         if (options.mode != BROADCAST)
-            send_next(&clients[i], now_ns());
+            send_message(&clients[i], now_ns());
         else if (send(clients[i].fd, frame, size, MSG_NOSIGNAL) != (ssize_t)size)
             fail(i, "cannot send");
     }
     for (size_t i = first; i < first + count; i++) {
         if (options.mode != BROADCAST)
-            await_one(i);
+            wait_for_response(i);
         else if (recv(clients[i].fd, input, 2 + sizeof(word), MSG_WAITALL) != 2 + sizeof(word) ||
                  input[0] != (FIN | PONG) || memcmp(input + 2, word, sizeof(word)) != 0)
-            fail(i, "a ping was not answered");
+            fail(i, "a ping had no pong");
     }
 }
 
@@ -450,7 +452,7 @@ static void open_all(void)
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     client_count = options.connections + (options.mode == BROADCAST);
-    clients = need(calloc(client_count, sizeof(*clients)));
+    clients = check_memory(calloc(client_count, sizeof(*clients)));
     clients[0].sender = options.mode == BROADCAST;
     epoll = epoll_create1(EPOLL_CLOEXEC);
     for (size_t first = 0; first < client_count; first += GROUP) {
@@ -459,9 +461,9 @@ static void open_all(void)
             start_connecting(i);
         for (size_t i = first; i < first + count; i++)
             finish_handshake(i);
-        greet(first, count);
+        exchange_first(first, count);
         for (size_t i = first; i < first + count; i++)
-            watch(&clients[i], EPOLL_CTL_ADD, EPOLLIN);
+            set_events(&clients[i], EPOLL_CTL_ADD, EPOLLIN);
     }
 }
 
@@ -476,9 +478,9 @@ static void serve(struct client *client, uint32_t events)
     ssize_t size = recv(client->fd, input, sizeof(input), MSG_DONTWAIT);
     if (size > 0) {
         result.received += (uint64_t)size;
-        take(client, input, (size_t)size);
+        receive(client, input, (size_t)size);
     } else if (size == 0 || errno != EAGAIN) {
-        give_up(client, &result.closed, "the server closed it");
+        fail_connection(client, &result.closed, "the server closed the connection");
     }
 }
 
@@ -492,24 +494,23 @@ static void run(double seconds)
     end_at = begin + (uint64_t)(seconds * (double)NS);
     for (size_t i = 0; i < client_count && options.mode == ECHO; i++)
         if (clients[i].fd >= 0)
-            send_next(&clients[i], now_ns());
+            send_message(&clients[i], now_ns());
     if (options.mode == BROADCAST && clients[0].fd >= 0)
-        send_next(&clients[0], begin);
-    /* Without something under way there is nothing to wait for, but a fault may have left the
-     * sender idle. */
-    while (waiting > 0 && alive > 0 && now < end_at + options.patience) {
+        send_message(&clients[0], begin);
+    /* An error may have left the sender idle: then no message is in flight, and the run ends. */
+    while (in_flight > 0 && open_count > 0 && now < end_at + options.patience) {
         int count = epoll_wait(epoll, events, 1024, 100);
         for (int i = 0; i < count; i++)
             serve(&clients[events[i].data.u64], events[i].events);
         now = now_ns();
     }
-    result.missing += waiting;
-    if (waiting > 0)
-        snprintf(last_fault, sizeof(last_fault), "%zu messages had no response", waiting);
+    result.missing += in_flight;
+    if (in_flight > 0)
+        snprintf(last_fault, sizeof(last_fault), "%zu messages had no response", in_flight);
     for (size_t i = 0; i < client_count; i++)
-        if (clients[i].waiting)
-            clients[i].waiting = false;
-    waiting = 0;
+        if (clients[i].in_flight)
+            clients[i].in_flight = false;
+    in_flight = 0;
     uint64_t errors =
         result.wrong + result.missing + result.closed + result.protocol + result.uncompressed;
     printf("{\"messages\": %llu, \"published\": %llu, \"received\": %llu, \"duration_us\": %llu, "
@@ -539,7 +540,7 @@ static size_t count_open(void)
     return open;
 }
 
-static void take_commands(void)
+static void read_commands(void)
 {
     char line[64];
     printf("{\"ready\": true, \"connections\": %zu, \"frame_size\": %zu, \"fault\": \"\"}\n",
@@ -558,10 +559,10 @@ static void take_commands(void)
 
 static void make_samples(void)
 {
-    sample_count = SAMPLES_LEAST;
+    sample_count = SAMPLES_MIN;
     if (options.deflate)
-        sample_count += FORGOTTEN / options.size;
-    samples = need(calloc(sample_count, sizeof(*samples)));
+        sample_count += DISTINCT_BYTES / options.size;
+    samples = check_memory(calloc(sample_count, sizeof(*samples)));
     for (unsigned i = 0; i < sample_count; i++)
         make_sample(&samples[i], i, options.size, options.deflate);
 }
@@ -593,6 +594,6 @@ int main(int argc, char **argv)
     alarm(ALARM);
     make_samples();
     open_all();
-    take_commands();
+    read_commands();
     return 0;
 }

@@ -1,6 +1,6 @@
-# C++ for what is written in it: the examples and the tests of uvhttp.hpp. The libraries and the
-# program are C, and whoever builds only them needs no C++ compiler: then UVHTTP_HAVE_CXX is off and
-# those examples are left out. The tests demand one.
+# C++ for the examples and tests of uvhttp.hpp. The libraries and the program are C, so building
+# only them needs no C++ compiler. Without one UVHTTP_HAVE_CXX is off, and the examples in C++ are
+# left out. The tests require one.
 
 include(CheckLanguage)
 check_language(CXX)
@@ -11,6 +11,6 @@ if(CMAKE_CXX_COMPILER)
 elseif(BUILD_TESTING)
     message(FATAL_ERROR "A C++ compiler is missing (Debian package: g++; or -DBUILD_TESTING=OFF)")
 else()
-    # Looked for again the next time.
+    # So that the next configuration searches again.
     unset(CMAKE_CXX_COMPILER CACHE)
 endif()

@@ -1,5 +1,4 @@
-# The system libraries. One that is missing ends the configuration with the name of its Debian
-# package.
+# System libraries. A missing one ends the configuration with the name of its Debian package.
 
 find_package(PkgConfig)
 if(NOT PkgConfig_FOUND)
@@ -19,7 +18,7 @@ endfunction()
 
 uvhttp_require(UVHTTP_LIBUV "libuv>=1.44" libuv1-dev)
 
-# xxHash is compiled into the one file that uses it, so only its header is needed, and no library.
+# xxHash is compiled into the file that uses it, so only its header is needed.
 uvhttp_require(UVHTTP_XXHASH "libxxhash" libxxhash-dev)
 add_library(uvhttp_xxhash INTERFACE)
 target_include_directories(uvhttp_xxhash SYSTEM INTERFACE ${UVHTTP_XXHASH_INCLUDE_DIRS})
@@ -36,8 +35,7 @@ if(BUILD_WITH_MIMALLOC)
     target_compile_definitions(uvhttp_mimalloc INTERFACE UVH_WITH_MIMALLOC)
 endif()
 
-# OpenSSL's libcrypto, for HMAC and SHA-2, and its libssl, for TLS; each on where it is found. TLS
-# needs both.
+# OpenSSL: libcrypto for HMAC and SHA-2, libssl for TLS. Each is on if it is found. TLS needs both.
 pkg_check_modules(UVHTTP_OPENSSL QUIET IMPORTED_TARGET GLOBAL "libssl>=3.0" "libcrypto>=3.0")
 pkg_check_modules(UVHTTP_LIBCRYPTO QUIET IMPORTED_TARGET GLOBAL "libcrypto>=3.0")
 option(BUILD_WITH_HTTPS "Use OpenSSL: TLS" ${UVHTTP_OPENSSL_FOUND})
@@ -58,10 +56,10 @@ if(BUILD_WITH_LIBCRYPTO)
     target_compile_definitions(uvhttp_openssl INTERFACE UVH_WITH_LIBCRYPTO)
 endif()
 
-# brotli, zstd and zlib, for compressed answers; on where all three are found.
+# brotli, zstd and zlib, for compressed responses; on if all three are found.
 set(UVHTTP_COMPRESSION_MODULES "libbrotlienc>=1.0.7" "libzstd>=1.4.5" "zlib>=1.2.9")
 pkg_check_modules(UVHTTP_COMPRESSION QUIET IMPORTED_TARGET GLOBAL ${UVHTTP_COMPRESSION_MODULES})
-option(BUILD_WITH_COMPRESSION "Use brotli, zstd and zlib: compressed answers"
+option(BUILD_WITH_COMPRESSION "Use brotli, zstd and zlib: compressed responses"
     ${UVHTTP_COMPRESSION_FOUND})
 add_library(uvhttp_compression INTERFACE)
 if(BUILD_WITH_COMPRESSION)
@@ -72,7 +70,7 @@ if(BUILD_WITH_COMPRESSION)
     target_compile_definitions(uvhttp_compression INTERFACE UVH_WITH_COMPRESSION)
 endif()
 
-# crypt(3) of libxcrypt, for hashed passwords; on where it is found.
+# crypt(3) of libxcrypt, for hashed passwords; on if it is found.
 pkg_check_modules(UVHTTP_LIBCRYPT QUIET IMPORTED_TARGET GLOBAL "libxcrypt>=4.3")
 option(BUILD_WITH_CRYPT "Use libxcrypt: hashed passwords" ${UVHTTP_LIBCRYPT_FOUND})
 add_library(uvhttp_libcrypt INTERFACE)
@@ -82,7 +80,7 @@ if(BUILD_WITH_CRYPT)
     target_compile_definitions(uvhttp_libcrypt INTERFACE UVH_WITH_CRYPT)
 endif()
 
-# hiredis, for topics over Redis; on where it is found.
+# hiredis, for topics over Redis; on if it is found.
 pkg_check_modules(UVHTTP_HIREDIS QUIET IMPORTED_TARGET GLOBAL "hiredis>=0.14")
 option(BUILD_WITH_REDIS "Build uvhttp_redis: topics over Redis" ${UVHTTP_HIREDIS_FOUND})
 if(BUILD_WITH_REDIS)

@@ -1,4 +1,4 @@
-# Compiler and linker flags, as one interface target (uvhttp_flags) that every target of ours links.
+# Compiler and linker flags, as one interface target (uvhttp_flags) that all our targets link.
 #
 # Sets UVHTTP_BUILD_TYPE and UVHTTP_COMPILER, which `uvhttp --version` prints and the benchmarks
 # check.
@@ -28,7 +28,7 @@ set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
-# Only uvhttp.hpp's examples and tests are C++; a build without them asks for no C++ compiler.
+# Only examples and tests of uvhttp.hpp are C++; a build without them needs no C++ compiler.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -43,13 +43,12 @@ target_compile_options(uvhttp_flags INTERFACE
 target_link_options(uvhttp_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
 
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    # The library's own calls to its exported functions need no detour for somebody who might
-    # replace them.
+    # Calls within the library to its exported functions do not need to be replaceable.
     target_compile_options(uvhttp_flags INTERFACE -fno-semantic-interposition)
 endif()
 
-# glibc checks the sizes only where the optimiser finds them; without optimisation the macro is an
-# error in itself. Under a sanitizer the checked variants would hide accesses from it.
+# glibc can check sizes only with optimisation; without it the macro is an error. The checked
+# functions would hide accesses from a sanitizer.
 if(NOT UVHTTP_SANITIZER AND NOT ENABLE_COVERAGE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     target_compile_options(uvhttp_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 endif()
@@ -79,16 +78,16 @@ elseif(UVHTTP_SANITIZER)
     message(FATAL_ERROR
         "UVHTTP_SANITIZER is '${UVHTTP_SANITIZER}'; allowed are asan, tsan, fuzz and nothing")
 else()
-    # A shared library that names a function nobody gives it fails here, not at its user's.
+    # An undefined symbol of a shared library is an error of this build, not of its users.
     set(CMAKE_SHARED_LINKER_FLAGS "${CMAKE_SHARED_LINKER_FLAGS} -Wl,-z,defs")
 endif()
 target_compile_options(uvhttp_flags INTERFACE ${sanitizer_flags})
 if(UVHTTP_SANITIZER AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    # What a sanitizer inserts hides ranges of values from GCC, and these two warnings become
-    # guesses; Release has them on.
+    # With the code of sanitizers GCC does not know ranges of values, and these two warnings have
+    # false positives. Release builds have them.
     target_compile_options(uvhttp_flags INTERFACE -Wno-format-truncation -Wno-maybe-uninitialized)
 endif()
 target_link_options(uvhttp_flags INTERFACE ${sanitizer_flags})
 if(UVHTTP_SANITIZER AND BUILD_WITH_MIMALLOC)
-    message(FATAL_ERROR "A sanitizer brings its own allocator: add -DBUILD_WITH_MIMALLOC=OFF")
+    message(FATAL_ERROR "A sanitizer has its own allocator: add -DBUILD_WITH_MIMALLOC=OFF")
 endif()

@@ -8,7 +8,7 @@ set_target_properties(uvhttp_parser PROPERTIES EXPORT_NAME parser)
 set_target_properties(uvhttp_parser_static PROPERTIES EXPORT_NAME parser_static)
 
 install(TARGETS uvhttp uvhttp_parser uvhttp_parser_static EXPORT uvhttp-targets)
-# Apart, because only the static library asks its users for libuv.
+# Separate, because only users of the static library need libuv.
 install(TARGETS uvhttp_static EXPORT uvhttp-static-targets)
 install(EXPORT uvhttp-targets NAMESPACE uvhttp:: DESTINATION ${package_dir})
 install(EXPORT uvhttp-static-targets NAMESPACE uvhttp:: DESTINATION ${package_dir})
@@ -28,8 +28,8 @@ install(FILES ${CMAKE_BINARY_DIR}/package/uvhttp-config.cmake
     ${CMAKE_BINARY_DIR}/package/uvhttp-config-version.cmake
     DESTINATION ${package_dir})
 
-# The files find their prefix from where they lie, so that `cmake --install --prefix` and a moved
-# tree keep working.
+# The files contain paths relative to themselves, so that `cmake --install --prefix` and a moved
+# directory work.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 set(pc_private_libs "")
@@ -65,7 +65,17 @@ endforeach()
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
     PATTERN "*.hpp"
     ${absent_headers})
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md
+    DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The pages that the README and the headers name, and the programs that the pages name.
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+    PATTERN man EXCLUDE
+    PATTERN sphinx EXCLUDE)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
+    PATTERN "*.c"
+    PATTERN "*.cpp"
+    PATTERN "*.html"
+    PATTERN "*.yaml")
 file(GLOB manual_pages CONFIGURE_DEPENDS docs/man/*.1)
 if(manual_pages)
     install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

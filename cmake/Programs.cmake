@@ -1,13 +1,13 @@
-# The program, the examples and the benchmarks. All land in dist/bin below the build folder, under
-# the name of their file.
+# The program, the examples and the benchmarks. They are built in dist/bin of the build directory,
+# with the name of their source file.
 
 set(UVHTTP_BIN_DIR ${CMAKE_BINARY_DIR}/dist/bin)
 
 file(GLOB app_sources CONFIGURE_DEPENDS app/*.c)
 if(app_sources)
-    # For the configuration of `uvhttp run`; the library needs none.
+    # For the configuration of `uvhttp run`; the library does not need it.
     uvhttp_require(UVHTTP_LIBYAML "yaml-0.1" libyaml-dev)
-    # What reads and makes certificates needs OpenSSL.
+    # Sources that read or make certificates need OpenSSL.
     if(BUILD_WITH_HTTPS)
         list(FILTER app_sources EXCLUDE REGEX "/no_openssl\\.c$")
     else()
@@ -21,7 +21,7 @@ if(app_sources)
         ${UVHTTP_BIN_DIR})
 endif()
 
-# The large file of the sample site, which examples, tests and `./dev serve` serve, is not stored.
+# The large file of the sample site (examples, tests, `./dev serve`) is generated, not stored.
 set(UVHTTP_LARGE_FILE ${PROJECT_SOURCE_DIR}/examples/site/large.txt)
 add_custom_command(OUTPUT ${UVHTTP_LARGE_FILE}
     COMMAND ${CMAKE_COMMAND} -D FILE=${UVHTTP_LARGE_FILE}
@@ -33,11 +33,11 @@ if(TARGET uvhttp_program)
     add_dependencies(uvhttp_program example_site)
 endif()
 
-# For examples that speak JSON; those are left out without it.
+# For examples with JSON, which are left out without it.
 pkg_check_modules(UVHTTP_CJSON QUIET IMPORTED_TARGET libcjson)
 
-# uvhttp_add_example(<target> <name of the program> <source> <folder below the programs>)
-function(uvhttp_add_example target name source folder)
+# uvhttp_add_example(<target> <name of the program> <source> <subdirectory of the programs>)
+function(uvhttp_add_example target name source directory)
     file(STRINGS ${source} needs_cjson REGEX "^#include <cjson/")
     if(needs_cjson AND NOT UVHTTP_CJSON_FOUND)
         message(STATUS "${name} is not built: cJSON is missing (Debian package: libcjson-dev)")
@@ -47,8 +47,8 @@ function(uvhttp_add_example target name source folder)
     if(name MATCHES "^parse_")
         target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_parser_static)
     else()
-        # A handler rarely needs all three of its arguments, and (void) lines would hide the idea of
-        # the example.
+        # Handlers rarely need all of their arguments, and (void) lines would distract from the
+        # example.
         target_compile_options(${target} PRIVATE -Wno-unused-parameter)
         target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_static)
     endif()
@@ -56,7 +56,7 @@ function(uvhttp_add_example target name source folder)
         target_link_libraries(${target} PRIVATE PkgConfig::UVHTTP_CJSON)
     endif()
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
-        ${UVHTTP_BIN_DIR}/${folder})
+        ${UVHTTP_BIN_DIR}/${directory})
 endfunction()
 
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
@@ -64,8 +64,8 @@ if(UVHTTP_HAVE_CXX)
     file(GLOB cpp_example_sources CONFIGURE_DEPENDS examples/*.cpp)
     list(APPEND example_sources ${cpp_example_sources})
     if(NOT UVHTTP_SANITIZER)
-        # The same examples in C++, in a directory of their own, dist/bin/cpp. Their tests run with
-        # the release build only, and the tests of uvhttp.hpp with all.
+        # The same examples in C++, in dist/bin/cpp. Their tests run with the release build only,
+        # the tests of uvhttp.hpp with all builds.
         file(GLOB cpp_example_sources CONFIGURE_DEPENDS examples/cpp/*.cpp)
         list(APPEND example_sources ${cpp_example_sources})
     endif()
@@ -94,7 +94,7 @@ uvhttp_without_websocket(bench_sources)
 if(NOT BUILD_WITH_HTTPS)
     list(FILTER bench_sources EXCLUDE REGEX "/tls_load\\.c$")
 endif()
-# What measures compression expands by itself what comes back.
+# The WebSocket load generator decompresses messages.
 pkg_check_modules(UVHTTP_BENCH_ZLIB QUIET IMPORTED_TARGET zlib)
 if(NOT UVHTTP_BENCH_ZLIB_FOUND)
     list(FILTER bench_sources EXCLUDE REGEX "/websocket_load\\.c$")
@@ -106,7 +106,7 @@ foreach(source ${bench_sources})
     set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
         ${UVHTTP_BIN_DIR})
     if(name MATCHES "parser")
-        # The parser is a library of its own, and only what it brings may be needed here.
+        # The parser is a separate library, which these programs link without the others.
         target_link_libraries(bench_${name} PRIVATE uvhttp_parser_static ${CMAKE_DL_LIBS})
         target_compile_definitions(bench_${name} PRIVATE
             UVH_VERSION="${PROJECT_VERSION}" UVH_COMPILER="${UVHTTP_COMPILER}"
@@ -116,13 +116,13 @@ foreach(source ${bench_sources})
         target_link_libraries(bench_${name} PRIVATE PkgConfig::UVHTTP_LIBUV Threads::Threads)
         target_compile_definitions(bench_${name} PRIVATE
             UVH_FLAGS="${CMAKE_C_FLAGS_${bench_flags_type}}")
-        # The floors are what the system costs without uvhttp, so they must not get uvhttp's
-        # allocator either; and what makes the load shall not share its mistakes.
+        # The floors measure the system without uvhttp and its allocator, and load generators must
+        # not share errors with it.
         if(NOT name MATCHES "^floor|_load$")
             target_link_libraries(bench_${name} PRIVATE uvhttp_static)
         endif()
     endif()
-    # The router has no public function for matching alone, so its benchmark looks inside, as the
+    # The router has no public function for a lookup, so its benchmark includes internal headers, as
     # unit tests do.
     if(name MATCHES "^router")
         target_include_directories(bench_${name} PRIVATE src)

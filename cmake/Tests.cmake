@@ -3,15 +3,15 @@
 
 enable_testing()
 
-# Sanitizer findings end the test; the extra options look deeper than the defaults.
+# Sanitizer findings end the test. These options check more than the defaults.
 set(test_environment
     "CMOCKA_MESSAGE_OUTPUT=STDOUT"
     "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1")
 
-# The NEON back end on processors that have no NEON, through SIMDe: only in the programs that
-# compare back ends, which find these files here before they find them in the library.
+# The NEON back end on processors without NEON, by SIMDe: only in the programs that compare back
+# ends. These objects take precedence over those of the library.
 set(emulated_backend "")
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)")
     find_path(UVHTTP_SIMDE_INCLUDE_DIR simde/arm/neon.h)
@@ -30,7 +30,7 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)")
     endif()
 endif()
 
-# The reading of configuration files is the program's, and no library has it.
+# The parser of configuration files is part of the program, not of a library.
 file(GLOB config_sources CONFIGURE_DEPENDS app/config_*.c)
 uvhttp_require(UVHTTP_LIBYAML "yaml-0.1" libyaml-dev)
 uvhttp_add_objects(uvhttp_config_objects ${config_sources} app/address.c app/expand.c
@@ -48,7 +48,7 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
             PRIVATE uvhttp_flags uvhttp_mimalloc PkgConfig::UVHTTP_LIBUV PkgConfig::UVHTTP_CMOCKA)
     endif()
 
-    if(BUILD_WITH_COMPRESSION) # what the library makes, the tests undo
+    if(BUILD_WITH_COMPRESSION) # tests decompress the output of the library
         uvhttp_require(UVHTTP_BROTLI_DECODER "libbrotlidec" libbrotli-dev)
     endif()
     foreach(kind unit vectors faults budget)
@@ -84,7 +84,7 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
                 target_link_libraries(${target} PRIVATE uvhttp_redis_static)
             endif()
             target_include_directories(${target} PRIVATE src tests)
-            # For reading test data, wherever the test is started from.
+            # For test data, independent of the working directory.
             target_compile_definitions(${target} PRIVATE
                 UVHTTP_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests"
                 UVHTTP_TESTS_HTTPS=$<BOOL:${BUILD_WITH_HTTPS}>
@@ -95,13 +95,13 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
             set_target_properties(${target} PROPERTIES
                 OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${kind})
             add_test(NAME ${kind}/${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-            # The time only ends a test that hangs; no test measures time.
+            # The timeout is for tests that hang; no test depends on it.
             set_tests_properties(${kind}/${name} PROPERTIES LABELS ${kind} TIMEOUT 900 ENVIRONMENT
                 "${test_environment}")
         endforeach()
     endforeach()
 
-    # What the wire tests talk to; pytest finds it beside the programs.
+    # Servers for the wire tests, in the directory of the programs.
     file(GLOB wire_server_sources CONFIGURE_DEPENDS tests/wire/server/*.c)
     uvhttp_without_websocket(wire_server_sources)
     if(wire_server_sources)
@@ -113,7 +113,7 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
             PkgConfig::UVHTTP_LIBUV)
         set_target_properties(wire_server PROPERTIES RUNTIME_OUTPUT_DIRECTORY
             ${CMAKE_BINARY_DIR}/dist/bin)
-        # The same for what runs on several threads.
+        # Servers with several threads.
         foreach(server workers_server tls_server)
             add_executable(${server} tests/wire/${server}.c)
             target_link_libraries(${server} PRIVATE uvhttp_flags uvhttp_static
@@ -122,7 +122,7 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
                 ${CMAKE_BINARY_DIR}/dist/bin)
         endforeach()
     endif()
-    # Topics, alone and with a broker; TLS as a client.
+    # Topics, with and without a broker; TLS as a client.
     if(BUILD_WITH_WEBSOCKET)
         add_executable(tls_client tests/wire/tls_client.c)
         target_link_libraries(tls_client PRIVATE uvhttp_flags uvhttp_static PkgConfig::UVHTTP_LIBUV)
@@ -138,7 +138,7 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
             ${CMAKE_BINARY_DIR}/dist/bin)
     endif()
 
-    # What conformance suites test: `./dev conformance`.
+    # Programs for the conformance suites of `./dev conformance`.
     if(BUILD_WITH_WEBSOCKET)
         foreach(name ws_echo_server ws_echo_client)
             add_executable(${name} tests/conformance/${name}.c)

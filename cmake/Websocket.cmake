@@ -1,5 +1,5 @@
-# WebSocket and topics, which can be left out: their headers stay, so that `#include <uvhttp.h>` is
-# the same everywhere, and their functions are not there.
+# WebSocket and topics are optional. Without them their headers are still installed, so that
+# `#include <uvhttp.h>` always works, but their functions are missing.
 
 option(BUILD_WITH_WEBSOCKET "WebSocket and topics" ON)
 
@@ -7,9 +7,8 @@ if(NOT BUILD_WITH_WEBSOCKET)
     set(BUILD_WITH_REDIS OFF) # topics over Redis
 endif()
 
-# uvhttp_without_websocket(<list>...): leaves out of these lists of files what is WebSocket's, in a
-# build without it. That is what includes one of its headers: its own sources, and examples,
-# benchmarks and tests that use them.
+# uvhttp_without_websocket(<list>...): in a build without WebSocket, removes files that include one
+# of its headers from these lists: its sources, and examples, benchmarks and tests that use it.
 function(uvhttp_without_websocket)
     if(BUILD_WITH_WEBSOCKET)
         return()

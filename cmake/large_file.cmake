@@ -2,8 +2,8 @@
 #
 #   cmake -D FILE=<path> -P large_file.cmake
 #
-# 16,384 lines of 64 bytes, each beginning with its offset. The file is written under another name
-# and renamed, so that two builds of one checkout do not disturb each other.
+# It has 16,384 lines of 64 bytes, which begin with their offset. It is written with a temporary
+# name and then renamed, so that concurrent builds of one checkout do not interfere.
 set(lines 16384)
 set(dots "...............................................................")
 string(RANDOM suffix)

@@ -1,6 +1,6 @@
-/* Answering from a thread of your own: the handler keeps the response and the number of its worker;
- * the thread posts the result there, and only on that worker's thread the response is touched. When
- * the client gives up first, the abort callback notes it, on the same thread.
+/* Responds from an application thread. The handler keeps the response and the number of its worker.
+ * The thread posts the result to that worker, and only the worker's thread uses the response. When
+ * the client disconnects first, the abort callback clears the response on the same thread.
  *
  *     curl 'http://127.0.0.1:8080/sum?to=100000000'
  *
@@ -14,34 +14,34 @@
 struct job {
     uvhttp_server_t *server;
     size_t worker;
-    uvhttp_response_t
-        *response; /* NULL once the client has disconnected; for the worker's thread only */
+    /* NULL after the client has disconnected. Only the worker's thread uses it. */
+    uvhttp_response_t *response;
     unsigned long long to, sum;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int threads;
+static int running;
 
-static void count_thread(int change)
+static void add_to_running(int change)
 {
     pthread_mutex_lock(&lock);
-    threads += change;
+    running += change;
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&lock);
 }
 
-/* A thread that still works will post to the server, so that is freed after it. */
+/* Threads post to the server, so all of them must end before it is freed. */
 static void wait_for_threads(void)
 {
     pthread_mutex_lock(&lock);
-    while (threads > 0)
+    while (running > 0)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
 }
 
-/* On the worker's thread. */
-static void answer(uvhttp_server_t *server, size_t worker, void *arg)
+/* Runs on the worker's thread. */
+static void send_result(uvhttp_server_t *server, size_t worker, void *arg)
 {
     struct job *job = arg;
     char text[64];
@@ -51,26 +51,26 @@ static void answer(uvhttp_server_t *server, size_t worker, void *arg)
     free(job);
 }
 
-/* On the worker's thread too, so there is nothing to lock. */
+/* Also runs on the worker's thread, so no lock is needed. */
 static void on_abort(uvhttp_response_t *response, void *arg)
 {
     struct job *job = arg;
     job->response = NULL;
 }
 
-static void *work(void *arg)
+static void *compute(void *arg)
 {
     struct job *job = arg;
     for (unsigned long long i = 1; i <= job->to; i++)
         job->sum += i;
-    int err = uvhttp_server_post(job->server, job->worker, answer, job);
-    while (err == UVHTTP_ENOMEM) { /* there may be memory again in a moment */
+    int err = uvhttp_server_post(job->server, job->worker, send_result, job);
+    while (err == UVHTTP_ENOMEM) { /* memory may be available again later */
         sched_yield();
-        err = uvhttp_server_post(job->server, job->worker, answer, job);
+        err = uvhttp_server_post(job->server, job->worker, send_result, job);
     }
-    if (err != 0) /* UVHTTP_ESTOPPED: the worker has nothing open any more, so on_abort has run */
+    if (err != 0) /* UVHTTP_ESTOPPED: the worker has no open exchange, so on_abort has run */
         free(job);
-    count_thread(-1);
+    add_to_running(-1);
     return NULL;
 }
 
@@ -85,15 +85,15 @@ static int sum(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     job->worker = uvhttp_request_worker(req);
     job->response = res;
     job->to = to == NULL ? 0 : strtoull(to, NULL, 10);
-    count_thread(1);
-    if (pthread_create(&thread, NULL, work, job) != 0) {
-        count_thread(-1);
+    add_to_running(1);
+    if (pthread_create(&thread, NULL, compute, job) != 0) {
+        add_to_running(-1);
         free(job);
         return UVHTTP_ENOMEM;
     }
     pthread_detach(thread);
     uvhttp_response_on_abort(res, on_abort, job);
-    return 0; /* taken, and not answered yet */
+    return 0; /* the response follows later */
 }
 
 int main(int argc, char **argv)

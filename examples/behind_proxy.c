@@ -1,6 +1,6 @@
-/* Behind a proxy that speaks TLS: what the proxy says of its clients is believed, because of where
- * it connects from, and what anybody else says of himself is not. The answer is what an application
- * needs to know: who asks, and under which address the site is known outside.
+/* Behind a reverse proxy that terminates TLS. The server trusts forwarding fields only from the
+ * addresses of known proxies. The response shows what an application needs: the address of the
+ * client, and the public URL of the page.
  *
  *     curl -H 'X-Forwarded-For: 192.0.2.1' -H 'X-Forwarded-Proto: https' \
  *         -H 'X-Forwarded-Host: www.example.com' http://127.0.0.1:8080/
@@ -14,7 +14,7 @@
 
 #include <uvhttp.h>
 
-static int tell(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int show_client(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[512];
     snprintf(text, sizeof(text), "client %s by way of %s\nthis page is %s://%s%s\n",
@@ -25,15 +25,15 @@ static int tell(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 int main(int argc, char **argv)
 {
-    static const char *const usual[] = {"127.0.0.1", "::1", "unix"};
+    static const char *const defaults[] = {"127.0.0.1", "::1", "unix"};
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
-    const char *const *proxies = argc > 2 ? (const char *const *)argv + 2 : usual;
-    size_t count = argc > 2 ? (size_t)argc - 2 : sizeof(usual) / sizeof(usual[0]);
+    const char *const *proxies = argc > 2 ? (const char *const *)argv + 2 : defaults;
+    size_t count = argc > 2 ? (size_t)argc - 2 : sizeof(defaults) / sizeof(defaults[0]);
 
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_server_trust_proxies(server, proxies, count, UVHTTP_FORWARDING_X);
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/*", tell, NULL);
+        err = uvhttp_server_route(server, "GET", "/*", show_client, NULL);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

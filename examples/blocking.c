@@ -1,6 +1,6 @@
-/* Handlers that block: one flag puts them on threads of their own, and the loop serves everybody
- * else meanwhile. Here a slow computation, and a report that is written as fast as its reader takes
- * it.
+/* Handlers that block run on threads of their own, chosen by a route flag. The loop serves other
+ * requests meanwhile. One handler computes for long, one writes a report as fast as its client
+ * reads.
  *
  *     curl 'http://127.0.0.1:8080/primes?below=2000000'
  *     curl -s 'http://127.0.0.1:8080/report?lines=3'
@@ -10,16 +10,16 @@
 
 #include <uvhttp.h>
 
-static unsigned long number(uvhttp_request_t *req, const char *name, unsigned long most)
+static unsigned long read_number(uvhttp_request_t *req, const char *name, unsigned long maximum)
 {
     const char *text = uvhttp_request_query(req, name);
     unsigned long value = text == NULL ? 0 : strtoul(text, NULL, 10);
-    return value < most ? value : most;
+    return value < maximum ? value : maximum;
 }
 
 static int count_primes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    unsigned long below = number(req, "below", 50000000), count = 0;
+    unsigned long below = read_number(req, "below", 50000000), count = 0;
     char text[64];
     (void)arg;
     for (unsigned long i = 2; i < below; i++) {
@@ -28,7 +28,7 @@ static int count_primes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
             divisor++;
         count += divisor * divisor > i;
         if (count % 4096 == 0 && !uvhttp_response_open(res))
-            return UVHTTP_EDISCONNECTED; /* it is no longer needed */
+            return UVHTTP_EDISCONNECTED; /* the client has disconnected */
     }
     snprintf(text, sizeof(text), "%lu primes below %lu\n", count, below);
     return uvhttp_response_send_text(res, 200, text);
@@ -36,13 +36,13 @@ static int count_primes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
 
 static int write_report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    unsigned long lines = number(req, "lines", 100000000);
+    unsigned long lines = read_number(req, "lines", 100000000);
     char line[64];
     (void)arg;
     int err = uvhttp_response_begin(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
     for (unsigned long i = 1; err == 0 && i <= lines; i++) {
         int length = snprintf(line, sizeof(line), "line %lu\n", i);
-        err = uvhttp_response_write(res, line, (size_t)length); /* waits for a slow reader */
+        err = uvhttp_response_write(res, line, (size_t)length); /* waits until the client reads */
     }
     return err != 0 ? err : uvhttp_response_end(res);
 }

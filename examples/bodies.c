@@ -1,5 +1,6 @@
-/* Bodies in pieces: a download that is made while it is sent, an upload that is summed while it
- * comes, and both at once. None of them is ever in memory as a whole, however slow the client is.
+/* Streamed bodies. One handler generates a download while it is sent, one processes an upload while
+ * it arrives, and one does both at once. No body is in memory as a whole, however slow the client
+ * is.
  *
  *     curl "http://127.0.0.1:8080/count?to=5"
  *     curl -T FILE http://127.0.0.1:8080/sum
@@ -12,13 +13,13 @@
 
 #include <uvhttp.h>
 
-/* ---- down: the server asks for the next lines whenever there is room ---- */
+/* ---- download: the server pulls the next lines when the socket is writable ---- */
 
 struct count {
     unsigned long next, last;
 };
 
-static int more_lines(uvhttp_response_t *res, char *buffer, size_t size, size_t *length, void *arg)
+static int pull_lines(uvhttp_response_t *res, char *buffer, size_t size, size_t *length, void *arg)
 {
     struct count *count = arg;
     while (count->next <= count->last && size - *length >= 24)
@@ -26,25 +27,25 @@ static int more_lines(uvhttp_response_t *res, char *buffer, size_t size, size_t 
     return 0; /* a length of 0 ends the body */
 }
 
-static int count_up(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int count_lines(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     struct count *count = uvhttp_request_allocate(req, sizeof *count);
     const char *to = uvhttp_request_query(req, "to");
     if (count == NULL)
         return UVHTTP_ENOMEM;
     *count = (struct count){1, to == NULL ? 10 : strtoul(to, NULL, 10)};
-    return uvhttp_response_send_pulled(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, more_lines,
+    return uvhttp_response_send_pulled(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, pull_lines,
                                        NULL, count);
 }
 
-/* ---- up: pieces come as they arrive; a size of 0 is the end ---- */
+/* ---- upload: the callback gets each chunk as it arrives; a size of 0 is the end ---- */
 
 struct sum {
     uint64_t bytes, total;
 };
 
-static int add(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
-               void *arg)
+static int add_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
+                     void *arg)
 {
     struct sum *sum = arg;
     char text[64];
@@ -57,16 +58,16 @@ static int add(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, 
     return uvhttp_response_send_text(res, 200, text);
 }
 
-static int sum_up(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int sum_bytes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     struct sum *sum = uvhttp_request_allocate(req, sizeof *sum);
     if (sum == NULL)
         return UVHTTP_ENOMEM;
     *sum = (struct sum){0, 0};
-    return uvhttp_request_on_body(req, add, sum);
+    return uvhttp_request_on_body(req, add_chunk, sum);
 }
 
-/* ---- both: what does not fit into the response stops the request ---- */
+/* ---- both: a response that is not writable pauses the request body ---- */
 
 struct chunk {
     char *text;
@@ -74,11 +75,11 @@ struct chunk {
     bool last;
 };
 
-static int send_piece(uvhttp_response_t *res, void *arg)
+static int send_chunk(uvhttp_response_t *res, void *arg)
 {
     struct chunk *chunk = arg;
     int err = uvhttp_response_write(res, chunk->text, chunk->size);
-    if (err == UVHTTP_EFULL) { /* called again when the client has read on */
+    if (err == UVHTTP_EFULL) { /* called again by on_drain */
         uvhttp_request_pause_body(uvhttp_response_request(res));
         return 0;
     }
@@ -87,8 +88,8 @@ static int send_piece(uvhttp_response_t *res, void *arg)
     return err != 0 || !chunk->last ? err : uvhttp_response_end(res);
 }
 
-static int take_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
-                      void *arg)
+static int receive_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char *data,
+                         size_t size, void *arg)
 {
     struct chunk *chunk = arg;
     chunk->last = size == 0;
@@ -101,35 +102,35 @@ static int take_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char 
         text[i] = (char)toupper((unsigned char)data[i]);
     chunk->text = text;
     chunk->size = size;
-    return send_piece(res, chunk);
+    return send_chunk(res, chunk);
 }
 
-static void free_piece(void *arg)
+static void free_chunk(void *arg)
 {
     free(((struct chunk *)arg)->text);
     free(arg);
 }
 
-static int upper(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int convert(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static const char key;
     struct chunk *chunk = calloc(1, sizeof *chunk);
-    int err = chunk == NULL ? UVHTTP_ENOMEM : uvhttp_request_attach(req, &key, chunk, free_piece);
+    int err = chunk == NULL ? UVHTTP_ENOMEM : uvhttp_request_attach(req, &key, chunk, free_chunk);
     if (err == 0)
         err = uvhttp_response_begin(res, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
     if (err)
         return err;
-    uvhttp_response_on_drain(res, send_piece, chunk);
-    return uvhttp_request_on_body(req, take_chunk, chunk);
+    uvhttp_response_on_drain(res, send_chunk, chunk);
+    return uvhttp_request_on_body(req, receive_chunk, chunk);
 }
 
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     const uvhttp_route_t routes[] = {
-        {.method = "GET", .pattern = "/count", .handler = count_up},
-        {.method = "PUT", .pattern = "/sum", .handler = sum_up, .flags = UVHTTP_ROUTE_STREAM},
-        {.method = "POST", .pattern = "/upper", .handler = upper, .flags = UVHTTP_ROUTE_STREAM},
+        {.method = "GET", .pattern = "/count", .handler = count_lines},
+        {.method = "PUT", .pattern = "/sum", .handler = sum_bytes, .flags = UVHTTP_ROUTE_STREAM},
+        {.method = "POST", .pattern = "/upper", .handler = convert, .flags = UVHTTP_ROUTE_STREAM},
     };
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = server == NULL ? UVHTTP_ENOMEM : 0;

@@ -1,5 +1,5 @@
-/* Entity tags for answers that are made anew each time: a client that has the bytes already gets
- * 304 and none of them.
+/* Entity tags for generated responses. A client that has the same bytes already gets 304 without a
+ * body.
  *
  *     curl -i http://127.0.0.1:8080/list
  *     curl -i -H 'If-None-Match: "0b117626a487f4ebffb7ed1aa327e09d"' http://127.0.0.1:8080/list
@@ -10,8 +10,8 @@
 
 #include <uvhttp.h>
 
-/* A real one would ask a database. */
-static int list(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* A real application would query a database. */
+static int list_items(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char json[512];
     int length = snprintf(json, sizeof json, "[");
@@ -19,13 +19,13 @@ static int list(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         length += snprintf(json + length, sizeof json - (size_t)length, "%s{\"id\":%d}",
                            i > 1 ? "," : "", i);
     snprintf(json + length, sizeof json - (size_t)length, "]\n");
-    /* keep it, and ask each time */
+    /* caches must revalidate each time */
     int err = uvhttp_response_set_header(res, "Cache-Control", "no-cache");
     return err != 0 ? err : uvhttp_response_send_json(res, 200, json);
 }
 
-/* What nobody is to keep gets no tag. */
-static int for_one(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* A response that must not be stored gets no entity tag. */
+static int send_private(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     int err = uvhttp_response_set_header(res, "Cache-Control", "no-store");
     return err != 0 ? err : uvhttp_response_send_text(res, 200, "for your eyes only\n");
@@ -37,9 +37,9 @@ int main(int argc, char **argv)
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_server_use(server, uvhttp_body_etag_handle_request, NULL);
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/list", list, NULL);
+        err = uvhttp_server_route(server, "GET", "/list", list_items, NULL);
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/private", for_one, NULL);
+        err = uvhttp_server_route(server, "GET", "/private", send_private, NULL);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

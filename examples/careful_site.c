@@ -1,17 +1,17 @@
-/* A folder of files for browsers, carefully: security headers and a request id on every answer, a
- * page for this machine only, and a log on standard output that has the ids.
+/* Serves a directory with the usual protections for browsers: security headers and a request ID in
+ * every response, a page for local addresses only, and an access log with the request IDs.
  *
  *     curl -i http://127.0.0.1:8080/style.css
  *     curl -i http://127.0.0.1:8080/nowhere
  *     curl -i http://127.0.0.1:8080/status
  *
- * Usage: careful_site [PORT [FOLDER [PREFIX]]] (PREFIX: who may see /status, default
- * 127.0.0.0/8) */
+ * Usage: careful_site [PORT [DIRECTORY [PREFIX]]] (PREFIX: addresses that may request /status,
+ * default 127.0.0.0/8) */
 #include <stdlib.h>
 
 #include <uvhttp.h>
 
-/* What has to be freed behind the server; NULL: not there yet. */
+/* Objects to free after the server; NULL: not created yet. */
 static struct {
     uvhttp_request_ids_t *ids;
     uvhttp_security_headers_t *headers;
@@ -19,9 +19,9 @@ static struct {
     uvhttp_access_log_t *log;
 } site;
 
-static uvhttp_error_t error; /* about an option that was refused */
+static uvhttp_error_t error; /* details of a refused option */
 
-static int status(uvhttp_request_t *req, uvhttp_response_t *res, void *server)
+static int show_status(uvhttp_request_t *req, uvhttp_response_t *res, void *server)
 {
     char text[128];
     const uvhttp_stats_t *stats = uvhttp_server_stats(server);
@@ -30,7 +30,7 @@ static int status(uvhttp_request_t *req, uvhttp_response_t *res, void *server)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-static int make(const char *prefix)
+static int create_objects(const char *prefix)
 {
     uvhttp_address_rules_options_t rules = {UVHTTP_ADDRESS_RULES({prefix, true})};
     uvhttp_access_log_options_t log = {
@@ -43,7 +43,7 @@ static int make(const char *prefix)
     return err != 0 ? err : uvhttp_access_log_new(&site.log, &log, &error);
 }
 
-static int build(uvhttp_server_t *server, const char *directory)
+static int add_routes(uvhttp_server_t *server, const char *directory)
 {
     int err = uvhttp_server_use(server, uvhttp_request_ids_handle_request, site.ids);
     if (err == 0)
@@ -57,7 +57,7 @@ static int build(uvhttp_server_t *server, const char *directory)
             &(uvhttp_route_t){
                 .method = "GET",
                 .pattern = "/status",
-                .handler = status,
+                .handler = show_status,
                 .arg = server,
                 UVHTTP_MIDDLEWARE({uvhttp_address_rules_handle_request, site.rules})});
     uvhttp_server_on_finished(server, uvhttp_access_log_finished, site.log);
@@ -69,9 +69,9 @@ int main(int argc, char **argv)
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     const char *directory = argc > 2 ? argv[2] : "examples/site";
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = make(argc > 3 ? argv[3] : "127.0.0.0/8");
+    int err = create_objects(argc > 3 ? argv[3] : "127.0.0.0/8");
     if (err == 0)
-        err = build(server, directory);
+        err = add_routes(server, directory);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

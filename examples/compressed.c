@@ -1,5 +1,5 @@
-/* Compressed answers: JSON in one piece, a table that is written line by line, and server-sent
- * events, each in the coding the client likes best.
+/* Compressed responses: a JSON document, a table that is streamed line by line, and server-sent
+ * events, each with the content coding that the client prefers.
  *
  *     curl -sS --compressed -D - http://127.0.0.1:8080/items
  *     curl -sS --compressed -H "Accept-Encoding: gzip" http://127.0.0.1:8080/table
@@ -11,7 +11,7 @@
 
 #include <uvhttp.h>
 
-static int items(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int send_items(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static char json[64 * 200];
     size_t length = 0;
@@ -20,15 +20,14 @@ static int items(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
             (size_t)snprintf(json + length, sizeof json - length,
                              "%s{\"id\": %d, \"name\": \"item %d\"}", i == 0 ? "[" : ",\n ", i, i);
     length += (size_t)snprintf(json + length, sizeof json - length, "]\n");
-    int err = uvhttp_response_set_header(res, "ETag",
-                                         /* leaves as W/"items-1" when it is compressed */
-                                         "\"items-1\"");
+    /* sent as W/"items-1" when the response is compressed */
+    int err = uvhttp_response_set_header(res, "ETag", "\"items-1\"");
     return err ? err : uvhttp_response_send(res, 200, "application/json", json, length);
 }
 
-/* What is written is kept until it pays to send it. Somebody who waits for more in the middle of it
- * calls uvhttp_response_flush. */
-static int table(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* The compressor collects data until sending it is efficient. uvhttp_response_flush sends the
+ * collected data at once. */
+static int send_table(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char line[64];
     int err = uvhttp_response_begin(res, 200, "text/csv", UVHTTP_LENGTH_UNKNOWN);
@@ -39,8 +38,8 @@ static int table(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err ? err : uvhttp_response_end(res);
 }
 
-/* Each event leaves at once. */
-static int numbers(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* Each event is sent at once. */
+static int send_numbers(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[32];
     int err = uvhttp_response_begin_events(res);
@@ -61,11 +60,11 @@ int main(int argc, char **argv)
     if (err == 0)
         err = uvhttp_server_use(server, uvhttp_compress_handle_request, compress);
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/items", items, NULL);
+        err = uvhttp_server_route(server, "GET", "/items", send_items, NULL);
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/table", table, NULL);
+        err = uvhttp_server_route(server, "GET", "/table", send_table, NULL);
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/numbers", numbers, NULL);
+        err = uvhttp_server_route(server, "GET", "/numbers", send_numbers, NULL);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

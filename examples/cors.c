@@ -1,5 +1,5 @@
-/* CORS: an interface that pages of two other sites may use from a browser, with cookies. Everybody
- * else's pages see nothing of it.
+/* CORS: pages of two other origins may use this API from a browser, with cookies. Pages of all
+ * other origins may not.
  *
  *     curl -i -H "Origin: https://app.example.com" http://127.0.0.1:8080/api/count
  *     curl -i -X OPTIONS -H "Origin: https://app.example.com" \
@@ -32,8 +32,8 @@ static int put_count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return get_count(req, res, arg);
 }
 
-/* Only what is below /api; the middleware of the group answers preflights for its routes as
- * well. */
+/* CORS applies below /api only. The middleware of the group also responds to preflight requests for
+ * its routes. */
 static int add_routes(uvhttp_server_t *server, uvhttp_cors_t *cors)
 {
     uvhttp_router_t *api;

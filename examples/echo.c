@@ -1,5 +1,5 @@
-/* Request bodies: POST one and get it back. A body above the route's limit gets 413, and what a
- * connection may cost is limited by the configuration.
+/* Request bodies: POST one and get it back. A body above the limit of the route gets 413, and the
+ * configuration limits what connections may use.
  *
  *     curl -d 'some text' http://127.0.0.1:8080/echo
  *     curl --data-binary @picture.png -H 'Content-Type: image/png' -o back.png \
@@ -12,7 +12,7 @@
 
 #define BODY_LIMIT ((size_t)1024 * 1024)
 
-/* Runs once the whole body is there. */
+/* Runs after the whole body has arrived. */
 static int echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_slice_t body = uvhttp_request_body(req);
@@ -37,7 +37,7 @@ static uvhttp_server_t *new_server(void)
     config->body_timeout = 5;
     config->log = print_log;
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
-    uvhttp_config_free(config); /* the server has its copy */
+    uvhttp_config_free(config); /* the server has copied it */
     return server;
 }
 

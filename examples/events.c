@@ -1,5 +1,5 @@
-/* A clock that goes to all browsers that look: a page, a stream of server-sent events, and a hub
- * that sends each event to all streams.
+/* A clock for all connected browsers: a page, a stream of server-sent events, and a hub that sends
+ * each event to all streams.
  *
  *     curl http://127.0.0.1:8080/
  *     curl -N --max-time 3 http://127.0.0.1:8080/clock
@@ -30,7 +30,7 @@ static int page(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 static int subscribe(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     int err = uvhttp_event_hub_subscribe(hub, res);
-    /* The first event of this one alone: how long a browser waits before it comes back. */
+    /* The first event, for this client only: the delay before its browser reconnects. */
     return err ? err : uvhttp_response_send_event(res, &(uvhttp_sse_event_t){.retry_ms = 2000});
 }
 
@@ -46,7 +46,7 @@ static void tick(uv_timer_t *handle)
         hub, &(uvhttp_sse_event_t){.id = {id, strlen(id)}, .data = {text, strlen(text)}});
 }
 
-/* A server that stops ends the streams. The hub ends here because its timer does. */
+/* Stopping the server ends the streams. The hub ends here because its timer is closed. */
 static void stop(uv_signal_t *handle, int number)
 {
     uvhttp_event_hub_end(hub);
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
         uv_run(&loop, UV_RUN_DEFAULT);
     }
     uvhttp_server_free(server);
-    uv_run(&loop, UV_RUN_DEFAULT); /* what the server has to close is closed */
+    uv_run(&loop, UV_RUN_DEFAULT); /* closes the handles of the server */
     uvhttp_event_hub_free(hub);
     uv_loop_close(&loop);
     if (err)

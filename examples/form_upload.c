@@ -1,10 +1,10 @@
-/* A page with a form, and the files that are sent with it: small ones in memory, large ones in
- * hidden files until they are kept.
+/* A form with file uploads. Small files are in memory, large ones in hidden files until the handler
+ * keeps them.
  *
  *     curl http://127.0.0.1:8080/
  *     curl -F "title=A trip" -F "photo=@FILE" http://127.0.0.1:8080/photos
  *
- * Usage: form_upload [PORT [FOLDER]]; without a folder, files go to the current one. */
+ * Usage: form_upload [PORT [DIRECTORY]]; default: the current directory. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -21,9 +21,9 @@ static int page(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         "<p><button>Send</button></form>\n");
 }
 
-/* All parts are there. What is not kept here is removed when the answer has left. */
-static int received(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_form_data_t *form,
-                    void *arg)
+/* Runs after all parts have arrived. Files that are not kept are removed after the response. */
+static int on_form(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_form_data_t *form,
+                   void *arg)
 {
     const uvhttp_form_part_t *title = uvhttp_form_data_part(form, "title");
     char path[4096], text[4096];
@@ -33,7 +33,7 @@ static int received(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_
         if (part->filename == NULL || part->filename[0] == '\0' || length > 3500)
             continue; /* another field, or no file was chosen */
         snprintf(path, sizeof path, "%s/%s", (char *)arg, part->filename);
-        int err = uvhttp_form_part_keep(part, path); /* replaces nothing */
+        int err = uvhttp_form_part_keep(part, path); /* never replaces a file */
         length +=
             snprintf(text + length, sizeof text - (size_t)length, "%s, %" PRIu64 " bytes: %s\n",
                      part->filename, part->size, err ? uvhttp_strerror(err) : "kept");
@@ -47,14 +47,14 @@ static int post(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                                            .memory_part_size = 16384,
                                            .max_parts = 20,
                                            .max_size = UINT64_C(1) << 30};
-    return uvhttp_form_data_read(req, &options, received, arg);
+    return uvhttp_form_data_read(req, &options, on_form, arg);
 }
 
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
-    char here[] = ".";
-    char *directory = argc > 2 ? argv[2] : here;
+    char current[] = ".";
+    char *directory = argc > 2 ? argv[2] : current;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_server_route(server, "GET", "/", page, NULL);
     if (err == 0)

@@ -1,4 +1,4 @@
-/* The smallest server: one route, one answer.
+/* The smallest server: one route, one response.
  *
  *     curl -i http://127.0.0.1:8080/
  */
@@ -11,13 +11,13 @@ static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 int main(void)
 {
-    /* NULL: owns its loop; or pass a uv_loop_t * */
+    /* NULL: the server owns its loop; or pass a uv_loop_t * */
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_server_route(server, "GET", "/", hello, NULL);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", 8080);
     if (err == 0)
-        /* until uvhttp_server_stop or a signal it was told to handle */
+        /* runs until uvhttp_server_stop or a handled signal */
         err = uvhttp_server_run(server);
     uvhttp_server_free(server);
     if (err)

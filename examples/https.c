@@ -1,5 +1,5 @@
-/* HTTPS: a certificate with its key, loaded again when its file changes, and what the handshake has
- * agreed on.
+/* HTTPS with one certificate, which is reloaded when its file changes. The response shows the TLS
+ * version of the connection.
  *
  *     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 \
  *         -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
@@ -12,7 +12,7 @@
 
 static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    const uvhttp_tls_info_t *tls = uvhttp_request_tls(req); /* NULL for a request in plain text */
+    const uvhttp_tls_info_t *tls = uvhttp_request_tls(req); /* NULL for a request without TLS */
     char text[128];
     snprintf(text, sizeof(text), "Hello over %s\n", tls == NULL ? "plain text" : tls->version);
     return uvhttp_response_send_text(res, 200, text);
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     err = uvhttp_server_route(server, "GET", "/", hello, NULL);
     if (err == 0)
         err = uvhttp_server_listen_tls(server, "127.0.0.1", port, tls);
-    uvhttp_tls_free(tls); /* the server keeps what it needs */
+    uvhttp_tls_free(tls); /* the server holds a reference */
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {

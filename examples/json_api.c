@@ -1,5 +1,5 @@
-/* An API that speaks JSON: notes, kept in memory. Parsed and written by cJSON (Debian:
- * libcjson-dev); uvhttp itself knows no JSON.
+/* A JSON API for notes, kept in memory. cJSON parses and writes them (Debian: libcjson-dev); uvhttp
+ * itself has no JSON functions.
  *
  *     curl -H "Content-Type: application/json" -d '{"title":"Milk"}' http://127.0.0.1:8080/notes
  *     curl http://127.0.0.1:8080/notes
@@ -12,7 +12,7 @@
 #include <cjson/cJSON.h>
 #include <uvhttp.h>
 
-/* an array of {"id", "title"}; handlers run on one thread, so it needs no lock */
+/* An array of {"id", "title"}. Handlers run on one thread, so it needs no lock. */
 static cJSON *notes;
 static int last_id;
 
@@ -24,28 +24,28 @@ static int send_json(uvhttp_response_t *res, int status, const cJSON *value)
     return err;
 }
 
-static int refuse(uvhttp_response_t *res, int status, const char *why)
+static int send_error(uvhttp_response_t *res, int status, const char *message)
 {
     char text[128];
-    snprintf(text, sizeof text, "{\"error\":\"%s\"}", why); /* only texts of this file */
+    snprintf(text, sizeof text, "{\"error\":\"%s\"}", message); /* `message` needs no escapes */
     return uvhttp_response_send_json(res, status, text);
 }
 
-static int list(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int list_notes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     return send_json(res, 200, notes);
 }
 
-static int show(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int show_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     long id = strtol(uvhttp_request_param(req, "id"), NULL, 10);
     const cJSON *note;
     cJSON_ArrayForEach(note, notes) if (cJSON_GetObjectItem(note, "id")->valueint ==
                                         id) return send_json(res, 200, note);
-    return refuse(res, 404, "no such note");
+    return send_error(res, 404, "no such note");
 }
 
-static int keep(uvhttp_response_t *res, const char *title)
+static int store(uvhttp_response_t *res, const char *title)
 {
     char location[32];
     cJSON *note = cJSON_CreateObject();
@@ -60,19 +60,19 @@ static int keep(uvhttp_response_t *res, const char *title)
     return err != 0 ? err : send_json(res, 201, note);
 }
 
-/* What was sent is looked at and built anew, so that nothing else gets into the store. */
-static int add(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* Validates the request and copies only known fields. */
+static int add_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    uvhttp_slice_t body = uvhttp_request_body(req); /* at most max_body_size: 413 */
+    uvhttp_slice_t body = uvhttp_request_body(req); /* larger than max_body_size: 413 */
     const char *type = uvhttp_request_header(req, "Content-Type");
     if (type == NULL || strncmp(type, "application/json", 16) != 0)
-        return refuse(res, 415, "send application/json");
-    cJSON *sent = cJSON_ParseWithLength(body.base, body.length);
-    const cJSON *title = cJSON_GetObjectItemCaseSensitive(sent, "title");
-    int err = sent == NULL             ? refuse(res, 400, "this is no JSON")
-              : !cJSON_IsString(title) ? refuse(res, 422, "title is not a text")
-                                       : keep(res, title->valuestring);
-    cJSON_Delete(sent);
+        return send_error(res, 415, "send application/json");
+    cJSON *parsed = cJSON_ParseWithLength(body.base, body.length);
+    const cJSON *title = cJSON_GetObjectItemCaseSensitive(parsed, "title");
+    int err = parsed == NULL           ? send_error(res, 400, "this is no JSON")
+              : !cJSON_IsString(title) ? send_error(res, 422, "title is not a text")
+                                       : store(res, title->valuestring);
+    cJSON_Delete(parsed);
     return err;
 }
 
@@ -81,12 +81,12 @@ int main(int argc, char **argv)
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     notes = cJSON_CreateArray();
-    int err =
-        notes == NULL ? UVHTTP_ENOMEM : uvhttp_server_route(server, "GET", "/notes", list, NULL);
+    int err = notes == NULL ? UVHTTP_ENOMEM
+                            : uvhttp_server_route(server, "GET", "/notes", list_notes, NULL);
     if (err == 0)
-        err = uvhttp_server_route(server, "POST", "/notes", add, NULL);
+        err = uvhttp_server_route(server, "POST", "/notes", add_note, NULL);
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/notes/:id", show, NULL);
+        err = uvhttp_server_route(server, "GET", "/notes/:id", show_note, NULL);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

@@ -1,6 +1,6 @@
-/* Answering later, in a loop of your own: the handler starts a timer and returns; the timer
- * answers. Until then the loop serves everybody else, and when the connection breaks first the
- * abort callback cleans up.
+/* Responds later, on a loop of the application's own. The handler starts a timer and returns, and
+ * the timer callback responds. The loop serves other requests meanwhile. When the client
+ * disconnects first, the abort callback closes the timer.
  *
  *     curl 'http://127.0.0.1:8080/wait?ms=1500'
  *
@@ -22,7 +22,7 @@ static void free_wait(uv_handle_t *timer)
     free(timer->data);
 }
 
-static void on_time(uv_timer_t *timer)
+static void on_timer(uv_timer_t *timer)
 {
     struct wait *wait = timer->data;
     int err = uvhttp_response_send_text(wait->response, 200, "Thank you for waiting\n");
@@ -31,7 +31,7 @@ static void on_time(uv_timer_t *timer)
     uv_close((uv_handle_t *)timer, free_wait);
 }
 
-/* The client has gone, or the server was stopped: `response` must not be used any more. */
+/* The client has disconnected, or the server was stopped: `response` is invalid after this call. */
 static void on_abort(uvhttp_response_t *response, void *arg)
 {
     struct wait *wait = arg;
@@ -40,7 +40,7 @@ static void on_abort(uvhttp_response_t *response, void *arg)
     uv_close((uv_handle_t *)&wait->timer, free_wait);
 }
 
-static int wait_and_answer(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int wait_and_respond(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uv_loop_t *loop = arg;
     const char *ms = uvhttp_request_query(req, "ms");
@@ -54,12 +54,12 @@ static int wait_and_answer(uvhttp_request_t *req, uvhttp_response_t *res, void *
     wait->response = res;
     uv_timer_init(loop, &wait->timer);
     wait->timer.data = wait;
-    uv_timer_start(&wait->timer, on_time, length, 0);
+    uv_timer_start(&wait->timer, on_timer, length, 0);
     uvhttp_response_on_abort(res, on_abort, wait);
-    return 0; /* taken, and not answered yet */
+    return 0; /* the response follows later */
 }
 
-/* The last connection is closed: freeing the server lets the loop run out of work. */
+/* The last connection is closed. Freeing the server closes its handles, so that uv_run returns. */
 static void on_stopped(uvhttp_server_t *server, void *arg)
 {
     uvhttp_server_free(server);
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         return 1;
     }
     uvhttp_server_t *server = uvhttp_server_new(&loop);
-    err = uvhttp_server_route(server, "GET", "/wait", wait_and_answer, &loop);
+    err = uvhttp_server_route(server, "GET", "/wait", wait_and_respond, &loop);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", uvhttp_strerror(err));
         uvhttp_server_free(server);
     }
-    uv_run(&loop, UV_RUN_DEFAULT); /* your own timers, sockets and so on run here too */
+    uv_run(&loop, UV_RUN_DEFAULT); /* other handles of the application run here too */
     uv_loop_close(&loop);
     return err != 0;
 }

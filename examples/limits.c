@@ -1,6 +1,6 @@
-/* Limits for clients: five requests a minute below /api for each address, or for each API key when
- * one is sent, and a thousand for all together; texts of up to 1,000 bytes, and no answer above 64
- * KiB.
+/* Limits for clients. Below /api each address, or each API key that is sent, gets five requests per
+ * minute, and all clients together get a thousand. Request bodies are limited to 1,000 bytes,
+ * response bodies to 64 KiB.
  *
  *     curl -i http://127.0.0.1:8080/api/time
  *     curl -i -H "X-Api-Key: k1" http://127.0.0.1:8080/api/time
@@ -13,23 +13,23 @@
 
 #include <uvhttp.h>
 
-static int tell_time(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int show_time(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[32];
     snprintf(text, sizeof text, "%lld\n", (long long)time(NULL));
     return uvhttp_response_send_text(res, 200, text);
 }
 
-static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int count_bytes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[32];
     snprintf(text, sizeof text, "%zu bytes\n", uvhttp_request_body(req).length);
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* Whoever sends a key is counted by it; the others, for whom nothing is set, by their address. A
- * real server checks the key first. */
-static int key_of(uvhttp_request_t *req, uvhttp_slice_t *key, void *arg)
+/* Requests with an API key are counted per key, others per address. A real application verifies the
+ * key first. */
+static int get_key(uvhttp_request_t *req, uvhttp_slice_t *key, void *arg)
 {
     const char *sent = uvhttp_request_header(req, "X-Api-Key");
     if (sent != NULL)
@@ -44,7 +44,7 @@ static int make_limits(void)
 {
     uvhttp_error_t error = {0};
     const uvhttp_rate_limit_options_t for_each = {
-        .requests = 5, .period_ms = 60000, .name = "each", .key = key_of};
+        .requests = 5, .period_ms = 60000, .name = "each", .key = get_key};
     const uvhttp_rate_limit_options_t for_all = {
         .requests = 1000, .period_ms = 60000, .name = "all", .global = true};
     const uvhttp_size_limit_options_t bytes = {.max_request_body = 1000,
@@ -75,10 +75,10 @@ int main(int argc, char **argv)
         err = uvhttp_router_use(api, uvhttp_size_limit_handle_request, sizes);
     if (err == 0)
         err = uvhttp_router_add(
-            api, &(uvhttp_route_t){.method = "GET", .pattern = "/time", .handler = tell_time});
+            api, &(uvhttp_route_t){.method = "GET", .pattern = "/time", .handler = show_time});
     if (err == 0)
         err = uvhttp_router_add(
-            api, &(uvhttp_route_t){.method = "POST", .pattern = "/count", .handler = count});
+            api, &(uvhttp_route_t){.method = "POST", .pattern = "/count", .handler = count_bytes});
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

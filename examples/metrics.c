@@ -1,5 +1,5 @@
-/* Watching a server: counters and latencies for Prometheus at /metrics, and an access log that
- * SIGHUP opens again after logrotate has renamed it.
+/* Monitoring: counters and latencies for Prometheus at /metrics, and an access log that SIGHUP
+ * reopens after logrotate has renamed it.
  *
  *     curl http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/work
@@ -17,7 +17,7 @@ static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, "Hello\n");
 }
 
-/* Takes its time, and everybody else's: look for it in uvhttp_loop_delay_seconds. */
+/* Blocks the loop for 20 ms, which uvhttp_loop_delay_seconds shows. */
 static int work(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uint64_t end = uv_hrtime() + 20 * 1000000;
@@ -31,7 +31,7 @@ static void on_hangup(uv_signal_t *signal, int number)
     uvhttp_access_log_reopen(signal->data);
 }
 
-static void on_log_trouble(uvhttp_log_level_t level, const char *message, void *arg)
+static void on_log_error(uvhttp_log_level_t level, const char *message, void *arg)
 {
     fprintf(stderr, "%s\n", message);
 }
@@ -57,7 +57,7 @@ static int serve(uvhttp_server_t *server, int port, uvhttp_access_log_t *log)
 
     hangup.data = log;
     err = uv_signal_start(&hangup, on_hangup, SIGHUP);
-    uv_unref((uv_handle_t *)&hangup); /* waiting for this one is no reason to go on */
+    uv_unref((uv_handle_t *)&hangup); /* must not keep the loop alive */
     printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
     fflush(stdout);
     if (err == 0)
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     uvhttp_access_log_options_t config = {.path = argc > 2 ? argv[2] : "-",
                                           .format = UVHTTP_ACCESS_COMBINED,
                                           .flush_ms = 100,
-                                          .log = on_log_trouble};
+                                          .log = on_log_error};
     int err = uvhttp_access_log_new(&log, &config, NULL);
     if (err == 0) {
         uvhttp_server_t *server = uvhttp_server_new(NULL);

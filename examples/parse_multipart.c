@@ -1,5 +1,5 @@
-/* The parser alone: takes a form with files out of a request, while it is read, and stores its
- * parts. No libuv, no allocation.
+/* The parser alone: reads a multipart form from a request chunk by chunk, and stores its parts. It
+ * needs no libuv and no allocation.
  *
  *     cc parse_multipart.c -o parse_multipart $(pkg-config --cflags --libs uvhttp_parser)
  *     printf %b 'POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 84\r\n' \
@@ -7,20 +7,20 @@
  *         'Content-Disposition: form-data; name="a"; filename="../b.txt"\r\n' \
  *         '\r\nhello\r\n--b--\r\n' | ./parse_multipart
  *
- * Usage: parse_multipart [FILE [FOLDER]]. Parts go to FOLDER under their number, for a client's
- * file name is no path to trust; without a folder they are only counted. Ends with 1 when something
- * is refused. */
+ * Usage: parse_multipart [FILE [DIRECTORY]]. Parts are stored in DIRECTORY under their number,
+ * because a file name from a client is not safe as a path. Without a directory they are only
+ * counted. The exit code is 1 when the form is refused or a part cannot be stored. */
 #include <stdio.h>
 #include <string.h>
 
 #include <uvhttp/multipart.h>
 #include <uvhttp/parser.h>
 
-static uvhttp_multipart_t form; /* some KiB, and it must not move */
+static uvhttp_multipart_t form; /* some KiB; its address must not change */
 static FILE *store;
 static unsigned long long stored;
 
-static void show(const char *what, uvhttp_slice_t text)
+static void print_field(const char *what, uvhttp_slice_t text)
 {
     if (text.base != NULL)
         printf(" %s=%.*s", what, UVHTTP_SLICE_ARGS(text));
@@ -29,9 +29,9 @@ static void show(const char *what, uvhttp_slice_t text)
 static bool open_part(const char *directory)
 {
     printf("part %u:", (unsigned)form.part_count);
-    show("name", form.part.name);
-    show("filename", form.part.filename);
-    show("type", form.part.type);
+    print_field("name", form.part.name);
+    print_field("filename", form.part.filename);
+    print_field("type", form.part.type);
     stored = 0;
     if (directory == NULL)
         return true;
@@ -49,29 +49,29 @@ static bool store_data(uvhttp_slice_t data)
 
 static bool close_part(void)
 {
-    bool good = store == NULL || fclose(store) == 0;
+    bool ok = store == NULL || fclose(store) == 0;
     store = NULL;
     printf(" bytes=%llu\n", stored);
-    return good;
+    return ok;
 }
 
-/* All that a piece of the body brings; false when it is refused or cannot be stored. */
-static bool take(uvhttp_slice_t chunk, const char *directory)
+/* Processes a chunk of the body. Returns false when it is refused or cannot be stored. */
+static bool process_chunk(uvhttp_slice_t chunk, const char *directory)
 {
     for (;;) {
         uvhttp_slice_t data;
-        bool good = true;
+        bool ok = true;
         switch (uvhttp_multipart_next(&form, &chunk, &data)) {
         case UVHTTP_MULTIPART_MORE:
             return true;
         case UVHTTP_MULTIPART_PART:
-            good = open_part(directory);
+            ok = open_part(directory);
             break;
         case UVHTTP_MULTIPART_DATA:
-            good = store_data(data);
+            ok = store_data(data);
             break;
         case UVHTTP_MULTIPART_PART_END:
-            good = close_part();
+            ok = close_part();
             break;
         case UVHTTP_MULTIPART_END:
             puts("complete");
@@ -79,18 +79,18 @@ static bool take(uvhttp_slice_t chunk, const char *directory)
         case UVHTTP_MULTIPART_BAD:
             return false;
         }
-        if (!good)
+        if (!ok)
             return false;
     }
 }
 
-static int fail(const char *why)
+static int fail(const char *reason)
 {
-    fprintf(stderr, "refused: %s\n", why);
+    fprintf(stderr, "refused: %s\n", reason);
     return 1;
 }
 
-/* The body: `first` has come with the head, the rest is read; `left` bytes belong to it. */
+/* Reads a body of `left` bytes. `first` was received with the head. */
 static int read_form(FILE *file, uvhttp_slice_t first, uint64_t left, const char *directory)
 {
     char buffer[4096];
@@ -98,10 +98,10 @@ static int read_form(FILE *file, uvhttp_slice_t first, uint64_t left, const char
     for (;;) {
         chunk.length = chunk.length < left ? chunk.length : (size_t)left;
         left -= chunk.length;
-        bool taken = take(chunk, directory);
-        if (!taken && form.error == UVHTTP_MULTIPART_ERROR_NONE)
+        bool processed = process_chunk(chunk, directory);
+        if (!processed && form.error == UVHTTP_MULTIPART_ERROR_NONE)
             return fail("a part cannot be stored");
-        if (!taken || left == 0)
+        if (!processed || left == 0)
             break;
         chunk = (uvhttp_slice_t){buffer, fread(buffer, 1, sizeof buffer, file)};
         if (chunk.length == 0)

@@ -1,6 +1,6 @@
-/* The parser alone: what a proxy does with requests. Heads are parsed in a small ring buffer and
- * written anew without the fields that end at a proxy; bodies of any size pass through that ring
- * piece by piece, counted and chunked ones alike, and leave as chunks of our own.
+/* The parser alone: forwards requests as a proxy does. Heads are parsed in a small ring buffer and
+ * written again without the fields for one connection. Bodies of any size pass through the same
+ * ring chunk by chunk and leave in chunked coding.
  *
  *     cc parse_proxy.c -o parse_proxy $(pkg-config --cflags --libs uvhttp_parser)
  *     printf %b 'POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n' \
@@ -8,8 +8,8 @@
  *     printf %b 'PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n' \
  *         '\r\n2\r\nab\r\n1\r\nc\r\n0\r\nSum: 3\r\n\r\n' | ./parse_proxy
  *
- * Usage: parse_proxy [FILE]. Reads requests, writes to standard output what would go to the next
- * server, and ends with 1 when a request is refused or incomplete. */
+ * Usage: parse_proxy [FILE]. Reads requests, and writes to standard output what would be sent to
+ * the next server. The exit code is 1 when a request is refused or incomplete. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,13 +20,13 @@
 #include <uvhttp/writer.h>
 
 enum {
-    HEAD_MAX = 4096, /* a head must fit into the ring, a body need not */
+    HEAD_MAX = 4096, /* a head must fit into the ring; bodies may be larger */
     OUT_MAX = HEAD_MAX + 256,
     EXTENSION_MAX = 256
 };
 
 static char ring_memory[HEAD_MAX];
-static char gathered[HEAD_MAX]; /* a head or trailer section that goes across the ring's seam */
+static char contiguous[HEAD_MAX]; /* a head or trailer section that wraps around the ring's end */
 static char out_memory[OUT_MAX];
 static uvhttp_ring_t ring;
 static int input;
@@ -46,23 +46,23 @@ static int refuse(uvhttp_reason_t reason)
     return fail(uvhttp_reason_text(reason));
 }
 
-/* More bytes into the ring: 1, 0 at the end of the input, -1 when it cannot be read. */
+/* Reads into the ring. Returns 1, 0 at the end of the input, or -1 after a read error. */
 static int receive(void)
 {
-    uvhttp_span_t room[2];
-    uvhttp_ring_writable(&ring, room);
-    ssize_t got = read(input, room[0].base, room[0].length);
-    if (got < 0)
+    uvhttp_span_t space[2];
+    uvhttp_ring_writable(&ring, space);
+    ssize_t received = read(input, space[0].base, space[0].length);
+    if (received < 0)
         return fail("the input cannot be read");
-    uvhttp_ring_commit(&ring, (size_t)got);
-    return got > 0;
+    uvhttp_ring_commit(&ring, (size_t)received);
+    return received > 0;
 }
 
-/* For the middle of a message: 0 with more bytes in the ring. */
+/* Within a message. Returns 0 when the ring has more bytes, or -1. */
 static int receive_more(void)
 {
-    int got = receive();
-    return got == 0 ? fail("the input ends inside a request") : got < 0 ? -1 : 0;
+    int result = receive();
+    return result == 0 ? fail("the input ends inside a request") : result < 0 ? -1 : 0;
 }
 
 static int send_bytes(const char *data, size_t length)
@@ -85,8 +85,8 @@ static bool same_name(uvhttp_slice_t a, const char *b)
     return i == a.length && b[i] == '\0';
 }
 
-/* Does a Connection field name this one? Its value is a list (RFC 9110 section 7.6.1). */
-static bool listed(const uvhttp_head_t *head, const uvhttp_field_t *wanted)
+/* True if a Connection field lists this field (RFC 9110 section 7.6.1). */
+static bool is_listed(const uvhttp_head_t *head, const uvhttp_field_t *wanted)
 {
     char name[64] = "";
     if (wanted->name_length >= sizeof name)
@@ -113,9 +113,9 @@ static bool listed(const uvhttp_head_t *head, const uvhttp_field_t *wanted)
     return false;
 }
 
-/* Fields for one connection only, those that say how the body was framed, since it is framed anew,
- * and Host, which the target may overrule (RFC 9112 section 3.2.2). */
-static bool ends_here(const uvhttp_head_t *head, const uvhttp_field_t *field)
+/* True for hop-by-hop fields, for framing fields, because the body is framed again, and for Host,
+ * which the target may override (RFC 9112 section 3.2.2). */
+static bool is_hop_by_hop(const uvhttp_head_t *head, const uvhttp_field_t *field)
 {
     switch (field->id) {
     case UVHTTP_FIELD_CONNECTION:
@@ -127,7 +127,7 @@ static bool ends_here(const uvhttp_head_t *head, const uvhttp_field_t *field)
     case UVHTTP_FIELD_UPGRADE:
         return true;
     default:
-        return listed(head, field);
+        return is_listed(head, field);
     }
 }
 
@@ -135,7 +135,7 @@ static void write_fields(uvhttp_writer_t *writer, const uvhttp_head_t *head)
 {
     for (uint16_t i = 0; i < head->field_count; i++) {
         const uvhttp_field_t *field = &head->fields[i];
-        if (!ends_here(head, field))
+        if (!is_hop_by_hop(head, field))
             uvhttp_writer_field_slice(
                 writer, (uvhttp_slice_t){head->base + field->name_offset, field->name_length},
                 (uvhttp_slice_t){head->base + field->value_offset, field->value_length});
@@ -166,9 +166,8 @@ static int forward_head(const uvhttp_head_t *head, const uvhttp_framing_t *frami
     return send_written(&writer);
 }
 
-/* One piece of a body as a chunk: only its line and its end are written, the data goes out from
- * where it lies. */
-static int forward_piece(uvhttp_slice_t chunk)
+/* Sends a part of a body in chunked coding. The data is sent from the ring without a copy. */
+static int forward_part(uvhttp_slice_t chunk)
 {
     uvhttp_writer_t writer;
     uvhttp_writer_init(&writer, out_memory, sizeof out_memory);
@@ -189,38 +188,37 @@ static int forward_end(const uvhttp_head_t *trailers)
     return send_written(&writer);
 }
 
-static int forward_counted(uint64_t length)
+static int forward_sized(uint64_t length)
 {
     while (length > 0) {
-        uvhttp_slice_t chunks[2];
-        if (uvhttp_ring_readable(&ring, chunks) == 0) {
+        uvhttp_slice_t slices[2];
+        if (uvhttp_ring_readable(&ring, slices) == 0) {
             if (receive_more() != 0)
                 return -1;
             continue;
         }
-        if (chunks[0].length > length)
-            chunks[0].length = (size_t)length;
-        if (forward_piece(chunks[0]) != 0)
+        if (slices[0].length > length)
+            slices[0].length = (size_t)length;
+        if (forward_part(slices[0]) != 0)
             return -1;
-        length -= chunks[0].length;
-        uvhttp_ring_consume(&ring, chunks[0].length);
+        length -= slices[0].length;
+        uvhttp_ring_consume(&ring, slices[0].length);
     }
     return forward_end(NULL);
 }
 
-/* The trailer section is small and taken in one piece: what the ring holds is copied until it is
- * complete. */
+/* The trailer section is small. The ring is copied into contiguous memory until it is complete. */
 static int forward_trailers(void)
 {
     uvhttp_head_t trailers;
     uvhttp_head_init(&trailers, NULL, 0);
     for (;;) {
-        uvhttp_slice_t chunks[2];
-        uvhttp_ring_readable(&ring, chunks);
-        for (size_t i = 0, at = 0; i < 2 && chunks[i].length > 0; at += chunks[i++].length)
-            memcpy(gathered + at, chunks[i].base, chunks[i].length);
+        uvhttp_slice_t slices[2];
+        uvhttp_ring_readable(&ring, slices);
+        for (size_t i = 0, at = 0; i < 2 && slices[i].length > 0; at += slices[i++].length)
+            memcpy(contiguous + at, slices[i].base, slices[i].length);
         uvhttp_parse_result_t result =
-            uvhttp_trailers_parse(&trailers, gathered, ring.length, &limits);
+            uvhttp_trailers_parse(&trailers, contiguous, ring.length, &limits);
         if (result == UVHTTP_PARSE_BAD)
             return refuse(trailers.reason);
         if (result == UVHTTP_PARSE_DONE)
@@ -237,15 +235,15 @@ static int forward_chunked(void)
     uvhttp_chunked_t chunked;
     uvhttp_chunked_init(&chunked, EXTENSION_MAX);
     for (;;) {
-        uvhttp_slice_t chunks[2];
+        uvhttp_slice_t slices[2];
         uvhttp_slice_t chunk;
         size_t consumed;
-        uvhttp_ring_readable(&ring, chunks);
+        uvhttp_ring_readable(&ring, slices);
         uvhttp_parse_result_t result =
-            uvhttp_chunked_decode(&chunked, chunks[0].base, chunks[0].length, &consumed, &chunk);
+            uvhttp_chunked_decode(&chunked, slices[0].base, slices[0].length, &consumed, &chunk);
         if (result == UVHTTP_PARSE_BAD)
             return refuse(chunked.reason);
-        if (chunk.length > 0 && forward_piece(chunk) != 0)
+        if (chunk.length > 0 && forward_part(chunk) != 0)
             return -1;
         uvhttp_ring_consume(&ring, consumed);
         if (result == UVHTTP_PARSE_DONE)
@@ -255,36 +253,37 @@ static int forward_chunked(void)
     }
 }
 
-/* One request: 1 when another may follow, 0 at the end, -1 after a failure. */
+/* Forwards one request. Returns 1 if another may follow, 0 at the end, or -1 after a failure. */
 static int forward(void)
 {
     uvhttp_head_t head;
     uvhttp_framing_t framing;
     uvhttp_head_init(&head, NULL, 0);
     for (;;) {
-        uvhttp_slice_t chunks[2];
-        size_t count = uvhttp_ring_readable(&ring, chunks);
+        uvhttp_slice_t slices[2];
+        size_t count = uvhttp_ring_readable(&ring, slices);
         uvhttp_parse_result_t result =
-            uvhttp_request_head_parse_slices(&head, chunks, count, gathered, &limits);
+            uvhttp_request_head_parse_slices(&head, slices, count, contiguous, &limits);
         if (result == UVHTTP_PARSE_BAD)
             return refuse(head.reason);
         if (result == UVHTTP_PARSE_DONE)
             break;
-        int got = receive();
-        if (got <= 0)
-            return got == 0 && ring.length > 0 ? fail("the input ends inside a request") : got;
+        int received = receive();
+        if (received <= 0)
+            return received == 0 && ring.length > 0 ? fail("the input ends inside a request")
+                                                    : received;
     }
     uvhttp_reason_t reason = uvhttp_request_framing(&head, &framing);
     if (reason != UVHTTP_REASON_NONE)
         return refuse(reason);
     if (forward_head(&head, &framing) != 0)
         return -1;
-    /* The head may lie in the ring: nothing looks at it from here on. */
+    /* The head may point into the ring: it is invalid after this call. */
     uvhttp_ring_consume(&ring, head.size);
     if (framing.body == UVHTTP_BODY_CHUNKED && forward_chunked() != 0)
         return -1;
     if (framing.body == UVHTTP_BODY_LENGTH && has_body(&framing) &&
-        forward_counted(framing.content_length) != 0)
+        forward_sized(framing.content_length) != 0)
         return -1;
     return framing.keep_alive;
 }

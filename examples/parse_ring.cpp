@@ -1,6 +1,6 @@
-/* The parser alone, in C++20: requests are received into a small ring buffer, taken from it as they
- * become complete, one or many at a time, and printed. A head may lie across the ring's seam, a
- * body may be larger than the ring.
+/* The parser alone, in C++20: requests are received into a small ring buffer and printed as they
+ * become complete. A head may wrap around the end of the ring, and a body may be larger than the
+ * ring.
  *
  *     c++ -std=c++20 parse_ring.cpp -o parse_ring $(pkg-config --cflags --libs uvhttp_parser)
  *     printf %b 'GET /a?x=1%2B1 HTTP/1.1\r\nHost: a\r\n' \
@@ -10,7 +10,8 @@
  *         '\r\n6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n' | ./parse_ring
  *     printf 'GET / HTTP/1.1\r\n\r\n' | ./parse_ring
  *
- * Usage: parse_ring [FILE [RING_SIZE]]. Ends with 1 when a request is refused or incomplete. */
+ * Usage: parse_ring [FILE [RING_SIZE]]. The exit code is 1 when a request is refused or
+ * incomplete. */
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -51,20 +52,20 @@ int main(int argc, char **argv)
         return 1;
     }
     uvhttp::RingBuffer ring(size);
-    /* A head that does not fit into the ring is refused, instead of waiting for room for ever. */
+    /* Refuses a head that does not fit into the ring, which would never be complete. */
     uvhttp::HttpRequest request({.maxHead = static_cast<std::uint32_t>(size)});
     for (;;) {
-        const auto room = ring.getWriteIovecs();
-        const ssize_t got = readv(fd, room.data(), room.count());
-        if (got <= 0)
+        const auto space = ring.getWriteIovecs();
+        const ssize_t received = readv(fd, space.data(), space.count());
+        if (received <= 0)
             break;
-        ring.commit(static_cast<std::size_t>(got));
+        ring.commit(static_cast<std::size_t>(received));
 
         while (ring.size() > 0) {
             auto [error, consumed] = request.fromIOVec(ring.getReadIovecs());
             if (error)
                 return fail(error);
-            /* the bytes stay where they are until the ring is filled again */
+            /* the bytes remain valid until the ring receives more */
             ring.consume(consumed);
             if (!request.isComplete())
                 break;

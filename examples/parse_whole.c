@@ -1,5 +1,5 @@
-/* The parser alone: takes one whole message apart, a request or a response, and prints what it
- * says. No libuv, no allocation.
+/* The parser alone: parses one complete message, a request or a response, and prints its parts. It
+ * needs no libuv and no allocation.
  *
  *     cc parse_whole.c -o parse_whole $(pkg-config --cflags --libs uvhttp_parser)
  *     printf 'GET /find?q=fast+server HTTP/1.1\r\nHost: example.com\r\n\r\n' | ./parse_whole
@@ -7,7 +7,7 @@
  *         'hello\r\n0\r\n\r\n' | ./parse_whole
  *     printf 'GET / HTTP/1.1\r\nHost : example.com\r\n\r\n' | ./parse_whole
  *
- * Usage: parse_whole [FILE]. Ends with 1 when the message is refused or incomplete. */
+ * Usage: parse_whole [FILE]. The exit code is 1 when the message is refused or incomplete. */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,8 +51,8 @@ static void print_request(const uvhttp_head_t *head, const uvhttp_framing_t *fra
     print("authority", framing->authority.base, framing->authority.length);
     print("path", framing->path.base, framing->path.length);
 
-    /* A query in the format of a form: pairs are divided first and decoded then, so an encoded '&'
-     * stays data. */
+    /* A query in form encoding is split into pairs before it is decoded, so that an encoded '&'
+     * separates nothing. */
     static char decoded[MESSAGE_MAX];
     uvhttp_slice_t rest = framing->query;
     uvhttp_slice_t name;
@@ -70,7 +70,7 @@ static void print_response(const uvhttp_head_t *head)
     print("phrase", head->base + head->reason_phrase_offset, head->reason_phrase_length);
 }
 
-/* The body lies behind the head, at `offset` of the message; `length` bytes are there. */
+/* The body follows the head at `offset` of the message; `length` bytes are available. */
 static int print_body(const uvhttp_framing_t *framing, size_t offset, char *body, size_t length)
 {
     if (framing->body == UVHTTP_BODY_NONE)
@@ -112,7 +112,7 @@ static int print_body(const uvhttp_framing_t *framing, size_t offset, char *body
 
 static int parse(char *data, size_t length)
 {
-    uvhttp_head_t head; /* 32 fields stand in it; a larger table can be given to uvhttp_head_init */
+    uvhttp_head_t head; /* has 32 fields; uvhttp_head_init accepts a larger table */
     uvhttp_framing_t framing;
     uvhttp_head_limits_t limits = {.max_size = 16384, .max_target = 8192, .max_fields = 32};
     bool response = length >= 5 && memcmp(data, "HTTP/", 5) == 0;

@@ -1,39 +1,39 @@
-/* Basic authentication: a page for everybody, one for those whose password is known, and a log on
- * standard output that says who it was.
+/* Basic authentication: a public page, a page for users with a known password, and an access log on
+ * standard output with the user names.
  *
  *     curl -i http://127.0.0.1:8080/
  *     curl -i http://127.0.0.1:8080/private
  *     curl -i -u "ada:engine no. 1" http://127.0.0.1:8080/private
  *     curl -i -u ada:guess http://127.0.0.1:8080/private
  *
- * Usage: passwords [PORT] (open /private in a browser to see it ask) */
+ * Usage: passwords [PORT] (open /private in a browser to see its password dialog) */
 #include <stdlib.h>
 
 #include <uvhttp.h>
 
-/* In earnest these come from somewhere else; for hashed passwords see tokens.c, which decides by a
- * function of its own. */
+/* A real application does not have passwords in its source. For hashed ones use a function of your
+ * own, as tokens.c does. */
 static const uvhttp_auth_options_t staff = {
     .realm = "the engine room",
     UVHTTP_AUTH_USERS({"ada", "engine no. 1"}, {"grace", "nanoseconds"})};
 
-static int greet(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int show_user(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *user = uvhttp_auth_user(req);
     char text[128];
-    snprintf(text, sizeof text, "Hello, %s\n", user != NULL ? user : "whoever you are");
+    snprintf(text, sizeof text, "Hello, %s\n", user != NULL ? user : "guest");
     return uvhttp_response_send_text(res, 200, text);
 }
 
 static int add_routes(uvhttp_server_t *server, uvhttp_auth_t *auth)
 {
-    int err = uvhttp_server_route(server, "GET", "/", greet, NULL);
+    int err = uvhttp_server_route(server, "GET", "/", show_user, NULL);
     if (err == 0)
         err = uvhttp_router_add(
             uvhttp_server_router(server),
             &(uvhttp_route_t){.method = "GET",
                               .pattern = "/private",
-                              .handler = greet,
+                              .handler = show_user,
                               UVHTTP_MIDDLEWARE({uvhttp_auth_handle_request, auth})});
     return err;
 }

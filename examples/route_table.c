@@ -1,5 +1,5 @@
-/* One server for several hosts: groups with a prefix and middleware of their own, what a slash at
- * the end means, and a list of all routes, which it prints before it serves.
+/* A route table for several hosts: groups with a prefix and middleware of their own, a policy for
+ * the slash at the end of a path, and a list of all routes, printed at start.
  *
  *     curl http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/api/v1/users/ada%2Flovelace
@@ -15,12 +15,12 @@
 
 #define TEXT_SIZE 512
 
-static int home(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int show_home(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     return uvhttp_response_send_text(res, 200, "Home\n");
 }
 
-/* "%2F" in the path is part of the name here, and comes out as "/". */
+/* "%2F" in the path is part of the parameter and is decoded to "/". */
 static int show_user(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[TEXT_SIZE];
@@ -40,14 +40,14 @@ static int show_page(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* Runs before all routes of the group "/api/v1", and before no other. */
-static int name_version(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* Runs before the routes of the group "/api/v1" only. */
+static int add_version(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     int err = uvhttp_response_set_header(res, "X-Api-Version", arg);
     return err != 0 ? err : UVHTTP_DECLINED;
 }
 
-/* Runs before one route. */
+/* Runs before one route only. */
 static int require_key(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *key = uvhttp_request_header(req, "X-Api-Key");
@@ -64,7 +64,7 @@ static int print_route(const uvhttp_route_info_t *route, void *arg)
     return 0;
 }
 
-/* Only the last call needs a check of the router: given none, each of these says UVHTTP_ENOMEM. */
+/* A NULL router makes each call return UVHTTP_ENOMEM, so only the last result needs a check. */
 static int add_routes(uvhttp_router_t *router)
 {
     static char version[] = "1", key[] = "secret";
@@ -72,11 +72,11 @@ static int add_routes(uvhttp_router_t *router)
     int err = uvhttp_router_set_slash(router, UVHTTP_SLASH_REDIRECT);
     if (err == 0)
         err = uvhttp_router_add(
-            router, &(uvhttp_route_t){.method = "GET", .pattern = "/", .handler = home});
+            router, &(uvhttp_route_t){.method = "GET", .pattern = "/", .handler = show_home});
     if (err == 0)
         err = uvhttp_router_group(router, "/api/v1", &api);
     if (err == 0)
-        err = uvhttp_router_use(api, name_version, version);
+        err = uvhttp_router_use(api, add_version, version);
     if (err == 0)
         err = uvhttp_router_add(
             api,

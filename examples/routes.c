@@ -1,5 +1,5 @@
-/* Routes: parameters, the rest of a path, several methods on one path, the query, and a middleware
- * that refuses.
+/* Routes: parameters, wildcards, several methods for one path, query parameters, and a middleware
+ * that refuses requests.
  *
  *     curl http://127.0.0.1:8080/users/42
  *     curl -X DELETE http://127.0.0.1:8080/users/42
@@ -16,8 +16,8 @@
 
 #define TEXT_SIZE 512
 
-/* Runs before every route. Unless it declines, the chain ends here: no handler runs behind a
- * refusal. */
+/* Runs before every route. The chain continues only when it returns UVHTTP_DECLINED, so no handler
+ * runs after a refusal. */
 static int require_key(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *expected = arg;
@@ -41,7 +41,7 @@ static int delete_user(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_status(res, 204);
 }
 
-/* "*page" takes all the rest of the path, slashes too. */
+/* "*page" matches the rest of the path, slashes included. */
 static int show_page(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[TEXT_SIZE];
@@ -54,7 +54,7 @@ static int search(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     const char *words = uvhttp_request_query(req, "q");
     const char *page = uvhttp_request_query(req, "page");
     if (words == NULL)
-        return uvhttp_response_send_text(res, 400, "Ask for something: /search?q=WORDS\n");
+        return uvhttp_response_send_text(res, 400, "q is missing: /search?q=WORDS\n");
     char text[TEXT_SIZE];
     snprintf(text, sizeof(text), "Searching '%s', page %s\n", words, page == NULL ? "1" : page);
     return uvhttp_response_send_text(res, 200, text);

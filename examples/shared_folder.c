@@ -1,4 +1,4 @@
-/* A folder that everybody may read, and who knows the password may put files into: by PUT, or with
+/* A shared directory. All clients may read, and those with the password may upload, by PUT or with
  * a form.
  *
  *     curl -u ann:secret -T FILE http://127.0.0.1:8080/
@@ -6,13 +6,13 @@
  *     curl http://127.0.0.1:8080/FILE
  *     curl -u ann:secret -T FILE -H 'If-Match: "another state of it"' http://127.0.0.1:8080/FILE
  *
- * Usage: shared_folder [PORT [FOLDER]]; without a folder the current one is shared. */
+ * Usage: shared_folder [PORT [DIRECTORY]]; default: the current directory. */
 #include <stdlib.h>
 
 #include <uvhttp.h>
 
-/* Readers pass. Whatever else is asked for needs the password: a client that has none is refused
- * before it sends its body. */
+/* GET and HEAD pass. Other methods require the password. A client without it is refused before it
+ * sends a body. */
 static int protect(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_method_t method = uvhttp_request_method(req);

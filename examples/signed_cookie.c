@@ -1,5 +1,4 @@
-/* Who is it? A cookie says so that nobody but this server can have made: log in, be known for an
- * hour, log out.
+/* A login with a signed cookie, which only this server can make. It is valid for an hour.
  *
  *     curl -i -c jar -d "user=ada" http://127.0.0.1:8080/login
  *     curl -i -b jar http://127.0.0.1:8080/
@@ -12,7 +11,7 @@
 #include <uv.h>
 #include <uvhttp.h>
 
-static int who(uvhttp_request_t *req, uvhttp_response_t *res, void *signer)
+static int show_user(uvhttp_request_t *req, uvhttp_response_t *res, void *signer)
 {
     uvhttp_slice_t user;
     char text[300];
@@ -30,7 +29,7 @@ static int who(uvhttp_request_t *req, uvhttp_response_t *res, void *signer)
 static int set_user(uvhttp_response_t *res, uvhttp_cookie_signer_t *signer, const char *user,
                     int64_t seconds)
 {
-    /* Behind HTTPS, with .secure = true and a name that begins with "__Host-". */
+    /* With HTTPS also .secure = true, and a name that begins with "__Host-". */
     return uvhttp_response_set_signed_cookie(res, signer,
                                              &(uvhttp_cookie_t){.name = "user",
                                                                 .value = user,
@@ -42,7 +41,8 @@ static int set_user(uvhttp_response_t *res, uvhttp_cookie_signer_t *signer, cons
 
 static int login(uvhttp_request_t *req, uvhttp_response_t *res, void *signer)
 {
-    const char *user = uvhttp_request_form(req, "user"); /* a real one asks for a password, too */
+    /* A real application checks a password, too. */
+    const char *user = uvhttp_request_form(req, "user");
     if (user == NULL || user[0] == '\0')
         return uvhttp_response_send_status(res, 422);
     int err = set_user(res, signer, user, 3600);
@@ -63,13 +63,12 @@ int main(int argc, char **argv)
     const uvhttp_cookie_signer_options_t keys = {UVHTTP_SIGNING_KEYS({key, sizeof key})};
     uvhttp_cookie_signer_t *signer = NULL;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err =
-        /* from a file, where it is to outlive the process */
-        uv_random(NULL, NULL, key, sizeof key, 0, NULL);
+    /* Read the key from a file if logins must survive a restart. */
+    int err = uv_random(NULL, NULL, key, sizeof key, 0, NULL);
     if (err == 0)
         err = uvhttp_cookie_signer_new(&signer, &keys, &error);
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/", who, signer);
+        err = uvhttp_server_route(server, "GET", "/", show_user, signer);
     if (err == 0)
         err = uvhttp_server_route(server, "POST", "/login", login, signer);
     if (err == 0)

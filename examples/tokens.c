@@ -1,5 +1,5 @@
-/* Bearer tokens: a function of your own decides, on the thread pool, since looking up a token takes
- * time. Reading asks for any known token, deleting for one that may write.
+/* Bearer tokens. A function of the application checks them on the thread pool, because a lookup may
+ * block. GET needs a known token, DELETE one that may write.
  *
  *     curl -i http://127.0.0.1:8080/notes
  *     curl -i -H "Authorization: Bearer reader-7f3a" http://127.0.0.1:8080/notes
@@ -13,15 +13,16 @@
 
 #include <uvhttp.h>
 
-/* What the thread pool works on. It lives in the request's memory, and the token does, too. */
+/* The state of a lookup. It and the token live as long as the request. */
 struct lookup {
     const char *token;
-    bool writing;
-    const char *user; /* what was found; NULL: nobody */
+    bool is_write;
+    const char *user; /* the result; NULL: unknown token */
     bool may_write;
 };
 
-static void look_up(void *arg) /* a database would be asked here; other requests go on meanwhile */
+/* Runs on the thread pool, so it may block. A real application would query a database. */
+static void look_up(void *arg)
 {
     static const struct {
         const char *token, *user;
@@ -38,35 +39,35 @@ static void look_up(void *arg) /* a database would be asked here; other requests
     }
 }
 
-static int looked_up(uvhttp_response_t *res, void *arg)
+static int on_lookup(uvhttp_response_t *res, void *arg)
 {
     struct lookup *lookup = arg;
-    if (!uvhttp_response_open(res)) /* the client did not wait */
+    if (!uvhttp_response_open(res)) /* the client has disconnected */
         return 0;
     if (lookup->user == NULL)
         return uvhttp_auth_decide(res, UVHTTP_AUTH_REFUSE);
-    if (lookup->writing && !lookup->may_write)
+    if (lookup->is_write && !lookup->may_write)
         return uvhttp_auth_decide(res, UVHTTP_AUTH_FORBID);
     int err = uvhttp_auth_set_user(uvhttp_response_request(res), lookup->user);
     return err != 0 ? err : uvhttp_auth_decide(res, UVHTTP_AUTH_ACCEPT);
 }
 
-static int check(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_credentials_t *given,
-                 void *arg)
+static int check(uvhttp_request_t *req, uvhttp_response_t *res,
+                 const uvhttp_credentials_t *credentials, void *arg)
 {
     struct lookup *lookup = uvhttp_request_allocate(req, sizeof *lookup);
     if (lookup == NULL)
         return UVHTTP_ENOMEM;
-    *lookup = (struct lookup){.token = given->token,
-                              .writing = uvhttp_request_method(req) == UVHTTP_METHOD_DELETE};
-    int err = uvhttp_response_defer(res, look_up, looked_up, lookup);
+    *lookup = (struct lookup){.token = credentials->token,
+                              .is_write = uvhttp_request_method(req) == UVHTTP_METHOD_DELETE};
+    int err = uvhttp_response_defer(res, look_up, on_lookup, lookup);
     return err != 0 ? err : UVHTTP_AUTH_LATER;
 }
 
-static int notes(uvhttp_request_t *req, uvhttp_response_t *res, void *done)
+static int show_notes(uvhttp_request_t *req, uvhttp_response_t *res, void *action)
 {
     char text[128];
-    snprintf(text, sizeof text, "%s by %s\n", (const char *)done, uvhttp_auth_user(req));
+    snprintf(text, sizeof text, "%s by %s\n", (const char *)action, uvhttp_auth_user(req));
     return uvhttp_response_send_text(res, 200, text);
 }
 
@@ -81,9 +82,9 @@ int main(int argc, char **argv)
     if (err == 0)
         err = uvhttp_server_use(server, uvhttp_auth_handle_request, auth);
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/notes", notes, read);
+        err = uvhttp_server_route(server, "GET", "/notes", show_notes, read);
     if (err == 0)
-        err = uvhttp_server_route(server, "DELETE", "/notes", notes, deleted);
+        err = uvhttp_server_route(server, "DELETE", "/notes", show_notes, deleted);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

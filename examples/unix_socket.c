@@ -1,6 +1,6 @@
-/* Serving on a unix socket: for programs on the same machine, with the permissions of a file
- * instead of a port that anybody may connect to. When it is started by systemd with a socket unit,
- * it takes that socket instead. Connections remember how often they were used.
+/* Serves on a Unix socket, for programs on the same machine, with file permissions instead of a
+ * public port. When systemd starts it with a socket unit, it uses that socket. Each connection
+ * counts its requests.
  *
  *     curl --unix-socket /tmp/uvhttp.sock http://localhost/
  *
@@ -9,8 +9,8 @@
 
 #include <uvhttp.h>
 
-/* The number of requests on this connection lives as long as the connection does. */
-static int count(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* The counter is attached to the connection and lives as long as it does. */
+static int count_requests(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     unsigned *requests = uvhttp_request_connection_data(req);
     if (requests == NULL) {
@@ -36,16 +36,16 @@ int main(int argc, char **argv)
     uvhttp_config_t *config = uvhttp_config_new();
     if (config == NULL)
         return 1;
-    config->log = uvhttp_log_to_stderr; /* says why listening fails */
+    config->log = uvhttp_log_to_stderr; /* logs why listening fails */
     config->log_level = UVHTTP_LOG_WARNING;
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
     uvhttp_config_free(config);
 
-    int err = uvhttp_server_route(server, "GET", "/", count, NULL);
+    int err = uvhttp_server_route(server, "GET", "/", count_requests, NULL);
     if (err == 0)
         err = uvhttp_server_listen_inherited(server, &inherited);
     if (err == 0 && inherited == 0)
-        err = uvhttp_server_listen_unix(server, path, 0660); /* this user and group */
+        err = uvhttp_server_listen_unix(server, path, 0660); /* access for user and group */
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
         fflush(stdout);
         err = uvhttp_server_run(server);
     }
-    uvhttp_server_free(server); /* removes the file */
+    uvhttp_server_free(server); /* removes the socket file */
     if (err)
         fprintf(stderr, "%s\n", uvhttp_strerror(err));
     return err != 0;

@@ -1,11 +1,10 @@
-/* Leaving HTTP: a protocol of your own behind an upgrade, here one that sends every line back in
- * capitals.
+/* A custom protocol after an HTTP upgrade: the server sends each line back in capitals.
  *
  *     curl -sS -i http://127.0.0.1:8080/shout
  *     printf %b 'GET /shout HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n' \
  *         'Upgrade: shout\r\n\r\nhello\n' | nc -q 1 127.0.0.1 8080
  *
- * The first asks without offering the protocol and gets 426. For messages in a browser there is
+ * The first command does not offer the protocol and gets 426. For messages in a browser there is
  * WebSocket.
  *
  * Usage: upgrade [PORT] */
@@ -16,18 +15,17 @@
 
 static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
 {
-    char loud[512];
+    char capitals[512];
     (void)arg;
-    if (size == 0) { /* the client has said all it had to say */
+    if (size == 0) { /* the client has ended its side */
         uvhttp_stream_end(stream);
         return;
     }
     while (size > 0) {
-        size_t count = size < sizeof(loud) ? size : sizeof(loud);
+        size_t count = size < sizeof(capitals) ? size : sizeof(capitals);
         for (size_t i = 0; i < count; i++)
-            loud[i] = (char)toupper((unsigned char)data[i]);
-        if (uvhttp_stream_write(stream, loud, count) !=
-            0) { /* it reads nothing, and we keep nothing for it */
+            capitals[i] = (char)toupper((unsigned char)data[i]);
+        if (uvhttp_stream_write(stream, capitals, count) != 0) { /* the client does not read */
             uvhttp_stream_close(stream);
             return;
         }

@@ -1,18 +1,18 @@
-/* Uploads to files, however large: written while they come, off the loop, and seen under their name
- * only when they are complete.
+/* Uploads of any size to files, written while they arrive, on other threads than the loop's. A file
+ * gets its name only when it is complete.
  *
  *     curl -T FILE http://127.0.0.1:8080/files/
  *     curl http://127.0.0.1:8080/files/FILE
  *
- * Usage: upload_file [PORT [FOLDER]]; without a folder, files go to the current one. */
+ * Usage: upload_file [PORT [DIRECTORY]]; default: the current directory. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include <uvhttp.h>
 
-/* The file is there; without such a function the client would be answered 201 or 204. */
-static int stored(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload,
-                  void *arg)
+/* Runs after the file is stored. Without this callback the response is 201 or 204. */
+static int on_stored(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload,
+                     void *arg)
 {
     char text[128];
     snprintf(text, sizeof text, "%" PRIu64 " bytes %s\n", upload->size,
@@ -24,16 +24,16 @@ static int stored(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_up
 static int put(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const uvhttp_upload_options_t options = {.max_size = UINT64_C(10) << 30, .sync = true};
-    /* A name with a slash in it, or "..", is answered 400. */
-    return uvhttp_upload_to_file(req, arg, uvhttp_request_param(req, "name"), &options, stored,
+    /* A name with a slash, or "..", gets 400. */
+    return uvhttp_upload_to_file(req, arg, uvhttp_request_param(req, "name"), &options, on_stored,
                                  NULL);
 }
 
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
-    char here[] = ".";
-    char *directory = argc > 2 ? argv[2] : here;
+    char current[] = ".";
+    char *directory = argc > 2 ? argv[2] : current;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_router_add(uvhttp_server_router(server),
                                 &(uvhttp_route_t){.method = "PUT",

@@ -1,10 +1,10 @@
-/* A live chart: once a second the server looks at itself, and all who watch get the same message,
- * which is framed once. Its page is in examples/site_chart.
+/* A live chart. Once per second the server sends its statistics to all connected clients, as one
+ * message that is framed only once. The page is in examples/site_chart.
  *
  *     curl http://127.0.0.1:8080/
  *     python3 -m websockets ws://127.0.0.1:8080/live
  *
- * Usage: websocket_chart [PORT [FOLDER]] */
+ * Usage: websocket_chart [PORT [DIRECTORY]] */
 #include <stdlib.h>
 
 #include <uv.h>
@@ -12,33 +12,33 @@
 #include <uvhttp.h>
 #include <uvhttp/websocket.h>
 
-/* Those who watch. There is one worker, so nothing has to be locked. */
-enum { MOST = 1000 };
-static uvhttp_websocket_t *watching[MOST];
+/* Connected clients. There is one worker, so no lock is needed. */
+enum { CLIENTS_MAX = 1000 };
+static uvhttp_websocket_t *clients[CLIENTS_MAX];
 static size_t count;
 static uv_timer_t timer;
 
-static void come(uvhttp_websocket_t *ws, void *arg)
+static void on_open(uvhttp_websocket_t *ws, void *arg)
 {
-    if (count == MOST)
-        uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "too many watch");
+    if (count == CLIENTS_MAX)
+        uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER, "too many clients");
     else
-        watching[count++] = ws;
+        clients[count++] = ws;
 }
 
-static void go(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
+static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
 {
     for (size_t i = 0; i < count; i++)
-        if (watching[i] == ws)
-            watching[i] = watching[--count];
+        if (clients[i] == ws)
+            clients[i] = clients[--count];
 }
 
-static void ignore(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
-                   size_t size, void *arg)
+static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
 }
 
-static void sample(uv_timer_t *handle)
+static void send_sample(uv_timer_t *handle)
 {
     static uvhttp_stats_t last;
     uvhttp_stats_t now;
@@ -56,15 +56,14 @@ static void sample(uv_timer_t *handle)
     if (count == 0)
         return;
     uvhttp_websocket_message_t *message = uvhttp_websocket_message_new(
-        uvhttp_websocket_endpoint_of(watching[0]), UVHTTP_WEBSOCKET_TEXT, text, (size_t)length);
-    for (size_t i = count;
-         message != NULL &&
-         i-- > 0;) /* backwards: sending may end a connection, and then its place is another's */
-        (void)uvhttp_websocket_send_message(watching[i], message);
-    uvhttp_websocket_message_unref(message); /* it is there until it has left everywhere */
+        uvhttp_websocket_endpoint_of(clients[0]), UVHTTP_WEBSOCKET_TEXT, text, (size_t)length);
+    /* Backwards: sending may close a connection, and then the last one moves to its slot. */
+    for (size_t i = count; message != NULL && i-- > 0;)
+        (void)uvhttp_websocket_send_message(clients[i], message);
+    uvhttp_websocket_message_unref(message); /* freed after all connections have sent it */
 }
 
-static void stopped(uvhttp_server_t *server, void *arg)
+static void on_stopped(uvhttp_server_t *server, void *arg)
 {
     uv_close((uv_handle_t *)&timer, NULL);
 }
@@ -76,9 +75,10 @@ int main(int argc, char **argv)
     char *end;
     int number = (int)strtol(port, &end, 10);
     if (*end != '\0')
-        number = -1; /* "80a" is no port, and 0 would be any */
+        number = -1; /* refuses "80a"; 0 would be any free port */
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    uvhttp_websocket_options_t options = {.events = {.open = come, .message = ignore, .close = go}};
+    uvhttp_websocket_options_t options = {
+        .events = {.open = on_open, .message = on_message, .close = on_close}};
     int err = uvhttp_websocket_route(server, "/live", &options, NULL);
     if (err == 0 && (err = uvhttp_static_mount(
                          server, "/", &(uvhttp_static_options_t){.root = directory}, NULL)) != 0)
@@ -91,8 +91,8 @@ int main(int argc, char **argv)
     if (err == 0) {
         uv_timer_init(uvhttp_server_loop(server), &timer);
         timer.data = server;
-        uv_timer_start(&timer, sample, 1000, 1000);
-        uvhttp_server_on_stopped(server, stopped, NULL);
+        uv_timer_start(&timer, send_sample, 1000, 1000);
+        uvhttp_server_on_stopped(server, on_stopped, NULL);
         printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
         fflush(stdout);
         err = uvhttp_server_run(server);

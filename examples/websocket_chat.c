@@ -1,13 +1,13 @@
-/* A chat with rooms: a room is a topic, so what is said there reaches all who are in it, whichever
- * worker has their connections. Its page is in examples/site_chat.
+/* A chat with rooms. A room is a topic, so a message reaches all members, whichever worker has
+ * their connections. The page is in examples/site_chat.
  *
  *     curl http://127.0.0.1:8080/
  *     python3 examples/clients/chat.py ws://127.0.0.1:8080/chat/kitchen ada
  *
- * A client sends what it has to say. All in the room get "said NICK TEXT", and when somebody comes
- * or goes "joined NICK NUMBER" or "left NICK NUMBER", with how many are there now.
+ * Clients send texts. All members of the room receive each as "said NICK TEXT". When a client joins
+ * or leaves, they receive "joined NICK NUMBER" or "left NICK NUMBER" with the number of members.
  *
- * Usage: websocket_chat [PORT [FOLDER]] */
+ * Usage: websocket_chat [PORT [DIRECTORY]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +15,19 @@
 #include <uvhttp.h>
 #include <uvhttp/topics.h>
 
-enum { NAME = 32, TEXT = 2000 };
+enum { NAME_SIZE_MAX = 32, TEXT_SIZE_MAX = 2000 };
 
 struct guest {
-    char nick[NAME + 1], room[NAME + 1];
+    char nick[NAME_SIZE_MAX + 1], room[NAME_SIZE_MAX + 1];
 };
 
 static uvhttp_topics_t *topics;
 
-/* A room called "#" would be all of them: '/', '+' and '#' mean something in topics. A space ends a
- * nick, and control characters would show it as something else. */
+/* '/', '+' and '#' have a meaning in topics: a room called "#" would be all rooms. A space ends a
+ * nick, and control characters could disguise it. */
 static bool is_name(const char *name)
 {
-    if (name == NULL || *name == '\0' || strlen(name) > NAME)
+    if (name == NULL || *name == '\0' || strlen(name) > NAME_SIZE_MAX)
         return false;
     for (; *name != '\0'; name++)
         if ((unsigned char)*name <= ' ' || *name == 0x7f || strchr("/+#", *name) != NULL)
@@ -48,42 +48,42 @@ static int admit(uvhttp_request_t *req, void **data, void *arg)
     return 0;
 }
 
-/* "VERB NICK WORDS" to all in the room, without a copy of the words that would end at a U+0000. */
-static int tell(const struct guest *guest, const char *verb, const char *words, size_t size)
+/* Sends "VERB NICK DATA" to all in the room. Copies by size, because `data` may contain U+0000. */
+static int publish(const struct guest *guest, const char *verb, const char *data, size_t size)
 {
-    char text[NAME + TEXT + 16];
-    int head = snprintf(text, sizeof(text) - TEXT, "%s %s ", verb, guest->nick);
-    memcpy(text + head, words, size);
+    char text[NAME_SIZE_MAX + TEXT_SIZE_MAX + 16];
+    int head = snprintf(text, sizeof(text) - TEXT_SIZE_MAX, "%s %s ", verb, guest->nick);
+    memcpy(text + head, data, size);
     return uvhttp_topics_publish(topics, guest->room, UVHTTP_WEBSOCKET_TEXT, text,
                                  (size_t)head + size);
 }
 
-static int tell_count(const struct guest *guest, const char *verb)
+static int publish_count(const struct guest *guest, const char *verb)
 {
     char count[24];
     int size = snprintf(count, sizeof(count), "%zu", uvhttp_topics_count(topics, guest->room));
-    return tell(guest, verb, count, (size_t)size);
+    return publish(guest, verb, count, (size_t)size);
 }
 
-static void enter(uvhttp_websocket_t *ws, void *arg)
+static void on_open(uvhttp_websocket_t *ws, void *arg)
 {
     const struct guest *guest = uvhttp_websocket_data(ws);
-    if (uvhttp_websocket_subscribe(ws, topics, guest->room) || tell_count(guest, "joined"))
+    if (uvhttp_websocket_subscribe(ws, topics, guest->room) || publish_count(guest, "joined"))
         uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_INTERNAL_ERROR, NULL);
 }
 
-static void say(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data, size_t size,
-                void *arg)
+static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     if (kind == UVHTTP_WEBSOCKET_TEXT)
-        tell(uvhttp_websocket_data(ws), "said", data, size);
+        publish(uvhttp_websocket_data(ws), "said", data, size);
     else
         uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_UNSUPPORTED_DATA, "say it as text");
 }
 
-static void leave(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
+static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
 {
-    tell_count(uvhttp_websocket_data(ws), "left");
+    publish_count(uvhttp_websocket_data(ws), "left");
 }
 
 int main(int argc, char **argv)
@@ -94,10 +94,11 @@ int main(int argc, char **argv)
     char *end;
     int number = (int)strtol(port, &end, 10);
     if (*end != '\0')
-        number = -1; /* "80a" is no port, and 0 would be any */
+        number = -1; /* refuses "80a"; 0 would be any free port */
     uvhttp_websocket_options_t options = {
-        .admit = admit, .release = free, .max_message_size = TEXT};
-    options.events = (uvhttp_websocket_events_t){.open = enter, .message = say, .close = leave};
+        .admit = admit, .release = free, .max_message_size = TEXT_SIZE_MAX};
+    options.events =
+        (uvhttp_websocket_events_t){.open = on_open, .message = on_message, .close = on_close};
     int err = uvhttp_topics_new(&topics, server, NULL, NULL);
     if (err == 0)
         err = uvhttp_websocket_route(server, "/chat/:room", &options, NULL);

@@ -1,10 +1,12 @@
-/* A client: sends the lines of its standard input as messages, and prints what comes.
+/* A WebSocket client: sends the lines of standard input as messages, and prints the messages it
+ * receives.
  *
  *     printf 'hello\n' | build/release/dist/bin/websocket_client ws://127.0.0.1:8080/echo
  *
  * Usage: websocket_client [--ca FILE] URL
  *
- * URL begins with ws:// or wss://. --ca: the authorities to trust (PEM) instead of the system's.
+ * URL begins with ws:// or wss://. --ca: certificate authorities to trust (PEM) instead of the
+ * system's.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -14,24 +16,24 @@
 #include <uvhttp.h>
 #include <uvhttp/websocket.h>
 
-static uvhttp_websocket_t *connection; /* NULL once it is over; for the loop's thread only */
+static uvhttp_websocket_t *connection; /* NULL after it is closed; only the loop's thread uses it */
 static pthread_t reader;
 static bool reading, incomplete;
 static int result = 1;
 
-/* Lines that may be read before the first of them is sent: few enough that they fit into
- * max_queue_size beside what waits already. Once much waits, no more are read until `drain`. */
-enum { LINE = 65536, AHEAD = 8 };
+/* Lines that may be read ahead. They fit into max_queue_size beside the queued data. When a message
+ * is queued, reading pauses until `drain`. */
+enum { LINE_SIZE_MAX = 65536, AHEAD = 8 };
 static sem_t may_read;
-static int held_back; /* of AHEAD */
+static int held_back; /* permits of AHEAD that wait for `drain` */
 
-static void go_on(uvhttp_websocket_t *ws, void *arg)
+static void on_drain(uvhttp_websocket_t *ws, void *arg)
 {
     for (; held_back > 0; held_back--)
         sem_post(&may_read);
 }
 
-/* On the loop's thread: a line, or NULL at the end. */
+/* Runs on the loop's thread. `arg` is a line, or NULL at the end. */
 static void send_line(uvhttp_server_t *server, size_t worker, void *arg)
 {
     char *line = arg;
@@ -51,24 +53,24 @@ static void send_line(uvhttp_server_t *server, size_t worker, void *arg)
     free(line);
 }
 
-static void give_up(char *line)
+static void drop_line(char *line)
 {
     free(line);
     fputs("a line is lost: out of memory\n", stderr);
     sem_post(&may_read);
 }
 
-/* Waits for standard input on a thread of its own, since the loop must not wait. Only while it
- * waits it can be cancelled. */
+/* Reads standard input on a thread of its own, because the loop must not block. The thread can be
+ * cancelled only while it waits for input. */
 static void *read_lines(void *arg)
 {
-    char line[LINE];
+    char line[LINE_SIZE_MAX];
     while (sem_wait(&may_read) == 0 && fgets(line, sizeof(line), stdin) != NULL) {
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
         line[strcspn(line, "\n")] = '\0';
         char *copy = strdup(line);
         if (copy == NULL || uvhttp_server_post(arg, 0, send_line, copy) != 0)
-            give_up(copy);
+            drop_line(copy);
         pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
     }
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -76,21 +78,21 @@ static void *read_lines(void *arg)
     return NULL;
 }
 
-static void opened(uvhttp_websocket_t *ws, void *arg)
+static void on_open(uvhttp_websocket_t *ws, void *arg)
 {
     connection = ws;
     reading = pthread_create(&reader, NULL, read_lines, arg) == 0;
 }
 
-static void print(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
-                  size_t size, void *arg)
+static void print_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                          size_t size, void *arg)
 {
     fwrite(data, 1, size, stdout);
     putchar('\n');
     fflush(stdout);
 }
 
-static void closed(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
+static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
 {
     connection = NULL;
     result = code != UVHTTP_WEBSOCKET_NORMAL || incomplete;
@@ -103,7 +105,7 @@ int main(int argc, char **argv)
 {
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_websocket_options_t options = {
-        .events = {.open = opened, .message = print, .drain = go_on, .close = closed},
+        .events = {.open = on_open, .message = print_message, .drain = on_drain, .close = on_close},
         .arg = server};
     uvhttp_error_t error = {0};
     uvhttp_websocket_target_t target = {.url = "ws://127.0.0.1:8080/echo"};

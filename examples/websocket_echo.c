@@ -1,4 +1,4 @@
-/* WebSocket: sends every message back. With a certificate and its key, over TLS (wss://).
+/* WebSocket echo: sends every message back. With a certificate and its key, over TLS (wss://).
  *
  *     python3 -m websockets ws://127.0.0.1:8080/echo
  *
@@ -12,19 +12,18 @@
 static void echo(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
                  size_t size, void *arg)
 {
-    /* Queued: taken, but its client does not read, so we do not read from it until it
-     * does. */
+    /* Queued: the client reads too slowly, so stop reading from it until the queue drains. */
     if (uvhttp_websocket_send(ws, kind, data, size) == UVHTTP_QUEUED)
         uvhttp_websocket_pause(ws);
 }
 
-static void go_on(uvhttp_websocket_t *ws, void *arg)
+static void on_drain(uvhttp_websocket_t *ws, void *arg)
 {
     uvhttp_websocket_resume(ws);
 }
 
-/* On 127.0.0.1. `files`: a certificate and its key, or NULL for plain text. */
-static int begin(uvhttp_server_t *server, int port, char **files)
+/* Listens on 127.0.0.1. `files`: a certificate and its key, or NULL for plain text. */
+static int start_listening(uvhttp_server_t *server, int port, char **files)
 {
     if (files == NULL)
         return uvhttp_server_listen(server, "127.0.0.1", port);
@@ -38,7 +37,7 @@ static int begin(uvhttp_server_t *server, int port, char **files)
         fprintf(stderr, "%s\n", error.text);
     else
         err = uvhttp_server_listen_tls(server, "127.0.0.1", port, tls);
-    uvhttp_tls_free(tls); /* the server keeps what it needs */
+    uvhttp_tls_free(tls); /* the server holds a reference */
     return err;
 }
 
@@ -53,16 +52,16 @@ int main(int argc, char **argv)
     char *end;
     int number = (int)strtol(port, &end, 10);
     if (*end != '\0')
-        number = -1; /* "80a" is no port, and 0 would be any */
+        number = -1; /* refuses "80a"; 0 would be any free port */
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_websocket_options_t options = {
-        .events = {.message = echo, .drain = go_on},
+        .events = {.message = echo, .drain = on_drain},
         .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED,
         .max_message_size = 16 * 1024 * 1024,
         .max_queue_size = 32 * 1024 * 1024,
     };
     int err = uvhttp_websocket_route(server, "/echo", &options, NULL);
-    if (err == 0 && (err = begin(server, number, files)) != 0)
+    if (err == 0 && (err = start_listening(server, number, files)) != 0)
         fprintf(stderr, "port %s: ", port);
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);

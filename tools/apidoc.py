@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""What the public headers say, for the reference: tools/apidoc.py HEADER prints a header with its
-comments as Doxygen takes them.
+"""Converts public headers for the reference: tools/apidoc.py HEADER prints a header with its
+comments in the syntax of Doxygen.
 
-Comments in our headers are plain ones: in front of a declaration, or of several that stand behind
-it without an empty line between (then it is for each of them), or behind a declaration or field. A
-header's first comment is about the file; one that is followed by an empty line is added to that.
-Tables of the form X(NAME, ..., "text") become the constants they make, with their text. Used as a
-filter by tools/reference.py, and by tools/check_reference.py, which asks whether everything is
-documented.
+Comments in the headers are plain C comments. A comment belongs to the declaration after it, and to
+further declarations that follow without an empty line. A comment after a declaration or field
+belongs to that one. The first comment of a header describes the file, and so does a comment that is
+followed by an empty line. Tables of the form X(NAME, ..., "text") become constants with their
+texts. Used by tools/reference.py, and by tools/check_reference.py, which checks that all
+declarations are documented.
 """
 
 import dataclasses
@@ -32,14 +32,13 @@ CXX_ONLY = re.compile(r"^#ifdef __cplusplus\n.*?^#endif\n", re.M | re.S)
 class Declaration:
     name: str
     kind: str  # function, callback, struct, enum, union
-    line: int  # where its name stands, from 1
+    line: int  # line number of its name, from 1
     documented: bool
     constants: tuple = ()  # of an enum
 
 
 def tables(text):
-    """The rows of every table of a header: {name of the macro: [[cell, ...], ...]}, strings without
-    quotes."""
+    """Returns the tables of a header: {macro: [[cell, ...], ...]}, with strings without quotes."""
     found = {}
     for name, body in TABLE.findall(text):
         rows = [re.findall(r'"(?:\\.|[^"\\])*"|[^,\s][^,]*', row) for row in ROW.findall(body)]
@@ -50,7 +49,7 @@ def tables(text):
 
 
 def with_tables_expanded(text):
-    """The enums that tables fill, with a line and a comment for each constant."""
+    """Expands enums of tables to a line with a comment for each constant."""
     rows = tables(text)
 
     def expand(match):
@@ -72,8 +71,8 @@ def is_blank(line):
 
 
 class Header:
-    """A public header, walked line by line. `declarations` is what it declares; `text` what Doxygen
-    is to see."""
+    """Parses a public header line by line. `declarations` has its declarations, `text` the text for
+    Doxygen."""
     def __init__(self, text, names=()):
         self.declarations = []
         self.names = set(names)
@@ -83,13 +82,13 @@ class Header:
         self.code = csource.without_comments("\n".join(self.lines)).split("\n")
         self.out, self.about = [], []
         self.depth = 0
-        self.statement = None  # the first line of one that goes on
-        self.comment = None  # what was said in front of this one and those behind it
-        self.said = False  # it stands in front of the present one already
-        self.walk()
+        self.statement = None  # the first line of an incomplete statement
+        self.comment = None  # the comment before this and the following declarations
+        self.printed = False  # the comment is already before the current declaration
+        self.parse()
         self.text = "\n".join(doc(self.about, self.names, "@file") + self.out) + "\n"
 
-    def walk(self):
+    def parse(self):
         at = 0
         while at < len(self.lines):
             line = self.lines[at]
@@ -106,7 +105,7 @@ class Header:
                 at = self.take_code(at, end)
 
     def comment_end(self, at):
-        """The line on which the comment that begins on this one ends, or this one."""
+        """Returns the last line of the comment that begins on this line, or this line."""
         start = self.lines[at].find("/*")
         if start < 0 or self.code[at][start:start + 1].strip():
             return at
@@ -121,14 +120,14 @@ class Header:
             self.about += ([""] if self.about else []) + text
             self.out += [""] * (end + 1 - at)
             return
-        # In a struct: a heading over fields that have comments of their own.
+        # In a struct: a heading of fields that have their own comments.
         if self.depth > 0 and end + 1 < len(
                 self.lines) and "/*" in following and not following.lstrip().startswith("/*"):
             self.out += [""] * (end + 1 - at)
             return
         self.out += doc(text, self.names)
         if self.depth == 0 and self.statement is None:
-            self.comment, self.said = text, True
+            self.comment, self.printed = text, True
 
     def take_code(self, at, end):
         line, code = self.lines[at], self.code[at]
@@ -141,15 +140,15 @@ class Header:
         if self.statement is None:
             self.statement = at
             own = any("/*" in self.lines[i] for i in range(at, self.statement_end(at) + 1))
-            if self.depth == 0 and self.comment is not None and not self.said and not (own and "{"
-                                                                                       not in code):
+            if self.depth == 0 and self.comment is not None and not self.printed and not (
+                own and "{" not in code):
                 self.out += doc(self.comment, self.names)
-            self.said = False
+            self.printed = False
         start = line.find("/*")
         if start >= 0 and not code[start:].strip():
             self.out.append(line[:start].rstrip())
             self.out += doc(comment_text("\n".join([line[start:]] + self.lines[at + 1:end + 1])),
-                            self.names, behind=True)
+                            self.names, after=True)
         else:
             self.out.append(line)
             end = at
@@ -170,8 +169,8 @@ class Header:
     def declare(self, end):
         code = "\n".join(line for line in self.code[self.statement:end + 1]
                          if not line.startswith("#")).strip()
-        behind = "/*" in self.lines[end] or "*/" in self.lines[end]
-        documented = self.comment is not None or behind
+        after = "/*" in self.lines[end] or "*/" in self.lines[end]
+        documented = self.comment is not None or after
         for kind, pattern in (("function", FUNCTION), ("callback", CALLBACK), (None, TYPE)):
             match = pattern.match(code)
             if match:
@@ -182,12 +181,12 @@ class Header:
                 return
 
     def line_of(self, name):
-        place = re.search(rf"\b{name}\b(?=\s*[();])", self.file)
-        return self.file.count("\n", 0, place.start()) + 1
+        match = re.search(rf"\b{name}\b(?=\s*[();])", self.file)
+        return self.file.count("\n", 0, match.start()) + 1
 
 
 def comment_text(comment):
-    """The lines of a comment without its stars."""
+    """Returns the lines of a comment without stars."""
     text = comment.strip().removeprefix("/*").removesuffix("*/").rstrip()
     return [
         re.sub(r"^\s*\* ?", "", line) if i else line.removeprefix(" ")
@@ -197,17 +196,17 @@ def comment_text(comment):
 
 def escaped(line, names):
     line = re.sub(r"[\\@<>#%&*`~$]|::", lambda match: "\\" + match.group(), line)
-    # As an entity: Doxygen takes what stands between two quotes as it is, escapes included.
+    # As an entity, because Doxygen does not process escapes between two quotes.
     line = line.replace('"', "&quot;")
     line = re.sub(r"\\`(.+?)\\`", r"<code>\1</code>", line)
     return NAME.sub(lambda match: ("#" if match.group() in names else "") + match.group(), line)
 
 
-def doc(text, names, command="", behind=False):
-    """A comment for Doxygen: what is indented by four is code, by two stays as it is, and the rest
-    is text, in which names are links."""
-    out = ["/**<" if behind else "/** " + command]
-    block = None  # the command that ends it
+def doc(text, names, command="", after=False):
+    """Converts a comment for Doxygen. Lines indented by four are code, by two verbatim. In the
+    other text names become links."""
+    out = ["/**<" if after else "/** " + command]
+    block = None  # the end command of the current block
     for i, line in enumerate(text):
         heading = re.fullmatch(r"---- (.*) ----", line)
         indented = line.startswith("  ") or (block and line == "" and i + 1 < len(text)
@@ -225,12 +224,12 @@ def doc(text, names, command="", behind=False):
 
 
 def headers(root):
-    """The public headers of C."""
+    """Returns the public C headers."""
     return sorted((root / "include").rglob("*.h"))
 
 
 def declared(root):
-    """All that is declared: {name: (Declaration, path relative to root)}."""
+    """Returns all declarations: {name: (Declaration, path relative to root)}."""
     found = {}
     for path in headers(root):
         for declaration in Header(path.read_text()).declarations:

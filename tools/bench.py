@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""./dev bench COMMAND: the benchmarks. bench/README.md says how to use them."""
+"""./dev bench COMMAND: runs a benchmark. bench/README.md describes them."""
 
 import importlib
 import sys
@@ -7,13 +7,13 @@ import sys
 from benchlib import command
 
 COMMANDS = {
-    "quick": "CPU time per request beside nginx and the floor, in a few minutes",
-    "http": "CPU time, rate, latency and memory beside other servers, with a report",
-    "ws": "WebSocket: CPU time per message, latency and memory beside other servers",
-    "parser": "nanoseconds per message of the parser alone, beside other parsers",
-    "router": "nanoseconds per lookup of the router alone, beside other routers",
-    "capacity": "what this machine can serve, and what to configure",
-    "workers": "CPU time per request of several workers beside one",
+    "quick": "CPU time per request, compared with nginx and the floor, in a few minutes",
+    "http": "CPU time, rate, latency and memory, compared with other servers, with a report",
+    "ws": "WebSocket: CPU time per message, latency and memory, compared with other servers",
+    "parser": "nanoseconds per message of the parser, compared with another parser",
+    "router": "nanoseconds per lookup of the router, compared with another router",
+    "capacity": "the capacity of this machine, and the settings for it",
+    "workers": "CPU time per request of several workers, compared with one",
 }
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Runs the checks of the project: tools/check.py [--list] [NAME]...; called by `./dev check`.
 
-A check is a file tools/check_NAME.py that prints a line for each violation and ends with 1 if there
-was one.
+A check is a file tools/check_NAME.py. It prints a line for each violation, and its exit code is 1
+if there are any.
 """
 
 import argparse
@@ -22,11 +22,11 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev check",
                                      description="Runs the checks of the project.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(checks))
-    parser.add_argument("--list", action="store_true", help="say what each check does")
+    parser.add_argument("--list", action="store_true", help="list the checks and what they do")
     options = parser.parse_args()
     for name in options.names:
         if name not in checks:
-            parser.error(f"there is no check '{name}'; there are {', '.join(checks)}")
+            parser.error(f"unknown check '{name}'; checks are {', '.join(checks)}")
     if options.list:
         for name, path in checks.items():
             print(f"{name:<10} {summary(path)}")
@@ -42,7 +42,7 @@ def main():
             for line in result.stdout.splitlines():
                 print(f"    {line}")
     count = len(options.names or checks)
-    print(f"{count - len(failed)} of {count} checks hold")
+    print(f"{count - len(failed)} of {count} checks passed")
     return 1 if failed else 0
 
 

@@ -1,21 +1,22 @@
 #!/usr/bin/python3
-"""Checks that nobody calls a function that writes without a limit, keeps hidden state, or waits for
-time to pass, and the library none that runs on libuv's thread pool."""
+"""Checks that no code calls banned functions: writes without a limit, hidden state, sleeping, and
+in the library functions of libuv's thread pool."""
 
 import re
 
 import csource
 
 BANNED = {
-    "strcpy": "it knows no size; use snprintf or memcpy with one",
-    "strcat": "it knows no size; use snprintf",
-    "strncpy": "it may leave the text without an end; use memcpy or snprintf",
-    "sprintf": "it knows no size; use snprintf", "vsprintf": "it knows no size; use vsnprintf",
-    "gets": "it knows no size; use fgets", "strtok": "it keeps hidden state; walk slices",
-    "alloca": "the stack has no error return; use the arena",
+    "strcpy": "it has no size limit; use snprintf or memcpy",
+    "strcat": "it has no size limit; use snprintf",
+    "strncpy": "it may omit the terminating NUL; use memcpy or snprintf",
+    "sprintf": "it has no size limit; use snprintf",
+    "vsprintf": "it has no size limit; use vsnprintf",
+    "gets": "it has no size limit; use fgets", "strtok": "it has hidden state; use slices",
+    "alloca": "it cannot report a stack overflow; use the arena",
     "atoi": "it cannot report an error; use strtol or base/number.h",
 }
-# In src/ only. libuv ends the process when the threads of its pool cannot be created.
+# In src/ only, because libuv aborts if it cannot create the threads of its pool.
 POOLED = re.compile(r"(?<![\w.])(?<!->)(uv_queue_work|uv_fs_\w+)[ \t]*\(")
 WAITING = {"sleep", "usleep", "nanosleep", "uv_sleep"}
 CALL = re.compile(r"(?<![\w.])(?<!->)(" + "|".join(sorted({*BANNED, *WAITING})) + r")[ \t]*\(")
@@ -26,7 +27,7 @@ def check(root):
     for path in csource.c_files(root):
         text = csource.without_comments(csource.read(root, path))
         for match in CALL.finditer(text):
-            reason = BANNED.get(match[1], "wait for the event itself, not for time to pass")
+            reason = BANNED.get(match[1], "wait for the event instead of sleeping")
             line = text.count("\n", 0, match.start()) + 1
             violations.append(f"{path}:{line}: {match[1]} is banned: {reason}")
         for match in POOLED.finditer(text) if str(path).startswith("src/") else ():

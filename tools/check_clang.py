@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that Clang accepts every source with the project's warnings; the builds of the tests use
+"""Checks that Clang compiles every source with the project's warnings, because other builds use
 GCC."""
 
 import concurrent.futures
@@ -13,7 +13,7 @@ FLAGS = """-D_GNU_SOURCE -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wvla -W
 -Itests -I.""".split()
 C = ["clang", "-std=c11", "-Wstrict-prototypes", "-Wmissing-prototypes"]
 CXX = ["clang++", "-std=c++20"]
-# The values come from the build; here any will do.
+# The build defines these values; here they do not matter.
 FLAGS += [
     '-DUVH_VERSION=""', '-DUVH_COMPILER=""', '-DUVH_BUILD_TYPE=""', '-DUVH_FLAGS=""',
     '-DUVHTTP_TESTS_DIR=""', "-DUVH_DEBUG_CHECKS=1", "-DUVH_WITH_LIBCRYPTO", "-DUVH_WITH_CRYPT",
@@ -37,10 +37,10 @@ def check(root):
         if result.returncode != 0:
             errors = [line for line in result.stderr.splitlines() if "error:" in line
                       ] or [result.stderr.strip()]
-            # What other servers are built on is installed when somebody compares with them.
+            # Libraries of other servers are installed by ./dev bench only.
             if path.parts[:2] == ("bench", "peers") and "file not found" in errors[0]:
                 continue
-            # The rest follows from the first few.
+            # Later errors often result from the first ones.
             violations += [
                 error if error.startswith(str(path)) else f"{path}: {error}" for error in errors[:3]
             ]

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that every C and C++ file is formatted as .clang-format says; `./dev fmt` does it."""
+"""Checks that C and C++ files are formatted according to .clang-format; `./dev fmt` does it."""
 
 import re
 import subprocess

@@ -2,13 +2,12 @@
 """Checks that every header compiles alone: public ones as C11, C++17 and C++20 (.hpp: C++20),
 internal ones as C11.
 
-A header that needs another one before it, or that C++ does not take, surprises its first user.
+A header that depends on an earlier one, or does not compile as C++, breaks the build of users.
 """
 
 import concurrent.futures
 import os
 import subprocess
-import sys
 
 import csource
 
@@ -16,17 +15,17 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 PUBLIC = [["gcc", "-x", "c", "-std=c11", "-Wstrict-prototypes"], ["g++", "-x", "c++", "-std=c++17"],
           ["g++", "-x", "c++", "-std=c++20"]]
 PUBLIC_CXX = [PUBLIC[-1] + ["-Wshadow", "-Wconversion"]]
-# Internal headers see the extensions that their sources see.
+# Internal headers are compiled with the extensions that their sources use.
 INTERNAL = [["gcc", "-x", "c", "-std=c11", "-D_GNU_SOURCE", "-Wno-pedantic", "-Wno-psabi"]]
 
 
 def compile_alone(root, include, command):
     text = f"#include {include}\ntypedef int only_this_header;\n"
-    folders = [
-        f"-I{root}/{folder}" for folder in ("include", "src", "app", "tests",
+    includes = [
+        f"-I{root}/{directory}" for directory in ("include", "src", "app", "tests",
                                             "tests/support/emulated")
     ]
-    return subprocess.run(command[:1] + WARNINGS + command[1:] + folders + ["-fsyntax-only", "-"],
+    return subprocess.run(command[:1] + WARNINGS + command[1:] + includes + ["-fsyntax-only", "-"],
                           input=text, capture_output=True, text=True)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Checks that the structs of options in C++ have every field of those in C: where a .hpp fills a
-struct of C, called `raw`, it sets all of it.
+"""Checks that option structs in C++ have every field of those in C: a .hpp that fills a C struct,
+called `raw`, must set all of its fields.
 
-A field that is added in C and forgotten in C++ would be missed by whoever looks for it there, and
-by nothing else. Allocators are left out: the objects of C++ take the system's.
+Otherwise C++ would lack a new field of C without any error. Allocators are excluded, because the
+C++ objects use the system's.
 """
 
 import re
@@ -16,7 +16,7 @@ FILLED = re.compile(r"\b(\w+_t) raw = \{\};")
 
 
 def fields(body):
-    """The names of the fields of a struct, of which none is a struct itself."""
+    """Yields the field names of a struct without nested structs."""
     for declaration in body.split(";"):
         function = re.search(r"\(\*(\w+)\)", declaration)
         if function:
@@ -35,7 +35,7 @@ def check(root):
         text = csource.without_comments(csource.read(root, path))
         for filled in FILLED.finditer(text):
             number = text.count("\n", 0, filled.start()) + 1
-            # Up to the end of the function, which is indented less.
+            # The function ends with a brace that is indented less.
             indent = re.search(r"[ ]*$", text[:filled.start()])[0]
             end = re.compile(rf"^ {{0,{max(0, len(indent) - 1)}}}\}}",
                              re.M).search(text, filled.end())

@@ -1,16 +1,16 @@
 #!/usr/bin/python3
-"""Checks what should be in no file: white space at line ends, notes to oneself, paths of one
-machine, broken links.
+"""Checks that no file has white space at line ends, TO-DO notes, paths of one machine, or broken
+links.
 
-Every text file of the project is read, except stored fuzz inputs and messages (.http), which are
-bytes by purpose.
+It reads every text file of the project, except fuzz inputs and messages (.http), which are
+arbitrary bytes.
 """
 
 import re
 
 import csource
 
-# Written in pieces, so that this file passes its own check.
+# Concatenated, so that this file passes its own check.
 NOTES = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
 MACHINE = re.compile(r"(?<![\w.~$}\-])/(" +
                      "|".join(["home", "root", "Users", "work", "workspace", "builds"]) + r")/\w")
@@ -29,14 +29,14 @@ def check_line(line, suffix):
         yield "a tab; write spaces"
     note = NOTES.search(line)
     if note:
-        yield f"{note[1]}: finish it, or say what is missing where users read it"
+        yield f"{note[1]}: do it, or document the limitation for users"
     machine = MACHINE.search(line)
     if machine:
         yield f"{machine[0]}... is a path of one machine"
 
 
 def check_links(root, path, text):
-    """Relative links of a Markdown file must lead to a file of the project."""
+    """Checks that relative links of a Markdown file lead to existing files."""
     for number, line in enumerate(text.split("\n"), 1):
         for target in LINK.findall(line):
             if re.match(r"[a-z]+:|#", target):

@@ -1,11 +1,9 @@
 #!/usr/bin/python3
-"""Checks who includes whom: the folders against tools/layers.txt, and that no include goes round in
-a circle.
+"""Checks includes between directories against tools/layers.txt, and that there are no cycles.
 
-The format of the table is described at its top. Violations: an include edge the table does not
-list, a third-party or system header in a folder that may not see it, a project header that does not
-exist or is not written from src/, a cycle between files, a cycle in the table itself, and a folder
-that the table does not know.
+The table describes its format. Violations: an include that the table does not list, a third-party
+or system header that a directory may not include, a project header that does not exist or has no
+path from src/, a cycle between files, a cycle in the table, and a directory without a row.
 """
 
 import re
@@ -17,15 +15,15 @@ C11 = set(
     stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads
     time uchar wchar wctype"""
     .split())
-# What the compiler brings: instruction sets and the sanitizers' interface.
+# Headers of the compiler: instruction sets and the interface of sanitizers.
 COMPILER = re.compile(r"^(sanitizer/.*|\w*intrin|cpuid|arm_neon|arm_acle)\.h$")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 ANY = "*"
 
 
 class Layer:
-    def __init__(self, folders, headers, system):
-        self.folders, self.headers, self.system = folders, headers, system
+    def __init__(self, directories, headers, system):
+        self.directories, self.headers, self.system = directories, headers, system
 
 
 def read_table(root, violations):
@@ -37,27 +35,27 @@ def read_table(root, violations):
         match = re.fullmatch(r"([\w/]+):([^|]*)\|([^|]*)\|([^|]*)", line)
         if not match:
             violations.append(
-                f"tools/layers.txt:{number}: not of the form 'folder: folders | headers | posix'")
+                f"tools/layers.txt:{number}: not of the form 'name: directories | headers | posix'")
             continue
         name, *cells = match.groups()
         layers[name] = Layer(*[cell.split() for cell in cells])
     for name, layer in layers.items():
-        for folder in layer.folders:
-            if folder != ANY and not rows_of(folder, layers):
+        for directory in layer.directories:
+            if directory != ANY and not rows_of(directory, layers):
                 violations.append(
-                    f"tools/layers.txt: {name} may include {folder}, which is no folder of the "
-                    f"table"
+                    f"tools/layers.txt: {name} may include {directory}, which has no row"
                 )
     return layers
 
 
-def rows_of(folder, layers):
-    """What a folder in the table stands for: its own row, or those of all folders in it."""
-    return {name for name in layers if name == folder or name.startswith(f"{folder}/")}
+def rows_of(directory, layers):
+    """Returns the rows for a directory: its own, or those of its subdirectories."""
+    return {name for name in layers if name == directory or name.startswith(f"{directory}/")}
 
 
 def find_cycle(edges):
-    """One cycle of a graph {node: nodes} as a list that ends where it began, or None."""
+    """Returns a cycle of a graph {node: nodes}, as a list with the same first and last node, or
+    None."""
     done, path = set(), []
 
     def visit(node):
@@ -80,8 +78,8 @@ def find_cycle(edges):
     return None
 
 
-def folder_of(path, layers):
-    """The row for a file: of `src/codec/text/` that of `codec/text` when there is one, or that of
+def layer_of(path, layers):
+    """Returns the row for a file. In `src/codec/text/` it is `codec/text` if it exists, else
     `codec`."""
     if path.parts[0] == "include":
         return "public"
@@ -92,12 +90,12 @@ def folder_of(path, layers):
 
 
 def resolve(path, name, files):
-    """The project file that an include names, or None: <uvhttp/...>, from src/, and outside src/
-    also from nearby or from the root."""
-    places = [f"src/{name}", f"include/{name}"]
+    """Returns the project file of an include, or None: from include/ or src/, and outside src/ also
+    from the same directory or the root."""
+    candidates = [f"src/{name}", f"include/{name}"]
     if path.parts[0] != "src":
-        places += [f"{path.parent.as_posix()}/{name}", f"{path.parts[0]}/{name}", name]
-    return next((place for place in places if place in files), None)
+        candidates += [f"{path.parent.as_posix()}/{name}", f"{path.parts[0]}/{name}", name]
+    return next((candidate for candidate in candidates if candidate in files), None)
 
 
 def check_system_header(layer, name, cxx):
@@ -114,21 +112,21 @@ def check(root):
     violations = []
     layers = read_table(root, violations)
     allowed = {
-        name: set().union(*(rows_of(folder, layers) for folder in layer.folders))
+        name: set().union(*(rows_of(directory, layers) for directory in layer.directories))
         for name, layer in layers.items()
     }
     cycle = find_cycle(allowed)
     if cycle:
         violations.append(
-            f"tools/layers.txt: the folders go round in a circle: {' -> '.join(cycle)}")
+            f"tools/layers.txt: the directories form a circle: {' -> '.join(cycle)}")
     paths = csource.c_files(root, suffixes=(".c", ".h", ".cpp", ".hpp", ".inc"))
     files = {path.as_posix() for path in paths}
     edges = {}
     for path in paths:
-        folder = folder_of(path, layers)
-        layer = layers.get(folder)
+        directory = layer_of(path, layers)
+        layer = layers.get(directory)
         if layer is None:
-            violations.append(f"{path}: tools/layers.txt has no row for the folder {folder}")
+            violations.append(f"{path}: tools/layers.txt has no row for the directory {directory}")
             continue
         edges[path.as_posix()] = set()
         text = csource.without_comments(csource.read(root, path), strings=False)
@@ -144,15 +142,16 @@ def check(root):
             elif target is None:
                 fault = check_system_header(layer, name, path.suffix in (".cpp", ".hpp"))
                 if fault:
-                    violations.append(f"{where}: {folder} {fault}")
+                    violations.append(f"{where}: {directory} {fault}")
             else:
                 edges[path.as_posix()].add(target)
-                to = folder_of(csource.pathlib.Path(target), layers)
-                if to != folder and to not in allowed[folder] and ANY not in layer.folders:
-                    violations.append(f"{where}: {folder} may not include {to} ({name})")
+                to = layer_of(csource.pathlib.Path(target), layers)
+                anywhere = to == directory or ANY in layer.directories
+                if not anywhere and to not in allowed[directory]:
+                    violations.append(f"{where}: {directory} may not include {to} ({name})")
     cycle = find_cycle(edges)
     if cycle:
-        violations.append(f"{cycle[0]}: includes go round in a circle: {' -> '.join(cycle)}")
+        violations.append(f"{cycle[0]}: includes form a circle: {' -> '.join(cycle)}")
     return violations
 
 

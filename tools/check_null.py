@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Checks that NULL is tried for each pointer parameter of every public function.
+"""Checks that each pointer parameter of every public function is tested with NULL.
 
 A row NULL_ROW(function, parameter, ...) or NULL_CALL(...) of tests/unit/test_null_*.c calls
-`function` with that parameter NULL. What has no row needs a line in tools/null_exceptions.txt that
-says why: FUNCTION PARAMETER -- reason, where either may be a pattern, or type:TYPE -- reason, for
-what callbacks hand out. A row or a line that fits nothing is refused as well.
+`function` with that parameter NULL. A parameter without a row needs a line with a reason in
+tools/null_exceptions.txt: FUNCTION PARAMETER -- reason, where both may be patterns, or type:TYPE --
+reason, for objects that callbacks receive. A row or line without a parameter is a violation, too.
 """
 
 import fnmatch
@@ -24,7 +24,7 @@ LINE = re.compile(r"(?:type:(?P<type>\w+)|(?P<function>\S+) (?P<parameter>\S+)) 
 
 
 def split_parameters(text):
-    """The parameters of a declaration; a comma within parentheses divides nothing."""
+    """Splits the parameters of a declaration at commas outside parentheses."""
     parts, depth = [""], 0
     for c in text:
         depth += (c == "(") - (c == ")")
@@ -36,8 +36,8 @@ def split_parameters(text):
 
 
 def pointer_parameters(text):
-    """(name, public type or None) of each parameter that can be NULL; the type is that of an object
-    the parameter points to directly."""
+    """Yields (name, public type or None) of each pointer parameter. The type is that of the object
+    that it points to directly."""
     for parameter in split_parameters(text):
         function = FUNCTION_POINTER.search(parameter)
         if function:
@@ -48,7 +48,7 @@ def pointer_parameters(text):
 
 
 def functions(root):
-    """{function: (header, [(parameter, type), ...])} of every public function."""
+    """Returns {function: (header, [(parameter, type), ...])} for all public functions."""
     found = {}
     for path in apidoc.headers(root):
         code = re.sub(r"^\s*#.*$", "", csource.without_comments(path.read_text()), flags=re.M)
@@ -86,7 +86,7 @@ def check(root):
     known = {name for name, (declaration, _) in apidoc.declared(root).items()
              if declaration.kind == "function"}
     for name in sorted(known ^ declared.keys()):
-        violations.append(f"{name}: its declaration is not understood")
+        violations.append(f"{name}: its declaration cannot be parsed")
     rows = {}
     for path in csource.c_files(root, ("tests",), (".c",)):
         if path.match("tests/unit/test_null_*.c"):

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Checks that docs/pitfalls.md names tests that exist, and every test whose name says that it is
-about a pitfall.
+"""Checks that the tests in docs/pitfalls.md exist, and that it lists every test with `pitfall_` in
+its name.
 
-A row is `| what went wrong | `FILE::TEST` |`. A test that was renamed or deleted would leave a
-promise behind that nobody keeps.
+A row is `| what went wrong | `FILE::TEST` |`. Otherwise a renamed or deleted test would leave a
+pitfall without a test.
 """
 
 import re
@@ -13,8 +13,7 @@ import csource
 PAGE = "docs/pitfalls.md"
 ROW = re.compile(r"^\|.*\| (.*?) \|$")
 NAMED = re.compile(r"`(tests/[\w/.]+)::(\w+)`")
-# In C every such function is handed to cmocka, since the compiler refuses a static one that nobody
-# uses.
+# In C every such function is a test, because the compiler refuses unused static functions.
 PYTHON_TEST = re.compile(r"^def (test_\w+)\(", re.M)
 C_TEST = re.compile(r"^static void (\w+)\(void \*\*state\)", re.M)
 
@@ -48,7 +47,7 @@ def check(root):
     for path, names in tests.items():
         for name in sorted(names):
             if "pitfall_" in name and (path, name) not in named:
-                violations.append(f"{path}: {name} does not stand in {PAGE}")
+                violations.append(f"{path}: {name} is not listed in {PAGE}")
     return violations
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that nothing outside src/platform asks the preprocessor for the operating system."""
+"""Checks that only src/platform has preprocessor conditions on the operating system."""
 
 import re
 

@@ -1,13 +1,11 @@
 #!/usr/bin/python3
-"""Checks that everything public is documented, exported, used by a test or an example, and in the
-reference that Doxygen makes; and that examples in comments and pages pass as many arguments as the
-functions have.
+"""Checks that public declarations are documented, exported, used in a test or example, and part of
+the reference, and that examples in comments and pages have the parameters of the functions.
 
-For each function, callback and type of include/uvhttp: a comment in the header; for functions, a
-use in tests, examples, docs or app, and a symbol of libuvhttp.so; for types, a use there or in a
-function or type that is public. Then Doxygen reads the headers (tools/reference.py), when it is
-installed: it must find nothing wrong, and have each name in its index. docs/errors.md must have a
-row for each error code.
+Each function, callback and type of include/uvhttp needs a comment in the header. Functions need a
+use in tests, examples, docs or app, and a symbol in libuvhttp.so. Types need a use there or in
+another public declaration. If Doxygen is installed, it reads the headers (tools/reference.py) and
+must report no warnings and list each name. docs/errors.md needs a row for each error code.
 """
 
 import pathlib
@@ -30,7 +28,7 @@ ERROR_ROW = re.compile(r"^\| `(UVHTTP_\w+)` \| (-\d+) \|", re.M)
 
 
 def words(root, paths):
-    """Every name of ours in the code of some files; comments and strings do not count."""
+    """Returns the public names in the code of some files, without comments and strings."""
     found = set()
     for path in paths:
         found.update(WORD.findall(csource.without_comments(csource.read(root, path))))
@@ -38,7 +36,7 @@ def words(root, paths):
 
 
 def words_of_headers(root):
-    """How many public declarations and fields a name stands in, its own not counted."""
+    """Counts the occurrences of each public name in the headers."""
     count = {}
     for path in apidoc.headers(root):
         for name in WORD.findall(csource.without_comments(path.read_text())):
@@ -58,7 +56,7 @@ def check_declarations(root, declared, library):
     for name, (declaration, path) in sorted(declared.items()):
         where = f"{path}:{declaration.line}: {name}"
         if not declaration.documented:
-            yield f"{where} has no comment that says what it is for"
+            yield f"{where} has no comment"
         if declaration.kind == "function":
             if name not in used:
                 yield f"{where} is used by no test and no example"
@@ -69,8 +67,8 @@ def check_declarations(root, declared, library):
 
 
 def check_read(root, declared):
-    with tempfile.TemporaryDirectory() as folder:
-        output = pathlib.Path(folder).resolve() / "reference"
+    with tempfile.TemporaryDirectory() as directory:
+        output = pathlib.Path(directory).resolve() / "reference"
         yield from reference.build(root, output)
         index = output / "xml/index.xml"
         found = {name.text
@@ -82,20 +80,20 @@ def check_read(root, declared):
 
 
 def check_errors(root):
-    """docs/errors.md against the table of error.h."""
+    """Compares docs/errors.md with the table of error.h."""
     page, header = root / "docs/errors.md", root / "include/uvhttp/error.h"
     if not header.exists():
         return
     table = apidoc.tables(header.read_text()).get("UVHTTP_ERROR_MAP", [])
     codes = {f"UVHTTP_{row[0]}": row[1] for row in table}
-    told = dict(ERROR_ROW.findall(page.read_text())) if page.exists() else {}
-    for name in sorted(codes.keys() | told.keys()):
-        if name not in told:
+    documented_codes = dict(ERROR_ROW.findall(page.read_text())) if page.exists() else {}
+    for name in sorted(codes.keys() | documented_codes.keys()):
+        if name not in documented_codes:
             yield f"docs/errors.md: has no row for {name}"
         elif name not in codes:
             yield f"docs/errors.md: {name} is no error code any more"
-        elif told[name] != codes[name]:
-            yield f"docs/errors.md: {name} is {codes[name]}, not {told[name]}"
+        elif documented_codes[name] != codes[name]:
+            yield f"docs/errors.md: {name} is {codes[name]}, not {documented_codes[name]}"
 
 
 def calls(text):
@@ -152,7 +150,7 @@ def check(root, libraries):
     if shutil.which("doxygen"):
         violations += check_read(root, declared)
     else:
-        print("Doxygen is not installed, so it has not read the headers: tools/setup.sh docs",
+        print("Doxygen is not installed, so the headers are not checked: tools/setup.sh docs",
               file=sys.stderr)
     return violations
 

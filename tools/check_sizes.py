@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Checks that no file of src and app has more than 800 lines and no function more than 60.
 
-Long files and functions are where readers get lost. An exception needs a line with its reason in
-tools/size_exceptions.txt; one that is no longer needed is a violation too.
+Long files and functions are hard to read. An exception needs a line with its reason in
+tools/size_exceptions.txt. An exception that is not needed is a violation, too.
 """
 
 import re
@@ -14,8 +14,8 @@ FUNCTION_LINES = 60
 
 
 def function_sizes(text):
-    """(name, first line, lines of the body) of each function; relies on the format: its braces
-    stand alone in column 1."""
+    """Yields (name, first line, lines of the body) of each function. Its braces must be alone in
+    column 1, which the format ensures."""
     lines = text.split("\n")
     start = None
     for number, line in enumerate(lines, 1):
@@ -29,7 +29,7 @@ def function_sizes(text):
 
 
 def read_exceptions(root, violations):
-    """{(file, function or ''): line number} of tools/size_exceptions.txt."""
+    """Returns {(file, function or ''): line number} of tools/size_exceptions.txt."""
     exceptions = {}
     for number, line in enumerate(csource.read(root, "tools/size_exceptions.txt").splitlines(), 1):
         if line.startswith("#") or not line.strip():
@@ -59,11 +59,11 @@ def check(root):
         text = csource.read(root, path)
         count = text.count("\n")
         if count > FILE_LINES:
-            add(path, "", count, f"the file has {count} lines; at most {FILE_LINES} are wanted")
+            add(path, "", count, f"the file has {count} lines; at most {FILE_LINES} are allowed")
         for name, line, size in function_sizes(csource.without_comments(text)):
             if size > FUNCTION_LINES:
                 add(path, name, line,
-                    f"{name} has {size} lines; at most {FUNCTION_LINES} are wanted")
+                    f"{name} has {size} lines; at most {FUNCTION_LINES} are allowed")
     for key in exceptions.keys() - used:
         violations.append(
             f"tools/size_exceptions.txt:{exceptions[key]}: {':'.join(key).rstrip(':')} needs no "

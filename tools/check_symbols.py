@@ -2,10 +2,10 @@
 """Checks that the shared libraries export exactly the functions that the public headers mark with
 UVHTTP_EXPORT.
 
-A missing one fails at the user's link step, one too many becomes an interface by accident. The
-parser's library must export all of uvhttp/parser.h and of what that includes, and may export other
-declared functions, nothing else. What stands in a header of OTHER_LIBRARIES is exported by a
-library of its own.
+A missing symbol breaks the link step of users, and an additional one becomes an unintended
+interface. The parser library must export the functions of uvhttp/parser.h and of the headers it
+includes, and may export other declared functions. Functions of a header of OTHER_LIBRARIES are
+exported by a separate library.
 """
 
 import re
@@ -22,7 +22,7 @@ OBJECT = re.compile(r"^UVHTTP_EXPORT\s+extern\b[^;(]*?\b(\w+)(?:\[\w*\])?;", re.
 
 
 def with_included(path, include):
-    """The public header at `path` and those it includes, and so on."""
+    """Returns the public header at `path`, and the headers it includes, recursively."""
     found = {path}
     for name in INCLUDE.findall(path.read_text()):
         found |= with_included(include / name, include)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Checks that lines have at most 100 columns, and that comments and texts use the field's terms.
 
-Words are searched in comments of the library and the program, except in quotation marks, backticks,
-names and samples of code, in string literals, except in names, and in the prose of pages.
+It searches words in comments, string literals and the text of HTML pages, and in the prose of
+Markdown pages. Names, quotations and samples of code are excluded.
 """
 
 import re
@@ -10,18 +10,18 @@ import re
 import csource
 
 COLUMNS = 100
-LINES_OF = ("include", "src", "app", "examples", "bench", "tests")
 SCRIPTS = re.compile(r".*\.(py|sh|cmake)|CMakeLists\.txt|dev|run")
-WORDS_OF = ("include", "src", "app")
-STRINGS_OF = ("include", "src", "app")
-PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md")
+# Directories and files whose comments are checked, and those whose strings are texts, not data.
+STRINGS_OF = re.compile(r"(include|src|app|examples|bench|docs|tools)/|dev$")
+COMMENTS_OF = re.compile(STRINGS_OF.pattern + r"|(cmake|\.ci|tests/bench)/|CMakeLists\.txt$")
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "bench/**/*.md")
 # Pages written by tools, with texts of the suites they run.
 PAGES_BUT = ("docs/conformance",)
 # String literals that a standard defines, with the standard.
 STRINGS_ALLOWED = {
     "Gone": "reason phrase of 410, RFC 9110 section 15.5.11",
 }
-# What is not to be written, and the term instead.
+# Words to avoid, and the terms instead.
 WORDS = {
     r"behind (it|them|him)": "after, or following",
     r"stands? (for|in|alone|behind|before)": "means, replaces, is before, ...",
@@ -41,43 +41,79 @@ WORDS = {
     r"of edges|by edges": "edge-triggered",
 }
 WORD = re.compile(r"(?<![\w*.>-])(" + "|".join(WORDS) + r")(?![\w/])", re.I)
-NAME = re.compile(r"\b\w+_\w+\b|`[^`]*`")
+NAME = re.compile(r"\b\w+_\w+\b|`[^`]*`|\$\w+|\$?\{[^{}]*\}")
 INCLUDE = re.compile(r"#\s*include\s*\Z")
 QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|\b\w+_\w+\b|\w+\.\w+|\.\w+ = [^;,}]*")
+# Tokens of languages: comments, with adjacent line comments as one, and strings.
+STRING = r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+LINES = r"(?:{0}[^\n]*\n[ \t]*)*{0}[^\n]*"
+SLASHES = re.compile(LINES.format("//") + r"|/\*.*?\*/" + STRING, re.S)
+HASHES = re.compile(LINES.format(r"(?<!\S)#(?!!)") + STRING, re.S)
+PYTHON = re.compile(LINES.format(r"#(?!!)") + r'|""".*?"""|\b[rbRB]{1,2}(?=["\'])(?:' + STRING[1:]
+                    + ")" + STRING, re.S)
+DASHES = re.compile(LINES.format("--") + STRING, re.S)
+HTML = re.compile(r"<!--.*?-->|" + LINES.format(r"(?<![:\w\"'])//"), re.S)
+HTML_CODE = re.compile(r"<(script|style|code)\b.*?</\1>", re.S)
+HTML_TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
+TOKENS = {
+    **dict.fromkeys((".c", ".h", ".cpp", ".hpp", ".inc", ".go", ".rs", ".js", ".mjs", ".css"),
+                    SLASHES),
+    **dict.fromkeys((".txt", ".yaml", ".toml"), HASHES),
+    ".py": PYTHON, ".lua": DASHES, ".html": HTML,
+}
+MARKER = re.compile(r"(?m)^\s*(?:\*|//[/!]?|#|--) ?")
 
 
-def comments(text):
-    for token in csource.TOKEN.finditer(text):
-        if token.group()[0] == "/":
-            lines = re.sub(r"(?m)^\s*\* ?", "", token.group()).splitlines()
+def language(path):
+    """Returns the pattern of tokens for a file, or None."""
+    return TOKENS.get(path.suffix, HASHES if SCRIPTS.fullmatch(path.name) else None)
+
+
+def comments(tokens):
+    for token in tokens:
+        if token.group().startswith(("/", "#", "-", "<", '"""')):
+            text = token.group().removeprefix('"""').removesuffix('"""')
+            lines = MARKER.sub("", text).splitlines()
             yield token.start(), "\n".join(line for line in lines if not line.startswith("    "))
 
 
-def strings(text):
+def strings(text, tokens):
     """String literals, adjacent ones as one, without the paths of includes."""
     start, end, whole = 0, -1, ""
-    for token in csource.TOKEN.finditer(text):
-        if token.group()[0] != '"' or INCLUDE.search(text, 0, token.start()):
+    for token in tokens:
+        literal = token.group()
+        if literal[0] != '"' or literal.startswith('"""') or INCLUDE.search(text, 0, token.start()):
             continue
-        if end >= 0 and not text[end:token.start()].strip(" \n\\"):
-            whole += token.group()[1:-1]
+        if end >= 0 and not text[end:token.start()].strip(" \n\\f"):
+            whole += literal[1:-1]
         else:
             if end >= 0:
                 yield start, whole
-            start, whole = token.start(), token.group()[1:-1]
+            start, whole = token.start(), literal[1:-1]
         end = token.end()
     if end >= 0:
         yield start, whole
 
 
+def is_text(path, string):
+    """False for words that are data: in Python a text has several words."""
+    return string not in STRINGS_ALLOWED and (path.suffix != ".py" or " " in string)
+
+
 def texts(path, text):
-    """What is checked of a file: its positions, and the texts without what is not checked."""
-    if path.parts[0] in WORDS_OF:
-        for start, comment in comments(text):
-            yield start, QUOTED.sub("", re.sub(r"\s+", " ", comment))
-    if path.parts[0] in STRINGS_OF:
-        for start, string in strings(text):
-            if string not in STRINGS_ALLOWED:
+    """Yields the positions and texts to check, without names, quotations and code."""
+    name = path.as_posix()
+    if not COMMENTS_OF.match(name):
+        return
+    tokens = list(language(path).finditer(text))
+    for start, comment in comments(tokens):
+        yield start, QUOTED.sub("", re.sub(r"\s+", " ", comment))
+    if path.suffix == ".html":
+        plain = HTML_CODE.sub(lambda code: re.sub(r"[^\n]", " ", code.group()), text)
+        yield from ((found.start(), found.group()) for found in HTML_TEXT.finditer(plain))
+    elif STRINGS_OF.match(name):
+        for start, string in strings(text, tokens):
+            if is_text(path, string):
                 yield start, NAME.sub("", re.sub(r"\\[nrt]", " ", string))
 
 
@@ -102,14 +138,20 @@ def term(word):
     return next(new for old, new in WORDS.items() if re.fullmatch(old, word, re.I))
 
 
-def check(root):
-    violations = []
-    scripts = [path for path in csource.project_files(root) if SCRIPTS.fullmatch(path.name)]
-    for path in csource.c_files(root, LINES_OF) + scripts:
-        text = csource.read(root, path)
+def long_lines(path, text):
+    """Yields numbers and lengths of long lines in C, C++, Python and scripts."""
+    if path.suffix in (".c", ".h", ".cpp", ".hpp") or SCRIPTS.fullmatch(path.name):
         for number, line in enumerate(text.splitlines(), 1):
             if len(line) > COLUMNS:
-                violations.append(f"{path}:{number}: {len(line)} columns, of at most {COLUMNS}")
+                yield number, len(line)
+
+
+def check(root):
+    violations = []
+    for path in filter(language, csource.project_files(root)):
+        text = csource.read(root, path)
+        violations += [f"{path}:{number}: {length} columns, of at most {COLUMNS}"
+                       for number, length in long_lines(path, text)]
         for start, checked in texts(path, text):
             line = text.count("\n", 0, start) + 1
             for match in WORD.finditer(checked):

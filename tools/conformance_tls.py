@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""./dev conformance tls: what public scanners say of our TLS: sslscan, nmap's ssl-enum-ciphers,
+"""./dev conformance tls: scans our TLS with public scanners: sslscan, nmap's ssl-enum-ciphers,
 testssl.sh, sslyze.
 
-Each scans a server of ours with both profiles and both kinds of keys. A protocol, cipher, curve or
-renegotiation that a scanner calls weak fails the run, and so does a known vulnerability. sslyze
-compares with Mozilla's guidelines, too. What is accepted although a scanner remarks on it stands in
-ACCEPTED and ACCEPTED_BY_MOZILLA, with its reason. sslyze comes from PyPI; where it cannot be had it
-is left out with the reason. Ends with 1 if something failed.
+Each scans our server with both profiles and both kinds of keys. A protocol, cipher, curve or
+renegotiation that a scanner calls weak is a failure, and so is a known vulnerability. sslyze also
+compares with Mozilla's guidelines. ACCEPTED and ACCEPTED_BY_MOZILLA have the accepted findings with
+their reasons. sslyze comes from PyPI; if it is not available, it is left out with the reason. The
+exit code is 1 after a failure.
 """
 
 import argparse
@@ -29,7 +29,7 @@ KEYS = {
     "RSA": ["-newkey", "rsa:2048"]
 }
 SECURE_GROUPS = {"x25519", "x448", "secp256r1", "secp384r1", "secp521r1"}
-# Findings of testssl.sh by the beginning of their id, and why they say nothing of the server.
+# Accepted findings of testssl.sh, by the prefix of their ID, with reasons.
 ACCEPTED = {
     "cert_trust": "the certificate of the test is made for it",
     "cert_chain_of_trust": "no authority has signed the certificate of the test",
@@ -42,7 +42,7 @@ ACCEPTED = {
     "cert_extlifeSpan": "as above",
     "OCSP_stapling": "no authority gives responses for it",
     "DNS_CAArecord": "localhost has no DNS record",
-    "HSTS": "a matter of the site, off unless it is asked for",
+    "HSTS": "a matter of the site, off by default",
     "security_headers": "a matter of the site",
     "banner_server": "there is none",
     "BREACH": "nothing is compressed here; a matter of the site",
@@ -51,13 +51,13 @@ ACCEPTED = {
     "scanTime": "how long it took",
     "engine_problem": "of the OpenSSL that testssl.sh uses",
     "optimal_proto": "of the OpenSSL that testssl.sh uses",
-    "cipher_order": "all ciphers are strong, so the client chooses the one it is quick with, as "
-        "Mozilla recommends",
+    "cipher_order": "all ciphers are strong, so the client chooses its fastest, as Mozilla "
+        "recommends",
     "HTTP_clock_skew": "no finding",
     "clientsimulation": "old clients without TLS 1.2 or 1.3, which are not supported",
     "FS_ECDHE_curves": "judged by sslscan",
 }
-# Differences from Mozilla's guidelines that sslyze finds, and why they say nothing of the server.
+# Accepted differences from Mozilla's guidelines that sslyze finds, with reasons.
 ACCEPTED_BY_MOZILLA = {
     "certificate_path_validation": "no authority has signed the certificate of the test",
     "certificate_types": "the modern guidelines want ECDSA, and one of the two certificates of "
@@ -83,54 +83,54 @@ def run(command, codes=(0, ), **how):
 
 
 def judge_sslscan(text, protocols):
-    """What is wrong, by sslscan's XML."""
+    """Returns the failures and a summary, from the XML of sslscan."""
     test = xml.etree.ElementTree.fromstring(text).find("ssltest")
-    wrong = []
+    failures = []
     names = {("tls", version): f"TLSv{version}" for version in ("1.0", "1.1", "1.2", "1.3")}
     for protocol in test.findall("protocol"):
         name = names.get((protocol.get("type"), protocol.get("version")),
                          f"{protocol.get('type')}v{protocol.get('version')}")
         if (protocol.get("enabled") == "1") != (name in protocols):
-            wrong.append(f"{name} is {'on' if protocol.get('enabled') == '1' else 'off'}")
+            failures.append(f"{name} is {'on' if protocol.get('enabled') == '1' else 'off'}")
     for cipher in test.findall("cipher"):
         if cipher.get("strength") not in ("strong", "acceptable") or int(cipher.get("bits")) < 128:
-            wrong.append(f"{cipher.get('cipher')} is {cipher.get('strength')}")
+            failures.append(f"{cipher.get('cipher')} is {cipher.get('strength')}")
     if not test.findall("cipher"):
-        wrong.append("no cipher was found")
+        failures.append("no cipher was found")
     for group in test.findall("group"):
         if group.get("name").split()[0].lower() not in SECURE_GROUPS:
-            wrong.append(f"the group {group.get('name')}")
+            failures.append(f"the group {group.get('name')}")
     renegotiation = test.find("renegotiation")
     if renegotiation is not None and renegotiation.get("supported") == "1" and renegotiation.get(
             "secure") != "1":
-        wrong.append("insecure renegotiation")
+        failures.append("insecure renegotiation")
     if test.find("compression") is not None and test.find("compression").get("supported") == "1":
-        wrong.append("compression")
-    wrong += [f"Heartbleed in {one.get('sslversion')}" for one in test.findall("heartbleed")
-              if one.get("vulnerable") == "1"]
-    return wrong, f"{len(test.findall('cipher'))} ciphers, {len(test.findall('group'))} groups"
+        failures.append("compression")
+    failures += [f"Heartbleed in {one.get('sslversion')}" for one in test.findall("heartbleed")
+                 if one.get("vulnerable") == "1"]
+    return failures, f"{len(test.findall('cipher'))} ciphers, {len(test.findall('group'))} groups"
 
 
 def judge_nmap(text, protocols):
-    """What is wrong, by the output of ssl-enum-ciphers: every cipher has a grade."""
+    """Returns the failures and a summary, from the cipher grades of ssl-enum-ciphers."""
     found = re.findall(r"^\|\s+(TLSv[\d.]+|SSLv\d):", text, re.M)
-    wrong = [f"{name} is on" for name in found if name not in protocols
-             ] + [f"{name} is off" for name in protocols if name not in found]
+    failures = [f"{name} is on" for name in found if name not in protocols
+                ] + [f"{name} is off" for name in protocols if name not in found]
     grades = re.findall(r"^\|\s+(TLS_\S+) .*- ([A-F])\s*$", text, re.M)
-    wrong += [f"{cipher} has grade {grade}" for cipher, grade in grades if grade != "A"]
+    failures += [f"{cipher} has grade {grade}" for cipher, grade in grades if grade != "A"]
     if "NULL" not in "".join(re.findall(r"compressors:\s*\n\|\s+(\S+)",
                                         text)) and "TLSv1.2" in protocols:
-        wrong.append("compression")
+        failures.append("compression")
     if not grades:
-        wrong.append("no cipher was found")
-    return wrong, (f"{len(grades)} ciphers, least strength "
-                   f"{(re.search('least strength: ([A-F])', text) or ['', '?'])[1]}")
+        failures.append("no cipher was found")
+    return failures, (f"{len(grades)} ciphers, least strength "
+                      f"{(re.search('least strength: ([A-F])', text) or ['', '?'])[1]}")
 
 
 def judge_testssl(text, protocols):
-    """What is wrong, by testssl.sh's JSON."""
+    """Returns the failures and a summary, from the JSON of testssl.sh."""
     findings = json.loads(text)
-    wrong = [
+    failures = [
         f"{one['id']}: {one['finding']} ({one['severity']})" for one in findings
         if one["severity"] in BAD and not one["id"].startswith(tuple(ACCEPTED))
     ]
@@ -139,20 +139,20 @@ def judge_testssl(text, protocols):
                if one["id"] in versions and one["finding"].startswith("offered")}
     expected = {name.replace("v", "").replace(".", "_") for name in protocols}
     if offered != expected:
-        wrong.append(f"offered are {sorted(offered)}")
+        failures.append(f"offered are {sorted(offered)}")
     accepted = sorted({one["id"] for one in findings
                        if one["severity"] in BAD and one["id"].startswith(tuple(ACCEPTED))})
-    return wrong, f"{len(findings)} findings" + (f"; accepted: {', '.join(accepted)}"
-                                                 if accepted else "")
+    summary = f"{len(findings)} findings"
+    return failures, summary + (f"; accepted: {', '.join(accepted)}" if accepted else "")
 
 
 def judge_sslyze(text, protocols):
-    """What is wrong, by sslyze's JSON and its comparison with Mozilla's guidelines."""
+    """Returns the failures and a summary, from the JSON of sslyze and Mozilla's guidelines."""
     report = json.loads(text)
     server, = report["server_scan_results"]
     attempts = server["scan_result"] or {}
-    wrong = [f"{name} was not scanned" for name, attempt in attempts.items()
-             if attempt["status"] == "ERROR"]
+    failures = [f"{name} was not scanned" for name, attempt in attempts.items()
+                if attempt["status"] == "ERROR"]
     found = {name: attempt["result"] for name, attempt in attempts.items()
              if attempt["status"] == "COMPLETED"}
     names = {"ssl_2_0": "SSLv2", "ssl_3_0": "SSLv3", "tls_1_0": "TLSv1.0", "tls_1_1": "TLSv1.1",
@@ -163,7 +163,7 @@ def judge_sslyze(text, protocols):
         if suites is None or suites["is_tls_version_supported"] != (name in protocols):
             supported = suites and suites["is_tls_version_supported"]
             state = "not known" if suites is None else "on" if supported else "off"
-            wrong.append(f"{name} is {state}")
+            failures.append(f"{name} is {state}")
         count += len(suites["accepted_cipher_suites"]) if suites else 0
     expected = {
         "tls_compression": ("supports_compression", False),
@@ -175,48 +175,48 @@ def judge_sslyze(text, protocols):
         "tls_fallback_scsv": ("supports_fallback_scsv", True)}
     if "TLSv1.2" not in protocols:
         del expected["tls_extended_master_secret"], expected["tls_fallback_scsv"]
-    wrong += [f"{field} is {found.get(name, {}).get(field)}"
-              for name, (field, value) in expected.items()
-              if found.get(name, {}).get(field) != value]
+    failures += [f"{field} is {found.get(name, {}).get(field)}"
+                 for name, (field, value) in expected.items()
+                 if found.get(name, {}).get(field) != value]
     if not found.get("robot", {}).get("robot_result", "").startswith("NOT_VULNERABLE"):
-        wrong.append(f"ROBOT: {found.get('robot', {}).get('robot_result')}")
+        failures.append(f"ROBOT: {found.get('robot', {}).get('robot_result')}")
     curves = [curve["name"]
               for curve in found.get("elliptic_curves", {}).get("supported_curves") or []]
-    wrong += [f"the group {name}" for name in curves if name.lower() not in SECURE_GROUPS]
-    wrong += [f"{name}: {text}" for name, text in report["mozilla"]
-              if name not in ACCEPTED_BY_MOZILLA]
+    failures += [f"the group {name}" for name in curves if name.lower() not in SECURE_GROUPS]
+    failures += [f"{name}: {text}" for name, text in report["mozilla"]
+                 if name not in ACCEPTED_BY_MOZILLA]
     accepted = sorted({name for name, _ in report["mozilla"] if name in ACCEPTED_BY_MOZILLA})
-    return wrong, f"{count} ciphers, {len(curves)} groups" + (f"; accepted: {', '.join(accepted)}"
-                                                              if accepted else "")
+    summary = f"{count} ciphers, {len(curves)} groups"
+    return failures, summary + (f"; accepted: {', '.join(accepted)}" if accepted else "")
 
 
 def mozilla_remarks(text):
-    """Name and text of each difference from Mozilla's guidelines, from what sslyze prints."""
-    told = text.split("COMPLIANCE AGAINST TLS CONFIGURATION")[-1]
-    if "OK - Compliant" not in told and "FAILED - Not compliant" not in told:
+    """Returns name and text of each difference from Mozilla's guidelines, from sslyze's output."""
+    output = text.split("COMPLIANCE AGAINST TLS CONFIGURATION")[-1]
+    if "OK - Compliant" not in output and "FAILED - Not compliant" not in output:
         raise Failed(f"sslyze did not compare with Mozilla's guidelines:\n{text[-800:]}")
-    return re.findall(r"^\s+\* (\w+): (.*)$", told, re.M)
+    return re.findall(r"^\s+\* (\w+): (.*)$", output, re.M)
 
 
-def sslscan(port, folder, profile):
+def sslscan(port, directory, profile):
     del profile
-    path = folder / "sslscan.xml"
+    path = directory / "sslscan.xml"
     run(["sslscan", "--no-colour", f"--xml={path}", "--sni-name=localhost", f"127.0.0.1:{port}"])
     return path.read_text()
 
 
-def nmap(port, folder, profile):
-    del folder, profile
+def nmap(port, directory, profile):
+    del directory, profile
     return run([
         "nmap", "-Pn", "-n", "--script", "ssl-enum-ciphers", "--script-args",
         "tls.servername=localhost", "-p", port, "127.0.0.1"
     ])
 
 
-def testssl(port, folder, profile):
+def testssl(port, directory, profile):
     del profile
-    path = folder / "testssl.json"
-    # Its exit code is a number of remarks.
+    path = directory / "testssl.json"
+    # Its exit code is the number of findings.
     run([
         "testssl", "--quiet", "--color", "0", "--warnings", "off", "--ip", "127.0.0.1",
         "--jsonfile", path, f"localhost:{port}"
@@ -226,14 +226,14 @@ def testssl(port, folder, profile):
     return path.read_text()
 
 
-def run_sslyze(port, folder, profile):
-    path = folder / "sslyze.json"
-    # It ends with 1 when something differs from the guidelines.
-    told = run([
+def run_sslyze(port, directory, profile):
+    path = directory / "sslyze.json"
+    # Its exit code is 1 after a difference from the guidelines.
+    output = run([
         sslyze.install(), f"--json_out={path}", f"--mozilla_config={profile}", "--early_data",
         "--sni=localhost", f"127.0.0.1:{port}"
     ], codes=(0, 1))
-    return json.dumps({**json.loads(path.read_text()), "mozilla": mozilla_remarks(told)})
+    return json.dumps({**json.loads(path.read_text()), "mozilla": mozilla_remarks(output)})
 
 
 TOOLS = {
@@ -243,7 +243,7 @@ TOOLS = {
 
 
 def available(tools, needed):
-    """The tools that can be had. Raises Failed for one that is needed."""
+    """Returns the available tools. Raises Failed for a missing one that is needed."""
     try:
         if "sslyze" in tools:
             sslyze.install()
@@ -277,27 +277,28 @@ def start(program, certificate, profile):
 def page(rows, versions, library):
     lines = [
         "# Scanners of TLS", "",
-        "What public scanners say of a server with each profile and kind of key. The command "
-        "makes the certificates, starts the server of the tests, and",
-        "fails when a scanner finds a protocol, cipher, group or renegotiation that is weak, or a "
-        "known vulnerability.",
+        "Results of public scanners for a server with each profile and kind of key. The command "
+        "makes the certificates",
+        "and starts the server of the tests. It fails if a scanner finds a weak protocol, cipher, "
+        "group or renegotiation,",
+        "or a known vulnerability.",
         "", "| | |", "|---|---|", f"| date | {datetime.date.today()} |", f"| library | {library} |",
         *(f"| {tool} | {version} |" for tool, version in versions.items()),
         "| command | `./dev conformance tls --page` |", "",
-        "| profile | key | scanner | result | what was seen |", "|---|---|---|---|---|"
+        "| profile | key | scanner | result | found |", "|---|---|---|---|---|"
     ]
     lines += [
         f"| {profile} | {key} | {tool} | "
-        f"{'FAILED: ' + '; '.join(wrong) if wrong else 'nothing weak'} | {seen} |"
-        for profile, key, tool, wrong, seen in rows
+        f"{'FAILED: ' + '; '.join(failures) if failures else 'nothing weak'} | {summary} |"
+        for profile, key, tool, failures, summary in rows
     ]
     for title, accepted in ((
-            "testssl.sh remarks on these, which say nothing of the server:", ACCEPTED
-    ), ("sslyze finds these differences from Mozilla's guidelines, which are of the certificates "
-        "of the test:",
+            "Accepted findings of testssl.sh, which do not concern the server:", ACCEPTED
+    ), ("Accepted differences from Mozilla's guidelines that sslyze finds, which concern the "
+        "certificates of the test:",
             ACCEPTED_BY_MOZILLA)):
         lines += [
-            *(["", "## Accepted remarks"] if accepted is ACCEPTED else []), "", title, "",
+            *(["", "## Accepted findings"] if accepted is ACCEPTED else []), "", title, "",
             "| finding | reason |", "|---|---|"
         ]
         lines += [f"| `{name}` | {reason} |" for name, reason in accepted.items()]
@@ -316,7 +317,7 @@ def main():
     options = parser.parse_args()
     for tool in options.tools:
         if tool not in TOOLS:
-            parser.error(f"there is no tool '{tool}'; there are {', '.join(TOOLS)}")
+            parser.error(f"unknown tool '{tool}'; tools are {', '.join(TOOLS)}")
     tools = available(options.tools or list(TOOLS), needed=options.tools or options.page)
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -335,12 +336,12 @@ def main():
                 try:
                     for tool in tools:
                         scan, judge = TOOLS[tool]
-                        folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
-                        wrong, seen = judge(scan(port, folder, profile), protocols)
-                        rows.append((profile, key, tool, wrong, seen))
+                        directory = pathlib.Path(tempfile.mkdtemp(dir=scratch))
+                        failures, summary = judge(scan(port, directory, profile), protocols)
+                        rows.append((profile, key, tool, failures, summary))
                         print(
                             f"{profile:<13} {key:<6} {tool:<11} "
-                            f"{'FAILED  ' + '; '.join(wrong) if wrong else 'ok'}  {seen}",
+                            f"{'FAILED  ' + '; '.join(failures) if failures else 'ok'}  {summary}",
                             flush=True)
                 finally:
                     server.terminate()
@@ -349,7 +350,7 @@ def main():
         library = run(["openssl", "version"]).split(" (")[0].rsplit(" ", 3)[0]
         versions = {tool: version_of(tool) for tool in tools}
         (ROOT / "docs/conformance/tls.md").write_text(page(rows, versions, library))
-    return 1 if any(wrong for _, _, _, wrong, _ in rows) else 0
+    return 1 if any(failures for _, _, _, failures, _ in rows) else 0
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 """./dev conformance websocket: Autobahn|Testsuite against our WebSocket server and our client.
 
 Installs the suite (tools/conformance/suite.py) into build/conformance, runs its fuzzing client
-against an echo server and its fuzzing server against an echo client, and prints how many cases of
-each group went how. Ends with 1 if a case failed, none was run, or a client left some out.
+against an echo server and its fuzzing server against an echo client, and prints the results for
+each group of cases. The exit code is 1 if a case failed, none was run, or a client left some out.
 """
 
 import argparse
@@ -31,10 +31,10 @@ KINDS = ("server", "client")
 COMPRESSIONS = ("shared", "dedicated")
 CASES = ("1.*", "2.*", "3.*", "4.*", "5.*", "6.*", "7.*", "9.*", "10.*", "12.*", "13.*")
 TITLES = {"server": "Server", "client": "Client"}
-# wstest keeps what went over the wire until it ends: groups of which a part alone takes gigabytes,
-# and how many parts there are.
+# wstest stores all traffic in memory until it ends. These groups need gigabytes, so they run in
+# parts. The value is the number of parts.
 LARGE = {"9.*": None, "12.*": 5, "13.*": 7}
-# Ends what hangs.
+# Timeouts for hanging processes.
 START_SECONDS = 60
 HOURS = 2
 
@@ -50,14 +50,14 @@ def read_options():
                         help="of our side (default: both, one after the other)")
     parser.add_argument(
         "--program", metavar="PROGRAM", help=
-        "another program to test, of one kind: a server prints the URL it listens on, a client is "
-        "given the URL and the agent's name"
+        "another program to test, of one kind: a server prints its URL, a client gets the URL and "
+        "the agent's name as arguments"
     )
     parser.add_argument("--page", action="store_true",
                         help="write docs/conformance/websocket.md from these runs")
     parser.add_argument("--build-dir", metavar="DIR", type=pathlib.Path,
                         default=os.environ.get("UVHTTP_BUILD_DIR", ROOT / "build/release"),
-                        help="build folder (default: UVHTTP_BUILD_DIR or build/release)")
+                        help="build directory (default: UVHTTP_BUILD_DIR or build/release)")
     options = parser.parse_args()
     for kind in options.kinds:
         if kind not in KINDS:
@@ -67,12 +67,12 @@ def read_options():
         parser.error("--program needs one kind: server or client")
     if options.page and (options.program or tuple(options.cases) != CASES or len(options.kinds) != 2
                          or len(options.compression) != 2):
-        parser.error("--page is about all cases of everything")
+        parser.error("--page needs all cases of server and client")
     return options
 
 
 def stop(process):
-    """Ends a process that we started."""
+    """Stops a process, and returns its exit code."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
     try:
@@ -89,7 +89,7 @@ def command(options, kind, compression):
 
 
 def parts_of(cases):
-    """Cases that one wstest after the other is to run."""
+    """Divides cases into parts, each for one run of wstest."""
     parts = [[case for case in cases if case not in LARGE]]
     for case in cases:
         if case in LARGE:
@@ -98,24 +98,24 @@ def parts_of(cases):
     return [part for part in parts if part]
 
 
-def write_spec(folder, **more):
-    path = folder / "spec.json"
-    path.write_text(json.dumps({"outdir": str(folder / "reports"), "exclude-cases": [],
+def write_spec(directory, **more):
+    path = directory / "spec.json"
+    path.write_text(json.dumps({"outdir": str(directory / "reports"), "exclude-cases": [],
                                 "exclude-agent-cases": {}, **more}))
     return path
 
 
-def wait_for_suite(process, folder):
+def wait_for_suite(process, directory):
     try:
         code = process.wait(HOURS * 3600)
     finally:
         stop(process)
     if code != 0:
         raise suite.Missing(
-            f"wstest ended with {code}:\n{(folder / 'wstest.log').read_text()[-2000:]}")
+            f"wstest ended with {code}:\n{(directory / 'wstest.log').read_text()[-2000:]}")
 
 
-def test_server(installed, options, compression, agent, cases, folder):
+def test_server(installed, options, compression, agent, cases, directory):
     server = subprocess.Popen([str(word) for word in command(options, "server", compression)],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     try:
@@ -123,11 +123,11 @@ def test_server(installed, options, compression, agent, cases, folder):
         line = server.stdout.readline().decode() if ready else ""
         found = re.search(r"(?:ws|http)://([\w.]+:\d+\S*)", line)
         if not found:
-            raise suite.Missing(f"the server did not say where it listens: {line!r}")
-        spec = write_spec(folder, cases=cases, servers=[{"agent": agent,
+            raise suite.Missing(f"the server did not print its URL: {line!r}")
+        spec = write_spec(directory, cases=cases, servers=[{"agent": agent,
                                                          "url": f"ws://{found[1]}"}])
-        wait_for_suite(
-            installed.start("-m", "fuzzingclient", "-s", spec, log=folder / "wstest.log"), folder)
+        client = installed.start("-m", "fuzzingclient", "-s", spec, log=directory / "wstest.log")
+        wait_for_suite(client, directory)
         if server.poll() is not None:
             raise suite.Missing(f"the server ended by itself with {server.returncode}")
     finally:
@@ -143,8 +143,7 @@ def accepts(port):
 
 
 def count_cases(port):
-    """How many the fuzzing server has, by its own word: a client that ends early has seen fewer of
-    them."""
+    """Requests the number of cases from the fuzzing server, to detect a client that ends early."""
     async def receive():
         async with websockets.connect(f"ws://127.0.0.1:{port}/getCaseCount") as client:
             return int(await client.recv())
@@ -152,22 +151,22 @@ def count_cases(port):
     try:
         return asyncio.run(receive())
     except (OSError, ValueError, websockets.WebSocketException) as reason:
-        raise suite.Missing(f"wstest does not say how many cases it has: {reason}") from reason
+        raise suite.Missing(f"wstest does not report its number of cases: {reason}") from reason
 
 
-def test_client(installed, options, compression, agent, cases, folder):
-    """How many cases there are."""
+def test_client(installed, options, compression, agent, cases, directory):
+    """Tests a client. Returns the number of cases."""
     port = servers.free_port()
-    spec = write_spec(folder, cases=cases, url=f"ws://127.0.0.1:{port}")
-    # -u 0: without pages that a browser could look at.
+    spec = write_spec(directory, cases=cases, url=f"ws://127.0.0.1:{port}")
+    # -u 0: without a web server for browsers.
     fuzzer = installed.start("-m", "fuzzingserver", "-u", "0", "-s", spec,
-                             log=folder / "wstest.log")
+                             log=directory / "wstest.log")
     try:
         end = time.monotonic() + START_SECONDS
         while not accepts(port):
             if fuzzer.poll() is not None or time.monotonic() > end:
                 raise suite.Missing(
-                    f"wstest does not listen:\n{(folder / 'wstest.log').read_text()[-2000:]}")
+                    f"wstest does not listen:\n{(directory / 'wstest.log').read_text()[-2000:]}")
             time.sleep(0.1)
         count = count_cases(port)
         words = [*command(options, "client", compression), f"ws://127.0.0.1:{port}", agent]
@@ -182,17 +181,17 @@ def test_client(installed, options, compression, agent, cases, folder):
 
 def run_one(installed, options, kind, compression):
     agent = f"uvhttp-{compression}" if not options.program else pathlib.Path(options.program).name
-    folder = suite.FOLDER / "websocket" / f"{kind}-{agent}"
-    shutil.rmtree(folder, ignore_errors=True)
+    directory = suite.FOLDER / "websocket" / f"{kind}-{agent}"
+    shutil.rmtree(directory, ignore_errors=True)
     started = time.monotonic()
     cases = {}
     for number, part in enumerate(parts_of(options.cases), 1):
-        place = folder / str(number)
-        place.mkdir(parents=True)
+        part_directory = directory / str(number)
+        part_directory.mkdir(parents=True)
         print(f"{kind}, {agent}: {' '.join(part)}", file=sys.stderr, flush=True)
-        count = {"server": test_server,
-                 "client": test_client}[kind](installed, options, compression, agent, part, place)
-        found = results.read(place / "reports")
+        test = {"server": test_server, "client": test_client}[kind]
+        count = test(installed, options, compression, agent, part, part_directory)
+        found = results.read(part_directory / "reports")
         if count is not None and len(found) < count:
             raise suite.Missing(f"the client ended with 0 behind {len(found)} of {count} cases")
         cases |= found
@@ -201,7 +200,7 @@ def run_one(installed, options, kind, compression):
     print(results.as_text(found.table()))
     for case, verdict in found.remarkable():
         print(f"    {case} {verdict}: {results.reason_for(case)}")
-    print(f"    reports: {os.path.relpath(folder)}/*/reports", flush=True)
+    print(f"    reports: {os.path.relpath(directory)}/*/reports", flush=True)
     return found
 
 

@@ -1,8 +1,8 @@
-"""What the checks share: which files the project has, C text without comments, and how violations
-are told.
+"""Shared by the checks: the files of the project, C text without comments, and the report of
+violations.
 
-Every check takes the project's folder as --root, so that its tests can run it on a copy with a
-deliberate violation.
+Every check has the option --root for the project's directory, so that its tests can run it on a
+copy with a deliberate violation.
 """
 
 import argparse
@@ -12,13 +12,13 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-C_FOLDERS = ("include", "src", "app", "examples", "bench", "tests", "docs")
+C_DIRECTORIES = ("include", "src", "app", "examples", "bench", "tests", "docs")
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
 def project_files(root):
-    """All files of the project, relative to root, sorted: what git knows or would add; without git,
-    all but build folders."""
+    """Returns the sorted files of the project, relative to root: files that git tracks or would
+    add. Without git, all files outside of build directories."""
     listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "-co", "--exclude-standard"],
                             capture_output=True)
     inside = subprocess.run(["git", "-C", root, "rev-parse", "--show-prefix"], capture_output=True,
@@ -34,8 +34,8 @@ def project_files(root):
     return sorted(paths)
 
 
-def c_files(root, folders=C_FOLDERS, suffixes=(".c", ".h", ".cpp", ".hpp")):
-    return [p for p in project_files(root) if p.parts[0] in folders and p.suffix in suffixes]
+def c_files(root, directories=C_DIRECTORIES, suffixes=(".c", ".h", ".cpp", ".hpp")):
+    return [p for p in project_files(root) if p.parts[0] in directories and p.suffix in suffixes]
 
 
 def read(root, path):
@@ -43,8 +43,8 @@ def read(root, path):
 
 
 def without_comments(text, strings=True):
-    """The text with comments, and if asked string contents, made blank; every line keeps its
-    number."""
+    """Replaces comments, and with `strings` the contents of strings, by spaces. Line numbers
+    stay."""
     def blank(match):
         token = match.group()
         if token[0] in "\"'":
@@ -56,18 +56,18 @@ def without_comments(text, strings=True):
 
 def root_argument(description):
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="the project's folder")
+    parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="the project's directory")
     return parser
 
 
 def report(violations):
-    """Prints violations, one a line, and returns the exit code."""
+    """Prints one violation per line. Returns the exit code."""
     for violation in violations:
         print(violation)
     return 1 if violations else 0
 
 
 def main(check, description):
-    """The whole main program of a check that is a function from root to a list of violations."""
+    """The main program of a check. `check` returns a list of violations of the project at root."""
     root = root_argument(description).parse_args().root.resolve()
     sys.exit(report(check(root)))

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Builds the documentation as a site: tools/docs.py [--output DIRECTORY]. Called by `./dev docs`.
 
-Sphinx builds it with the settings in docs/sphinx. It reads the pages of docs, and those that this
-file writes: one for each header (from its comments, by Doxygen and Breathe), for each example, and
-for the manual page. A warning of any of these programs is an error.
+Sphinx builds it with the settings in docs/sphinx. It reads the pages of docs, and pages that this
+program writes: for each header (from its comments, by Doxygen and Breathe), each example, and the
+manual page. A warning of any of these programs is an error.
 """
 
 import os
@@ -21,8 +21,8 @@ SENTENCE = re.compile(r"/\* (.*?)[.:;](?: \*/|\n| [A-Z])", re.S)
 LANGUAGES = {
     ".c": "c", ".h": "c", ".cpp": "cpp", ".py": "python", ".mjs": "js", ".js": "js",
     ".html": "html", ".yaml": "yaml"}
-# The navigation: patterns of pages, in order. Tasks are the pages of docs that no other group has,
-# in the order of docs/README.md.
+# The navigation: patterns of pages, in order. Tasks are the pages of docs without another group, in
+# the order of docs/README.md.
 NAVIGATION = {
     "Start": ["index", "docs/tutorial/README"],
     "Tasks": ["docs/README"],
@@ -32,7 +32,7 @@ NAVIGATION = {
     "Design": ["docs/architecture", "docs/pitfalls", "docs/performance", "docs/conformance/*",
                "CONTRIBUTING", "SECURITY", "CHANGELOG"],
 }
-# Pages that are in the navigation below another one.
+# Pages that the navigation shows below another page.
 CHILDREN = {
     "docs/tutorial/README": r"docs/tutorial/\d[^.]*",
     "docs/architecture": r"docs/design/[^.]+",
@@ -50,7 +50,7 @@ def toctree(names, *options):
 
 
 class Site:
-    """The pages that Sphinx reads: {path without .md: text}."""
+    """The pages for Sphinx: {path without .md: text}."""
 
     def __init__(self, root):
         self.root = root
@@ -66,7 +66,7 @@ class Site:
         return path.relative_to(self.root).as_posix()
 
     def add_sources(self):
-        """A page for each file of the examples, and for each other file that a link leads to."""
+        """Adds a page for each file of the examples, and for each other linked file."""
         examples = [self.name(path) for path in (self.root / "examples").rglob("*")
                     if path.suffix in LANGUAGES]
         linked = [os.path.normpath(pathlib.PurePath(name).parent / target)
@@ -81,7 +81,7 @@ class Site:
         self.pages["examples/index"] = self.index_of_examples(examples)
 
     def about(self, name):
-        """The first sentence of a source, for a cell of a table."""
+        """Returns the first sentence of a source, for a table cell."""
         sentence = SENTENCE.match((self.root / name).read_text())
         return re.sub(r"\s+(\* )?", " ", sentence[1]).replace("|", "\\|") if sentence else ""
 
@@ -96,7 +96,7 @@ class Site:
                 others.append(f"- [{name.removeprefix('examples/')}](/{name})")
         table = [f"| **{stem}**<br>{' '.join(links)} | {about} |"
                  for stem, (about, *links) in sorted(rows.items())]
-        return "\n".join(["# Examples", "", "| program | what it shows |", "|---|---|", *table, "",
+        return "\n".join(["# Examples", "", "| program | description |", "|---|---|", *table, "",
                           "## Other files", "", *others, ""])
 
     def add_headers(self):
@@ -105,7 +105,7 @@ class Site:
             table = [f"| [{name.removeprefix('include/')}](/{name}) | {self.about(name)} |"
                      for name in names]
             self.pages[f"include/{page}"] = "\n".join(
-                [f"# {title}", "", "| header | what it has |", "|---|---|", *table,
+                [f"# {title}", "", "| header | description |", "|---|---|", *table,
                  toctree(names, ":hidden:")])
             for name in names:
                 header = pathlib.PurePath(name).name
@@ -142,9 +142,9 @@ class Site:
                 self.pages["index"] += toctree(names, ":hidden:", f":caption: {caption}")
 
     def write(self, output):
-        """Writes what has changed, so that Sphinx builds only those pages again.
+        """Writes changed pages only, so that Sphinx rebuilds only these.
 
-        It builds all of them when the navigation or a setting has changed.
+        After a change of the navigation or a setting, Sphinx rebuilds all pages.
         """
         state = "\n".join(sorted(self.pages)) + (csource.ROOT / "docs/sphinx/conf.py").read_text()
         if not (output / "state").exists() or (output / "state").read_text() != state:
@@ -164,14 +164,14 @@ class Site:
 
 
 def install():
-    """The Python of a virtual environment with the pinned versions of Sphinx and its extensions."""
+    """Installs Sphinx and its extensions in pinned versions. Returns the Python of their venv."""
     pinned = csource.ROOT / "docs/sphinx/requirements.txt"
-    folder = csource.ROOT / "build/docs/venv"
-    python, done = folder / "bin/python", folder / "installed"
+    directory = csource.ROOT / "build/docs/venv"
+    python, done = directory / "bin/python", directory / "installed"
     if not done.exists() or done.read_text() != pinned.read_text():
         print("Installing Sphinx from PyPI", file=sys.stderr, flush=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        shutil.rmtree(directory, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", directory], check=True)
         subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check",
                         "--no-deps", "-r", pinned], check=True)
         done.write_text(pinned.read_text())
@@ -179,9 +179,9 @@ def install():
 
 
 def build(root, output):
-    """Builds output/html. What is wrong, one line each; an empty list when nothing is."""
+    """Builds output/html. Returns a list of errors, one line each."""
     python = install()
-    wrong = reference.build(root, output / "reference")
+    errors = reference.build(root, output / "reference")
     Site(root).write(output)
     version = re.search(r"project\(uvhttp VERSION ([\d.]+)", (root / "CMakeLists.txt").read_text())
     environment = {
@@ -193,10 +193,10 @@ def build(root, output):
                output / "html"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
-        # Pages that do not change are not warned of again: the next build is a whole one.
+        # Sphinx repeats no warnings of unchanged pages, so the next build rebuilds all.
         (output / "state").unlink()
-        wrong += done.stderr.replace(f"{output}/source/", "").splitlines()
-    return wrong
+        errors += done.stderr.replace(f"{output}/source/", "").splitlines()
+    return errors
 
 
 def main():
@@ -211,10 +211,10 @@ def main():
         return 0
     root = options.root.resolve()
     output = (options.output or root / "build/docs").resolve()
-    wrong = build(root, output)
-    if not wrong:
+    errors = build(root, output)
+    if not errors:
         print(f"The site is in {output / 'html/index.html'}")
-    return csource.report(wrong)
+    return csource.report(errors)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
 # Runs the fuzz targets of build/fuzz: tools/fuzz.sh [TARGET] [SECONDS]. Called by `./dev fuzz`,
 # which builds them.
 #
-# With `compare [COUNT [SEED [FIRST]]]` it compares so many random messages (default: 10000000) with
-# the reference parser instead; the head of tests/unit/test_codec_compare.c says more.
+# `compare [COUNT [SEED [FIRST]]]` compares COUNT random messages (default: 10000000) with the
+# reference parser instead. The first comment of tests/unit/test_codec_compare.c has the details.
 #
-# New inputs go to build/fuzz/corpus/TARGET, so that the checkout's corpus grows only on purpose;
-# findings go to build/fuzz/findings. Exits with 1 at the first finding.
+# New inputs are stored in build/fuzz/corpus/TARGET, so that the corpus of the repository grows only
+# on purpose, and findings in build/fuzz/findings. The exit code is 1 after the first finding.
 set -eu
 
 if [ "${1:-}" = compare ]; then

@@ -26,7 +26,7 @@ README = """# House on the hill
 
 Plans, photos and papers of the renovation. The film is best watched after a download.
 """
-# Row of the table. The floor is no server.
+# The row of the table. The floor is no server.
 WORK, LEFT_OUT = "10 KB file", ("work", "floor")
 WIDTH, LEFT, BAR, GAP, TOP = 760, 150, 20, 10, 56
 STYLE = """
@@ -37,12 +37,12 @@ STYLE = """
 
 
 def make_listing():
-    import browser  # beside the tests, which look at the same page
+    import browser  # from tests/wire
 
-    with tempfile.TemporaryDirectory() as folder:
-        place = pathlib.Path(folder) / "house"
+    with tempfile.TemporaryDirectory() as directory:
+        house = pathlib.Path(directory) / "house"
         for name, size, day in [*FILES, ("README.md", 0, 22)]:
-            path = place / name
+            path = house / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(README if size == 0 else "")
             if size:
@@ -50,7 +50,7 @@ def make_listing():
             for one in (path, path.parent):
                 os.utime(one, (0, 1_793_520_000 + 86_400 * day + 3_637 * day))
         program = ROOT / "build/release/dist/bin/uvhttp"
-        server = subprocess.Popen([program, "serve", "-l", "127.0.0.1:0", "--archive", folder],
+        server = subprocess.Popen([program, "serve", "-l", "127.0.0.1:0", "--archive", directory],
                                   stdout=subprocess.PIPE, text=True)
         port = re.search(r":(\d+)/", server.stdout.readline())[1]
         one = browser.Browser()
@@ -69,7 +69,7 @@ def make_listing():
 
 
 def figures():
-    """[(server, CPU time in microseconds as text)] of the row, the least first."""
+    """Returns [(server, CPU time in microseconds as text)] of the row, sorted by time."""
     text = (ROOT / "docs/performance.md").read_text()
     lines = [line for line in text.splitlines() if line.startswith("|")]
     row = next(line for line in lines if line.startswith(f"| {WORK} | "))

@@ -4,11 +4,10 @@
     npm pack mime-db@1.54.0 && tar xzf mime-db-1.54.0.tgz
     tools/make_mime_table.py package
 
-mime-db (https://github.com/jshttp/mime-db, MIT) is what IANA has registered, and what Apache httpd
-and nginx add to it. Only the facts are taken: which extension has which type. Where it names
-several types for one, what IANA has registered goes before the others, and
-"application/octet-stream" behind them; where that leaves several, or another type is better for a
-web server, OVERRIDES says which, and why.
+mime-db (https://github.com/jshttp/mime-db, MIT) has the types registered by IANA, and additions of
+Apache httpd and nginx. Only the facts are used: the type of each extension. If an extension has
+several types, the one registered by IANA takes precedence, and "application/octet-stream" is last.
+If several remain, or another type is better for a web server, OVERRIDES has the type with a reason.
 """
 
 import json
@@ -19,9 +18,8 @@ TABLE = pathlib.Path(__file__).resolve().parent.parent / "src/codec/fields/mime_
 LONGEST = 15  # bytes of an extension, EXTENSION_SIZE of mime.c less one
 SOURCES = ("iana", None, "nginx", "apache")  # None: added by mime-db itself
 
-# A browser shows plain text. The types that others give source code ("text/x-c") are registered
-# nowhere, and browsers save such files; types like "application/x-httpd-php" make some think that
-# it is to be run.
+# Browsers show plain text. Other types for source code ("text/x-c") are not registered, and
+# browsers save such files. Types like "application/x-httpd-php" suggest execution.
 PLAIN_TEXT = """
     asm bash bat c cc cfg clj cmake cmd conf cpp cs csh cts cxx d dart diff el erl ex exs f f77 f90
     for fs go gradle groovy h hh hpp hs hxx ini java jl jsonc kt log lua mk ml nix p pas patch php
@@ -31,7 +29,7 @@ PLAIN_TEXT = """
 
 OVERRIDES = {
     # Registered, but not (yet, or under this extension) in the database.
-    "br": "application/x-brotli",  # of a file that is handed out as such; as a coding it is no type
+    "br": "application/x-brotli",  # of a file; as a content coding it is no type
     "deb": "application/vnd.debian.binary-package",
     "dll": "application/vnd.microsoft.portable-executable",
     "exe": "application/vnd.microsoft.portable-executable",
@@ -54,16 +52,16 @@ OVERRIDES = {
     # Several are registered, or none.
     "3gpp": "video/3gpp",  # as .3gp
     "ac": "application/pkix-attr-cert",
-    "asc": "application/pgp-signature",  # beside a download, which is what a server has
+    "asc": "application/pgp-signature",  # servers have it with downloads
     "bdoc": "application/bdoc",
     "cur": "image/x-icon",
     "iso": "application/octet-stream",
     "jpm": "image/jpm",
     "jpgm": "image/jpm",
-    "mp4": "video/mp4",  # "application/mp4" is for those without pictures
+    "mp4": "video/mp4",  # "application/mp4" is for files without video
     "mpg4": "video/mp4",
     "mpp": "application/vnd.ms-project",
-    "org": "text/plain",  # of Emacs; Lotus Organizer's files are on no server
+    "org": "text/plain",  # of Emacs; files of Lotus Organizer are rare
     "rpm": "application/x-rpm",
     "rtf": "application/rtf",
     "sub": "text/plain",  # subtitles
@@ -73,15 +71,15 @@ OVERRIDES = {
     "m3u": "audio/mpegurl",
     "xml": "application/xml",
     "xsl": "application/xslt+xml",
-    # The same extension for different things.
+    # Extensions with different meanings.
     "key": "application/vnd.apple.keynote",
     "mts": "video/mp2t",  # as .ts
     "pem": "application/x-pem-file",  # may hold a key, a request or a certificate
-    # the segments of HLS, which players refuse under another type; no browser runs TypeScript
+    # segments of HLS, which players refuse with another type; browsers do not run TypeScript
     "ts": "video/mp2t",
-    # What browsers expect.
+    # Types that browsers expect.
     "cjs": "text/javascript",
-    "ico": "image/x-icon",  # what they and the WHATWG's MIME Sniffing Standard call it
+    "ico": "image/x-icon",  # also in the WHATWG's MIME Sniffing Standard
     "js": "text/javascript",  # RFC 9239
     **{extension: "text/plain"
        for extension in PLAIN_TEXT},
@@ -89,12 +87,11 @@ OVERRIDES = {
 
 
 def with_charset(name):
-    """Text is UTF-8 today, and what says nothing is guessed by browsers, by the reader's language
-    or worse.
+    """Adds charset=utf-8 to text types. Without it browsers guess the encoding.
 
-    Not for JSON, which is UTF-8 and has no such parameter (RFC 8259 section 11), and not for XML
-    (SVG, feeds, XHTML), which says its encoding itself, is UTF-8 if it does not, and would be
-    misread if the parameter said something else (RFC 7303 section 3.2).
+    JSON is UTF-8 and has no such parameter (RFC 8259 section 11). XML (SVG, feeds, XHTML) declares
+    its encoding, with UTF-8 as the default, and the parameter would override the declaration (RFC
+    7303 section 3.2).
     """
     return f"{name}; charset=utf-8" if name.startswith(
         "text/") and not name.endswith("+xml") else name
@@ -108,17 +105,17 @@ def choose(extension, candidates):
         found = [name for own, name in named if own == source]
         if len(found) > 1:
             sys.exit(
-                f"{extension} has several types: {', '.join(found)}; OVERRIDES has to say which")
+                f"{extension} has several types: {', '.join(found)}; add it to OVERRIDES")
         if found:
             return found[0]
     return "application/octet-stream"
 
 
-def read(folder):
-    """The version of the database, and its types by extension."""
-    version = json.loads((folder / "package.json").read_text())["version"]
+def read(directory):
+    """Returns the version of the database, and its types by extension."""
+    version = json.loads((directory / "package.json").read_text())["version"]
     candidates = {extension: [] for extension in OVERRIDES}
-    for name, entry in json.loads((folder / "db.json").read_text()).items():
+    for name, entry in json.loads((directory / "db.json").read_text()).items():
         for extension in entry.get("extensions", ()):
             candidates.setdefault(extension, []).append((entry.get("source"), name))
     types = {}
@@ -156,7 +153,7 @@ def write(version, types):
 def main():
     if len(sys.argv) != 2:
         sys.exit(
-            "usage: tools/make_mime_table.py FOLDER, with the db.json and package.json of mime-db")
+            "usage: tools/make_mime_table.py DIRECTORY (with db.json and package.json of mime-db)")
     write(*read(pathlib.Path(sys.argv[1])))
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Has Doxygen read the public headers, as XML: tools/reference.py [--output DIRECTORY].
+"""Runs Doxygen on the public headers, with XML output: tools/reference.py [--output DIRECTORY].
 
-Called by tools/docs.py, which makes pages of the XML, and by tools/check_reference.py. Headers go
-through tools/apidoc.py, because their comments are plain ones. What Doxygen warns of is an error:
-an undocumented function or type, a name that does not exist.
+Called by tools/docs.py, which makes pages of the XML, and by tools/check_reference.py.
+tools/apidoc.py converts the headers first, because their comments are plain C comments. A warning
+of Doxygen is an error: an undocumented function or type, or a name that does not exist.
 """
 
 import pathlib
@@ -41,20 +41,19 @@ PREDEFINED = UVHTTP_EXPORT= __attribute__(x)= __cplusplus=202002L
 EXCLUDE_SYMBOLS = *_MAP
 HAVE_DOT = NO
 """
-# Fields and constants without a comment say by their names what they are; parameters are explained
-# in sentences.
-NO_MATTER = re.compile(
+# Names of fields and constants may be enough, and sentences describe parameters.
+IGNORED_WARNINGS = re.compile(
     r"Member \w+ *(\[[^\]]*\])? *\((variable|enumvalue|macro definition|enumeration)\)|"
     r"parameters? of member|Member \w+\)\(|return type of member|the following parameters?|"
     r"\.hpp:|^ +parameter ")
 NOT_PUBLIC = re.compile(r'<sectiondef kind="(private|protected)-.*?</sectiondef>', re.S)
-# Doxygen takes these for functions of the name of the class.
+# Doxygen misinterprets these as functions with the name of the class.
 DEDUCTION_GUIDE = re.compile(r"^template <[^;{]*?\) -> [^;{]*;$", re.M)
 
 
 def copy_headers(root, copy):
-    """What Doxygen reads: the headers with comments that it understands."""
-    # A link to what has no comment would lead nowhere.
+    """Writes the headers with comments in the syntax of Doxygen."""
+    # A link to a declaration without a comment would be broken.
     declared = apidoc.declared(root).items()
     names = {name for name, (declaration, _) in declared if declaration.documented}
     for path in (root / "include").rglob("*.h*"):
@@ -64,10 +63,7 @@ def copy_headers(root, copy):
 
 
 def keep_public(xml):
-    """Leaves only what programs use.
-
-    No private members, and of the namespace detail only the bases of public classes.
-    """
+    """Removes private members, and the namespace detail except for bases of public classes."""
     paths = {*xml.glob("*uvhttp*.xml"), *xml.glob("*_8hpp.xml")}
     texts = {path: path.read_text() for path in paths}
     public = "".join(text for path, text in texts.items() if "_1_1detail" not in path.name)
@@ -83,7 +79,7 @@ def keep_public(xml):
 
 
 def build(root, output):
-    """Writes output/xml. Returns what is wrong, one line each; an empty list when nothing is."""
+    """Writes output/xml. Returns a list of errors, one line each."""
     copy = output / "include"
     shutil.rmtree(output, ignore_errors=True)
     copy.mkdir(parents=True)
@@ -93,14 +89,14 @@ def build(root, output):
     keep_public(output / "xml")
     warnings = (output / "warnings").read_text() if (output / "warnings").exists() else done.stderr
     lines = dict.fromkeys(line.replace(f"{copy}/", "include/") for line in warnings.splitlines())
-    wrong = [line for line in lines if line.strip() and not NO_MATTER.search(line)]
+    errors = [line for line in lines if line.strip() and not IGNORED_WARNINGS.search(line)]
     if done.returncode:
-        wrong.append(f"doxygen ended with {done.returncode}: {done.stderr}")
-    return wrong
+        errors.append(f"doxygen ended with {done.returncode}: {done.stderr}")
+    return errors
 
 
 def main():
-    arguments = csource.root_argument("Has Doxygen read the public headers.")
+    arguments = csource.root_argument("Runs Doxygen on the public headers.")
     arguments.add_argument("--output", type=pathlib.Path, help="default: build/docs/reference")
     options = arguments.parse_args()
     root = options.root.resolve()

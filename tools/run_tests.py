@@ -4,13 +4,12 @@ NAME]... [KIND]...
 
 Called by `./dev test`, which builds first. Without `--all` it runs the tests in C (cmocka, through
 ctest) and the wire tests (pytest against the built programs) with the release build. `--all` is
-what continuous integration runs: the same with the asan build and, as far as several threads are
-concerned, with the tsan build; the wire tests over TLS; the tests of the benchmarks, of the checks
-and of the installation. Tests in Python run in several processes, those marked `alone` after the
-others and one at a time. Single tests are counted, not programs. A kind of which nothing ran has
-failed: a test that is not found must not look like one that passes. Logs: build/logs. At the end
-stands how long each kind took; the last line is `N passed, N failed`, with `, N skipped` if there
-are any.
+what continuous integration runs: also the asan build, the tsan build for code with several threads,
+the wire tests over TLS, and the tests of the benchmarks, the checks and the installation. Tests in
+Python run in several processes. Tests marked `alone` run after the others, one at a time. It counts
+single tests, not programs. A kind without any test is a failure, so that missing tests are noticed.
+Logs: build/logs. The output ends with the time of each kind; the last line is `N passed, N failed`,
+with `, N skipped` if there are any.
 """
 
 import argparse
@@ -26,46 +25,46 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 C_KINDS = ("unit", "vectors", "faults", "budget", "fuzz")
-# Folders that may be empty: vectors are data, which a unit test may read; budgets are also kept by
-# wire tests.
+# Directories that may have no tests: unit tests may read vectors, and wire tests also check
+# budgets.
 OPTIONAL_KINDS = ("vectors", "budget")
 PYTEST_KINDS = ("wire", "wire-tls", "bench", "checks", "install")
 PRESET_KINDS = C_KINDS + ("wire", "wire-tls")
 KINDS = C_KINDS + PYTEST_KINDS
 PRESETS = ("release", "asan", "tsan")
-# What `./dev test` alone runs, with the release build.
+# Kinds that `./dev test` runs by default, with the release build.
 QUICK_KINDS = C_KINDS + ("wire", )
-# How many tests run at the same time, for each processor: more of those that wait most of the time.
+# Concurrent tests for each processor; more for kinds of tests that mostly wait.
 PROCESSES = {**dict.fromkeys(KINDS, 1), "faults": 3, "wire": 2, "wire-tls": 2}
-# What runs on several threads: these programs and files once more, built with ThreadSanitizer.
+# Code with several threads: these programs and files also run with ThreadSanitizer.
 TSAN_TESTS = {
     "unit": [
         "access_log", "platform_dir_watch", "platform_line_writer", "rate_limit", "static_cache",
         "static_files", "thread_pool", "tls_used_tickets", "token_buckets"
-    ], "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "watch", "workers"],
+    ], "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "loop_stats", "workers"],
     "wire": ["blocking", "streams", "tls", "tls_early", "uploads", "workers"],
 }
-# What concerns HTTP runs once more over TLS, with versions 1.3 and 1.2 in turn, in the asan build
-# (kind `wire-tls`).
+# Tests of HTTP that also run over TLS (kind `wire-tls`), with versions 1.3 and 1.2 in turn, with
+# the asan build.
 TLS_TESTS = [
     "asking", "blocking", "event_streams", "http1_bodies", "http1_methods", "http1_persistence",
     "http1_pieces", "http1_refusals", "http1_responses", "routing", "sending", "streams",
     "websocket", "websocket_frames"
 ]
-# Which kinds run with which build.
+# The kinds that run with a build; other builds run all.
 PRESET_ONLY = {
     "tsan": [*TSAN_TESTS], "release": [kind for kind in PRESET_KINDS if kind != "wire-tls"]
 }
 # Tests with this marker run with the release build only.
 RELEASE_ONLY = "release_only"
-# The exit code of pytest when no test has the marker that is asked for.
-NOTHING_CHOSEN = 5
-# Ends a run that hangs; no test depends on it.
+# The exit code of pytest if no test has the requested marker.
+NO_TESTS_SELECTED = 5
+# The timeout of a run that hangs; no test depends on it.
 HANG_SECONDS = 3600
 
 
 class Counts:
-    """How many single tests passed, failed and were skipped, and the names of the failed ones."""
+    """The numbers of tests that passed, failed and were skipped, and the names of failed ones."""
     def __init__(self, passed=0, failed=0, skipped=0):
         self.passed, self.failed, self.skipped = passed, failed, skipped
         self.failures = []
@@ -89,7 +88,7 @@ class Counts:
 
 
 def end_leftovers(group):
-    """Ends what a test that failed may have left running; the group is the test run's own."""
+    """Kills processes that failed tests have left running. `group` is the group of the test run."""
     try:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
@@ -97,8 +96,8 @@ def end_leftovers(group):
 
 
 def run(command, log, environment):
-    """Runs a command into a log file, with its last line as progress on a terminal. Returns the
-    exit code."""
+    """Runs a command with its output in a log file, and shows its last line on a terminal. Returns
+    the exit code."""
     show = sys.stdout.isatty()
     with open(log, "wb") as sink:
         process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment},
@@ -126,7 +125,7 @@ def run(command, log, environment):
 
 
 def count_cmocka(name, status, output):
-    """Counts one cmocka program by what it printed; tests it never came to, because it crashed,
+    """Counts the tests of a cmocka program from its output. Tests that did not run after a crash
     have failed."""
     counts = Counts()
     planned = sum(
@@ -136,7 +135,7 @@ def count_cmocka(name, status, output):
         return sum(int(n) for n in re.findall(rf"\[ +{word} +\] (?:\S+: )?(\d+) test\(s\)", output))
 
     counts.passed, counts.skipped = summed("PASSED"), summed("SKIPPED")
-    # The fixture of a group is no test, and its clean-up does not change the exit code.
+    # A group fixture is no test, and its teardown does not affect the exit code.
     failed = re.findall(r"^\[  FAILED  \] (?:\S+: )?(\S+|GROUP TEARDOWN)$", output, re.M)
     for test in dict.fromkeys(failed):
         counts.fail(f"{name}: {test}")
@@ -176,7 +175,7 @@ def count_pytest(kind, results, code):
     except (OSError, xml.etree.ElementTree.ParseError):
         counts.fail(f"{kind}: pytest left no result")
         return counts
-    # A test whose clean-up fails stands in the results twice.
+    # A test whose teardown fails has two results.
     outcome = {}
     for case in cases:
         # pytest-xdist adds the group of a test to its name.
@@ -200,22 +199,23 @@ def count_pytest(kind, results, code):
 
 
 def pytest_files(kind, preset):
-    folder = f"tests/{kind.removesuffix('-tls')}"
+    directory = f"tests/{kind.removesuffix('-tls')}"
     if kind == "wire-tls":
-        return [f"{folder}/test_{name}.py" for name in TLS_TESTS]
+        return [f"{directory}/test_{name}.py" for name in TLS_TESTS]
     if preset == "tsan":
-        return [f"{folder}/test_{name}.py" for name in TSAN_TESTS[kind]]
-    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).glob("test_*.py"))
+        return [f"{directory}/test_{name}.py" for name in TSAN_TESTS[kind]]
+    files = (ROOT / directory).glob("test_*.py")
+    return sorted(path.relative_to(ROOT).as_posix() for path in files)
 
 
 def pytest_passes(kind, preset, files):
-    """[(suffix of the log's name, options, files)]: what runs in several processes, and then what
-    must run alone."""
+    """Returns [(suffix of the log's name, options, files)]: tests for several processes, then tests
+    that must run alone."""
     chosen = f" and not {RELEASE_ONLY}" if preset in ("asan", "tsan") else ""
     count = PROCESSES[kind] * (os.cpu_count() or 1)
-    # However the marker is written: no harm if a file has the word and no such test.
+    # A simple search for the marker; a file with the word but no such test does no harm.
     alone = [file for file in files if "alone" in (ROOT / file).read_text()]
-    # With groups, pytest-xdist may wait without an end after it has replaced a worker that crashed.
+    # With groups, pytest-xdist may hang after it has replaced a crashed worker.
     spread = ["-n", str(count), "--dist", "loadgroup", "--max-worker-restart", "0"]
     passes = [("", [*spread, "-m", f"not alone{chosen}"], files)]
     if alone:
@@ -228,7 +228,7 @@ def run_pytest(kind, preset):
     environment = {
         "UVHTTP_BUILD_DIR": str(ROOT / "build" / (preset or "release")),
         "PYTHONDONTWRITEBYTECODE": "1",
-        # The exit code of a finding is none that a test expects of a program.
+        # The exit code of a finding differs from those that tests expect of programs.
         "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:exitcode=86",
         "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=86"
     }
@@ -243,7 +243,7 @@ def run_pytest(kind, preset):
             "/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider",
             f"--junitxml={results}", *options, *chosen
         ], log, environment)
-        if suffix and code == NOTHING_CHOSEN:
+        if suffix and code == NO_TESTS_SELECTED:
             continue
         part = count_pytest(f"{kind}{suffix}", results, code)
         counts.add(part)
@@ -271,7 +271,7 @@ def run_ctest(kind, preset):
 
 
 def unknown_tests(tests):
-    """Test files in folders that no kind covers, so that nobody would ever run them."""
+    """Returns test files in directories without a kind, which would never run."""
     found = [path for kind in ("c", "cpp", "py")
              for path in tests.glob(f"*/**/test_*.{kind}")] + [*tests.glob("test_*")]
     found = [path.relative_to(tests) for path in found]
@@ -282,8 +282,8 @@ def unknown_tests(tests):
 
 
 def steps_of(kinds, presets, everything):
-    """[(kind, preset)] in the order in which they run; the preset is None for what runs once and
-    needs the release build."""
+    """Returns [(kind, preset)] in the order of execution. The preset is None for a kind that runs
+    once and needs the release build."""
     if not kinds:
         kinds = KINDS if everything else PRESET_KINDS if presets else QUICK_KINDS
     steps = []
@@ -298,13 +298,12 @@ def steps_of(kinds, presets, everything):
 
 
 def builds_of(steps):
-    """The presets that have to be built."""
+    """Returns the presets to build."""
     return list(dict.fromkeys(preset or "release" for _, preset in steps))
 
 
 def run_step(kind, preset):
-    """Runs one kind and prints how it went. Returns its title, its counts and how many seconds it
-    took."""
+    """Runs one kind and prints its result. Returns its title, counts and duration in seconds."""
     title = f"{kind} ({preset})" if preset else kind
     start = time.monotonic()
     print(f"{title:<18} ...", end="\n" if not sys.stdout.isatty() else "\r", flush=True)
@@ -333,7 +332,7 @@ def parse_arguments(arguments):
         help="what continuous integration runs: all kinds, and the builds asan and tsan, too")
     parser.add_argument("--preset", action="append", choices=PRESETS,
                         help="only with this build (default: release)")
-    # For ./dev: which presets have to be built, what for the preset tsan, and how long a build took
+    # For ./dev: print the presets to build, print the targets for tsan, and the duration of a build
     # (PRESET=SECONDS).
     parser.add_argument("--builds", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--tsan-targets", action="store_true", help=argparse.SUPPRESS)
@@ -360,13 +359,13 @@ def main():
         print(*builds_of(steps))
         return 0
 
-    # Ends what runs, too, as Ctrl+C does.
+    # Also ends running tests, like Ctrl+C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     LOGS.mkdir(parents=True, exist_ok=True)
     total = Counts()
     for path in unknown_tests(ROOT / "tests"):
         print(
-            f"FAILED tests/{path}: nothing runs it, because it lies in no folder of a kind of tests"
+            f"FAILED tests/{path}: nothing runs it, because no kind of tests has its directory"
         )
         total.fail(path)
     times = [(f"build ({preset})", float(seconds))

@@ -1,12 +1,11 @@
 #!/bin/sh
-# Installs the Debian packages that one of serve, test, bench, bench-alone, conformance,
-# conformance-tls, tidy, docs, arm64, ktls needs, or one of the servers that are compared with
-# (peer-nginx, ...): tools/setup.sh NAME. Called by ./dev first thing, and by
-# tools/benchlib/contender.py.
+# Installs the Debian packages for one of serve, test, bench, bench-alone, conformance,
+# conformance-tls, tidy, docs, arm64, ktls, or for a server to compare with (peer-nginx, ...):
+# tools/setup.sh NAME. Called by ./dev, and by tools/benchlib/contender.py.
 #
-# Says nothing and asks nobody when all are there. Otherwise installs them as root or by sudo
-# without a password; where neither is possible, prints the command to ask an administrator for and
-# exits with 1. Never removes a package: then it fails.
+# Prints nothing if all packages are installed. Otherwise it installs them as root, or with sudo if
+# that needs no password. If neither is possible, it prints the command for an administrator and
+# exits with 1. It never removes a package; if apt would, it fails.
 set -eu
 
 serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev libcrypt-dev
@@ -17,18 +16,17 @@ test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libc
     chromium prometheus doxygen mandoc python3-venv libcjson-dev brotli zstd libhiredis-dev
     redis-server"
 bench_alone="$serve libcmocka-dev python3"
-# A newer Node than the distribution's brings its own npm, which that of the distribution would be
-# in conflict with.
+# A Node from another source includes npm, which conflicts with npm of the distribution.
 if ! command -v npm >/dev/null; then test="$test npm"; fi
 conformance="$bench_alone python3-venv python3-websockets debian-archive-keyring"
 conformance_tls="$bench_alone sslscan nmap testssl.sh openssl python3-venv"
 bench="$bench_alone nginx-light wrk openssl"
-# Servers that `./dev bench http` and `./dev bench ws` compare with, each by itself, so that one
-# that cannot be had is no reason to miss the others.
+# Servers for `./dev bench http` and `./dev bench ws`, installed one by one, so that a missing one
+# does not affect the others.
 peer_nginx="nginx-light"
 peer_h2o="h2o"
 peer_libmicrohttpd="gcc libc6-dev pkg-config libmicrohttpd-dev"
-# Some have a newer one than the distribution's, from elsewhere.
+# Go and Rust may be installed from another source.
 peer_go= peer_rust="gcc libc6-dev"
 if ! command -v go >/dev/null; then peer_go=golang-go; fi
 if ! command -v cargo >/dev/null; then peer_rust="$peer_rust cargo"; fi
@@ -61,8 +59,8 @@ peer-rust) wanted=$peer_rust ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
-    echo "This is no Debian system, so nothing is installed. What Debian 12 calls these packages" \
-        "is needed:" $wanted >&2
+    echo "This is no Debian system, so nothing is installed. These packages of Debian 12 are" \
+        "needed:" $wanted >&2
     exit 0
 fi
 
@@ -89,8 +87,7 @@ fi
 
 echo "Installing:$missing"
 
-# The package of a server starts it. A policy of our own forbids that while we install, unless one
-# exists already.
+# Packages of servers start them. Unless a policy exists, a temporary one prevents that.
 policy=/usr/sbin/policy-rc.d
 own_policy=
 remove_policy() {
@@ -118,7 +115,7 @@ install_missing() {
 
 mkdir -p build
 log=build/setup.log
-# The package lists may be absent or old, so a failure is tried once more with new ones.
+# The package lists may be missing or old, so a failed installation is repeated after an update.
 if ! install_missing >$log 2>&1; then
     echo "Reading the package lists again"
     if ! { $sudo apt-get update -q && install_missing; } >>$log 2>&1; then
@@ -128,7 +125,7 @@ if ! install_missing >$log 2>&1; then
     fi
 fi
 
-# Nor shall it start with the machine: we only want the program.
+# Also prevents a start at boot, because only the program is needed.
 if [ -n "$services" ] && [ -d /run/systemd/system ]; then
     $sudo systemctl disable --quiet $services || :
 fi

@@ -2,26 +2,26 @@
 # Runs the tests of TLS with kernel TLS on Debian's kernel in a virtual machine: tools/try_ktls.sh
 # [PYTEST-OPTION...]
 #
-# For Debian 12 on x86-64. Without options: tests/wire/test_ktls.py, and test_tls.py and
-# test_websocket.py with the kernel encrypting. The machine sees this system's files, which it
-# cannot change, by 9p; the kernel is unpacked from its package into build/ktls. It is emulated,
-# which takes about 30 minutes; UVHTTP_TRY_ACCEL=kvm is faster where KVM works. Installs qemu
-# (tools/setup.sh ktls). The last line says whether all passed.
+# For Debian 12 on x86-64. Without options it runs tests/wire/test_ktls.py, and test_tls.py and
+# test_websocket.py with kernel TLS. The virtual machine mounts the files of this system read-only
+# by 9p. The kernel is unpacked from its package into build/ktls. With emulation this takes about 30
+# minutes; UVHTTP_TRY_ACCEL=kvm is faster if KVM is available. Installs qemu (tools/setup.sh ktls).
+# The last line says whether all tests passed.
 set -eu
 
 cd "$(dirname "$0")/.."
 sh tools/setup.sh ktls
 mkdir -p build/ktls/packages
-folder=$PWD/build/ktls
+directory=$PWD/build/ktls
 
 kernel=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: linux-image-//p')
-root=$folder/$kernel
+root=$directory/$kernel
 if [ ! -e "$root/complete" ]; then
     echo "== kernel $kernel"
-    (cd "$folder/packages" && apt-get -q download "linux-image-$kernel") \
-        >"$folder/packages.log" 2>&1 ||
-        { tail "$folder/packages.log" >&2; exit 1; }
-    dpkg -x "$folder"/packages/linux-image-"$kernel"_*.deb "$root"
+    (cd "$directory/packages" && apt-get -q download "linux-image-$kernel") \
+        >"$directory/packages.log" 2>&1 ||
+        { tail "$directory/packages.log" >&2; exit 1; }
+    dpkg -x "$directory"/packages/linux-image-"$kernel"_*.deb "$root"
     busybox depmod -b "$root" "$kernel"
     touch "$root/complete"
 fi
@@ -30,11 +30,11 @@ echo "== build"
 {
     cmake --preset release &&
         cmake --build build/release --target uvhttp_program tls_server wire_server
-} >"$folder/build.log" 2>&1 ||
-    { tail -n 30 "$folder/build.log" >&2; exit 1; }
+} >"$directory/build.log" 2>&1 ||
+    { tail -n 30 "$directory/build.log" >&2; exit 1; }
 
 echo "== tests"
-initrd=$folder/initrd
+initrd=$directory/initrd
 modules=lib/modules/$kernel
 rm -rf "$initrd"
 mkdir -p "$initrd/bin" "$initrd/$modules"
@@ -64,12 +64,12 @@ mount -t devtmpfs dev /new/dev
 mkdir -p /new/dev/shm
 mount -t tmpfs tmpfs /new/dev/shm
 ip link set lo up
-chroot /new /bin/sh $folder/inside.sh
+chroot /new /bin/sh $directory/inside.sh
 poweroff -f
 END
 chmod +x "$initrd/init"
 
-cat >"$folder/inside.sh" <<END
+cat >"$directory/inside.sh" <<END
 export PATH=/usr/bin:/bin:/usr/sbin:/sbin PYTHONDONTWRITEBYTECODE=1
 export UVHTTP_BUILD_DIR=$PWD/build/release
 cd "$PWD"
@@ -83,15 +83,15 @@ else
 fi && echo "kernel TLS: passed"
 END
 
-(cd "$initrd" && find . | cpio -o -H newc --quiet | gzip -1) >"$folder/initrd.gz"
+(cd "$initrd" && find . | cpio -o -H newc --quiet | gzip -1) >"$directory/initrd.gz"
 accel=${UVHTTP_TRY_ACCEL:-tcg}
 case $accel in kvm) cpu=host ;; *) cpu=max ;; esac
 qemu-system-x86_64 -accel "$accel" -cpu "$cpu" -smp 2 -m 4096 \
     -nodefaults -nographic -no-reboot -serial stdio \
-    -kernel "$root/boot/vmlinuz-$kernel" -initrd "$folder/initrd.gz" \
+    -kernel "$root/boot/vmlinuz-$kernel" -initrd "$directory/initrd.gz" \
     -append "console=ttyS0 quiet loglevel=3 panic=-1" \
     -fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
-    -device virtio-9p-pci,fsdev=host,mount_tag=host </dev/null | tee "$folder/tests.log"
-if grep -q "^kernel TLS: passed" "$folder/tests.log"; then exit 0; fi
-echo "kernel TLS: failed; the output is in $folder/tests.log" >&2
+    -device virtio-9p-pci,fsdev=host,mount_tag=host </dev/null | tee "$directory/tests.log"
+if grep -q "^kernel TLS: passed" "$directory/tests.log"; then exit 0; fi
+echo "kernel TLS: failed; the output is in $directory/tests.log" >&2
 exit 1

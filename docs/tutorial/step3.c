@@ -10,13 +10,13 @@ static int search(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     const char *page = uvhttp_request_query(req, "page"); /* "" for a name without a value */
     char text[300];
     if (words == NULL)
-        return uvhttp_response_send_text(res, 400, "ask for something: /search?q=WORDS\n");
+        return uvhttp_response_send_text(res, 400, "q is missing: /search?q=WORDS\n");
     snprintf(text, sizeof text, "searching for '%.200s', page %.10s\n", words,
              page != NULL ? page : "1");
     return uvhttp_response_send_text(res, 200, text);
 }
 
-static int greet(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int add_guest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const char *name = uvhttp_request_form(req, "name");
     char text[300];
@@ -52,7 +52,7 @@ static int add_routes(uvhttp_server_t *server)
 {
     int err = uvhttp_server_route(server, "GET", "/search", search, NULL);
     if (err == 0)
-        err = uvhttp_server_route(server, "POST", "/guests", greet, NULL);
+        err = uvhttp_server_route(server, "POST", "/guests", add_guest, NULL);
     if (err == 0)
         err = uvhttp_server_route(server, "POST", "/sum", add_up, NULL);
     return err;

@@ -1,8 +1,8 @@
-// A client in JavaScript for examples/websocket_chat.c: says the lines it reads, and prints what is said. It leaves at the end of its input.
+// A client in JavaScript for examples/websocket_chat.c: sends the lines it reads, and prints the messages of the room. It disconnects at the end of its input.
 //
 //     node --experimental-websocket examples/clients/chat.mjs ws://127.0.0.1:8080/chat/kitchen ada
 //
-// Needs Node 20.10 (Debian 12 has 18), where from 22 on WebSocket is there without the option, and nothing else.
+// It needs Node 20.10 (Debian 12 has 18). Since Node 22 WebSocket works without the option.
 import readline from 'node:readline';
 
 const [room, nick] = process.argv.slice(2);
@@ -22,5 +22,5 @@ socket.onclose = event => {
     console.error(`closed with ${event.code} ${event.reason}`);
     process.exitCode = 1;
   }
-  process.stdin.destroy();  // nothing is waited for any more
+  process.stdin.destroy();  // otherwise the process waits for input
 };

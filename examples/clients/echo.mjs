@@ -1,15 +1,15 @@
-// A client in JavaScript for examples/websocket_echo.c: sends each line it reads, and prints what comes back.
+// A client in JavaScript for examples/websocket_echo.c: sends each line it reads, and prints the responses.
 //
 //     printf 'hello\n' | node --experimental-websocket examples/clients/echo.mjs ws://127.0.0.1:8080/echo
 //
-// Needs Node 20.10 (Debian 12 has 18), where from 22 on WebSocket is there without the option, and nothing else.
+// It needs Node 20.10 (Debian 12 has 18). Since Node 22 WebSocket works without the option.
 import readline from 'node:readline';
 
 const socket = new WebSocket(process.argv[2] ?? 'ws://127.0.0.1:8080/echo');
-let waiting = 0, ended = false;
+let pending = 0, ended = false;
 
-function leave() {
-  if (ended && waiting === 0)
+function closeWhenDone() {
+  if (ended && pending === 0)
     socket.close(1000);
 }
 
@@ -17,19 +17,19 @@ socket.onopen = () => {
   const lines = readline.createInterface({input: process.stdin});
   lines.on('line', line => {
     socket.send(line);
-    waiting++;
+    pending++;
   });
   lines.on('close', () => {
     ended = true;
-    leave();
+    closeWhenDone();
   });
 };
 socket.onmessage = event => {
   console.log(event.data);
-  waiting--;
-  leave();
+  pending--;
+  closeWhenDone();
 };
 socket.onclose = event => {
   process.exitCode = event.code === 1000 ? 0 : 1;
-  process.stdin.destroy();  // nothing is waited for any more
+  process.stdin.destroy();  // otherwise the process waits for input
 };

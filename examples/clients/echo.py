@@ -1,5 +1,5 @@
-"""A client in Python for examples/websocket_echo.c: sends each line it reads, and prints what comes
-back.
+"""A client in Python for examples/websocket_echo.c: sends each line it reads, and prints the
+responses.
 
     printf 'hello\n' | python3 examples/clients/echo.py ws://127.0.0.1:8080/echo
 
@@ -14,7 +14,7 @@ import websockets
 
 async def main(url):
     async with websockets.connect(url) as connection:
-        for line in sys.stdin:  # one at a time: this waits for the answer before it reads on
+        for line in sys.stdin:  # waits for each response before it reads the next line
             await connection.send(line.rstrip("\n"))
             print(await connection.recv(), flush=True)
 

@@ -1,6 +1,6 @@
-/* Answering from a thread of your own: the handler keeps the response and the number of its worker;
- * the thread posts the result there, and only on that worker's thread the response is touched. When
- * the client gives up first, the abort callback notes it, on the same thread.
+/* Responds from an application thread. The handler keeps the response and the number of its worker.
+ * The thread posts the result to that worker, and only the worker's thread uses the response. When
+ * the client disconnects first, the abort callback clears the response on the same thread.
  *
  *     curl 'http://127.0.0.1:8080/sum?to=100000000'
  *
@@ -19,11 +19,12 @@
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
 struct Job {
-    uvhttp::Later later; /* false once the client has disconnected; for the worker's thread only */
+    /* False after the client has disconnected. Only the worker's thread uses it. */
+    uvhttp::Later later;
     std::size_t worker;
     unsigned long long to, sum = 0;
 
-    /* On the worker's thread. */
+    /* Runs on the worker's thread. */
     void operator()(std::size_t number) const
     {
         if (later)
@@ -32,7 +33,7 @@ struct Job {
     }
 };
 
-/* A thread that still works will post to the server, so that is destroyed after it. */
+/* Threads post to the server, so all of them must end before it is destroyed. */
 class Threads
 {
 public:
@@ -41,7 +42,7 @@ public:
         std::unique_lock<std::mutex> guard(lock_);
         changed_.wait(guard, [this] { return running_ == 0; });
     }
-    void count(int change)
+    void add(int change)
     {
         const std::lock_guard<std::mutex> guard(lock_);
         running_ += change;
@@ -54,15 +55,15 @@ private:
     int running_ = 0;
 };
 
-static void work(const uvhttp::Server &server, Threads &threads, std::unique_ptr<Job> job)
+static void compute(const uvhttp::Server &server, Threads &threads, std::unique_ptr<Job> job)
 {
     for (unsigned long long i = 1; i <= job->to; i++)
         job->sum += i;
-    /* there may be memory again in a moment */
+    /* memory may be available again later */
     while (server.postTo(job->worker, job) == UVHTTP_ENOMEM)
         std::this_thread::yield();
-    job.reset(); /* UVHTTP_ESTOPPED: the worker has nothing open any more, and nobody waits */
-    threads.count(-1);
+    job.reset(); /* UVHTTP_ESTOPPED: the worker has no open exchange */
+    threads.add(-1);
 }
 
 int main(int argc, char **argv)
@@ -77,9 +78,9 @@ int main(int argc, char **argv)
             new Job{res.later(), req.worker(), std::strtoull(to.c_str(), nullptr, 10)});
         if (!job->later)
             return Result(UVHTTP_ENOMEM); /* the client gets 503 */
-        std::thread(work, std::cref(server), std::ref(threads), std::move(job)).detach();
-        threads.count(1);
-        return Result(); /* taken, and not answered yet */
+        std::thread(compute, std::cref(server), std::ref(threads), std::move(job)).detach();
+        threads.add(1);
+        return Result(); /* the response follows later */
     });
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {

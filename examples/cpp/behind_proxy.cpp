@@ -1,6 +1,6 @@
-/* Behind a proxy that speaks TLS: what the proxy says of its clients is believed, because of where
- * it connects from, and what anybody else says of himself is not. The answer is what an application
- * needs to know: who asks, and under which address the site is known outside.
+/* Behind a reverse proxy that terminates TLS. The server trusts forwarding fields only from the
+ * addresses of known proxies. The response shows what an application needs: the address of the
+ * client, and the public URL of the page.
  *
  *     curl -H 'X-Forwarded-For: 192.0.2.1' -H 'X-Forwarded-Proto: https' \
  *         -H 'X-Forwarded-Host: www.example.com' http://127.0.0.1:8080/

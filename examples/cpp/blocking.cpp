@@ -1,6 +1,6 @@
-/* Handlers that block: one flag puts them on threads of their own, and the loop serves everybody
- * else meanwhile. Here a slow computation, and a report that is written as fast as its reader takes
- * it.
+/* Handlers that block run on threads of their own, chosen by a route flag. The loop serves other
+ * requests meanwhile. One handler computes for long, one writes a report as fast as its client
+ * reads.
  *
  *     curl 'http://127.0.0.1:8080/primes?below=2000000'
  *     curl -s 'http://127.0.0.1:8080/report?lines=3'
@@ -15,15 +15,15 @@
 
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
-static unsigned long number(Request req, const char *name, unsigned long most)
+static unsigned long read_number(Request req, const char *name, unsigned long maximum)
 {
     const std::string text(req.query(name).value_or("0"));
-    return std::min(std::strtoul(text.c_str(), nullptr, 10), most);
+    return std::min(std::strtoul(text.c_str(), nullptr, 10), maximum);
 }
 
 static Result count_primes(Request req, Response res)
 {
-    const unsigned long below = number(req, "below", 50000000);
+    const unsigned long below = read_number(req, "below", 50000000);
     unsigned long count = 0;
     for (unsigned long i = 2; i < below; i++) {
         unsigned long divisor = 2;
@@ -31,7 +31,7 @@ static Result count_primes(Request req, Response res)
             divisor++;
         count += divisor * divisor > i;
         if (count % 4096 == 0 && !res.isOpen())
-            return UVHTTP_EDISCONNECTED; /* it is no longer needed */
+            return UVHTTP_EDISCONNECTED; /* the client has disconnected */
     }
     return res.sendText(200,
                         std::to_string(count) + " primes below " + std::to_string(below) + "\n");
@@ -39,10 +39,10 @@ static Result count_primes(Request req, Response res)
 
 static Result write_report(Request req, Response res)
 {
-    const unsigned long lines = number(req, "lines", 100000000);
+    const unsigned long lines = read_number(req, "lines", 100000000);
     Result error = res.begin(200, "text/plain");
     for (unsigned long i = 1; !error && i <= lines; i++)
-        error = res.write("line " + std::to_string(i) + "\n"); /* waits for a slow reader */
+        error = res.write("line " + std::to_string(i) + "\n"); /* waits until the client reads */
     return error ? error : res.end();
 }
 

@@ -1,5 +1,6 @@
-/* Bodies in pieces: a download that is made while it is sent, an upload that is summed while it
- * comes, and both at once. None of them is ever in memory as a whole, however slow the client is.
+/* Streamed bodies. One handler generates a download while it is sent, one processes an upload while
+ * it arrives, and one does both at once. No body is in memory as a whole, however slow the client
+ * is.
  *
  *     curl "http://127.0.0.1:8080/count?to=5"
  *     curl -T FILE http://127.0.0.1:8080/sum
@@ -15,25 +16,25 @@
 
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
-/* Down: the server asks for the next lines whenever there is room; nothing more ends the body. */
-static Result count_up(Request req, Response res)
+/* Download: the server pulls the next lines when the socket is writable; 0 ends the body. */
+static Result count_lines(Request req, Response res)
 {
     const std::string to(req.query("to").value_or("10"));
-    auto more_lines = [next = 1UL,
-                       last = std::strtoul(to.c_str(), nullptr, 10)](std::span<char> room) mutable {
+    auto pull_lines = [next = 1UL,
+                       last = std::strtoul(to.c_str(), nullptr, 10)](std::span<char> out) mutable {
         std::ptrdiff_t length = 0;
-        while (next <= last && room.size() >= 24) {
-            const int size = std::snprintf(room.data(), 24, "%lu\n", next++);
-            room = room.subspan(static_cast<std::size_t>(size));
+        while (next <= last && out.size() >= 24) {
+            const int size = std::snprintf(out.data(), 24, "%lu\n", next++);
+            out = out.subspan(static_cast<std::size_t>(size));
             length += size;
         }
         return length;
     };
-    return res.sendPulled(200, "text/plain", more_lines);
+    return res.sendPulled(200, "text/plain", pull_lines);
 }
 
-/* Up: pieces come as they arrive, and an empty one at the end. */
-static Result sum_up(Request req, Response)
+/* Upload: the callback gets each chunk as it arrives, and an empty one at the end. */
+static Result sum_bytes(Request req, Response)
 {
     return req.onBody([bytes = std::uint64_t{0},
                        total = std::uint64_t{0}](Response res, std::string_view chunk) mutable {
@@ -47,15 +48,15 @@ static Result sum_up(Request req, Response)
     });
 }
 
-/* Both: what does not fit into the response stops the request. */
-struct Piece {
+/* Both: a response that is not writable pauses the request body. */
+struct Chunk {
     std::string text;
     bool last = false;
 
     Result send(Response res)
     {
         Result error = res.write(text);
-        if (error == UVHTTP_EFULL) { /* called again when the client has read on */
+        if (error == UVHTTP_EFULL) { /* called again by onDrain */
             res.request().pauseBody();
             return 0;
         }
@@ -65,9 +66,9 @@ struct Piece {
     }
 };
 
-static Result upper(Request req, Response res)
+static Result convert(Request req, Response res)
 {
-    auto *chunk = req.attach<Piece>(); /* lives as long as the exchange */
+    auto *chunk = req.attach<Chunk>(); /* lives as long as the exchange */
     if (chunk == nullptr)
         return UVHTTP_ENOMEM;
     Result error = res.begin(200, "text/plain");
@@ -89,9 +90,9 @@ static Result upper(Request req, Response res)
 int main(int argc, char **argv)
 {
     uvhttp::Server server;
-    server.get("/count", count_up);
-    server.put("/sum", sum_up, {.stream = true});
-    server.post("/upper", upper, {.stream = true});
+    server.get("/count", count_lines);
+    server.put("/sum", sum_bytes, {.stream = true});
+    server.post("/upper", convert, {.stream = true});
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {
         std::printf("listening on http://127.0.0.1:%d/\n", server.port());

@@ -1,5 +1,5 @@
-/* Entity tags for answers that are made anew each time: a client that has the bytes already gets
- * 304 and none of them.
+/* Entity tags for generated responses. A client that has the same bytes already gets 304 without a
+ * body.
  *
  *     curl -i http://127.0.0.1:8080/list
  *     curl -i -H 'If-None-Match: "0b117626a487f4ebffb7ed1aa327e09d"' http://127.0.0.1:8080/list
@@ -17,15 +17,16 @@ int main(int argc, char **argv)
 {
     uvhttp::Server server;
     server.use(uvhttp::bodyEtags());
-    /* A real one would ask a database. */
+    /* A real application would query a database. */
     server.get("/list", [](Response res) {
         std::string json = "[{\"id\":1}";
         for (int i = 2; i <= 20; i++)
             json += ",{\"id\":" + std::to_string(i) + "}";
-        Result error = res.setHeader("Cache-Control", "no-cache"); /* keep it, and ask each time */
+        /* caches must revalidate each time */
+        Result error = res.setHeader("Cache-Control", "no-cache");
         return error ? error : res.sendJson(200, json + "]\n");
     });
-    /* What nobody is to keep gets no tag. */
+    /* A response that must not be stored gets no entity tag. */
     server.get("/private", [](Response res) {
         Result error = res.setHeader("Cache-Control", "no-store");
         return error ? error : res.sendText(200, "for your eyes only\n");

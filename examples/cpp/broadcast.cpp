@@ -1,10 +1,10 @@
-/* Server-sent events: whoever listens at /events hears what others say at /say.
+/* Server-sent events: clients of /events receive what others post to /say.
  *
  *     curl -N http://127.0.0.1:8080/events
  *     curl -d 'hello, all' http://127.0.0.1:8080/say
  *     curl -d '' http://127.0.0.1:8080/end
  *
- * The first one prints events until the third one ends it.
+ * The first command prints events until the third one ends it.
  *
  * Usage: broadcast [PORT]
  */
@@ -20,26 +20,26 @@ using namespace std::chrono_literals;
 
 int main(int argc, char **argv)
 {
-    std::list<uvhttp::Later> listeners;
+    std::list<uvhttp::Later> clients;
     unsigned long count = 0;
 
     uvhttp::Server server;
-    server.get("/events", [&listeners](Response res) {
+    server.get("/events", [&clients](Response res) {
         if (Result error = res.beginEvents())
             return error;
-        listeners.push_back(res.later());
+        clients.push_back(res.later());
         return res.sendEvent({.data = "welcome", .retry = 1s});
     });
-    server.post("/say", [&listeners, &count](Request req, Response res) {
+    server.post("/say", [&clients, &count](Request req, Response res) {
         const std::string id = std::to_string(++count);
-        listeners.remove_if([](auto &listener) { return !listener; }); /* they have left */
-        /* one that does not read gets no more than write_backlog */
-        for (auto &listener : listeners)
-            (void)listener->sendEvent({.id = id, .event = "said", .data = req.body()});
-        return res.sendText(200, "heard by " + std::to_string(listeners.size()) + "\n");
+        clients.remove_if([](auto &client) { return !client; }); /* they have disconnected */
+        /* a client that does not read gets no more than write_backlog */
+        for (auto &client : clients)
+            (void)client->sendEvent({.id = id, .event = "said", .data = req.body()});
+        return res.sendText(200, "heard by " + std::to_string(clients.size()) + "\n");
     });
-    server.post("/end", [&listeners](Response res) {
-        listeners.clear(); /* ends their streams */
+    server.post("/end", [&clients](Response res) {
+        clients.clear(); /* ends their streams */
         return res.sendStatus(204);
     });
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);

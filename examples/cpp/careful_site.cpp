@@ -1,12 +1,12 @@
-/* A folder of files for browsers, carefully: security headers and a request id on every answer, a
- * page for this machine only, and a log on standard output that has the ids.
+/* Serves a directory with the usual protections for browsers: security headers and a request ID in
+ * every response, a page for local addresses only, and an access log with the request IDs.
  *
  *     curl -i http://127.0.0.1:8080/style.css
  *     curl -i http://127.0.0.1:8080/nowhere
  *     curl -i http://127.0.0.1:8080/status
  *
- * Usage: careful_site [PORT [FOLDER [PREFIX]]] (PREFIX: who may see /status, default
- * 127.0.0.0/8) */
+ * Usage: careful_site [PORT [DIRECTORY [PREFIX]]] (PREFIX: addresses that may request /status,
+ * default 127.0.0.0/8) */
 #include <chrono>
 #include <cstdio>
 #include <string>

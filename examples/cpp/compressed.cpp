@@ -1,5 +1,5 @@
-/* Compressed answers: JSON in one piece, a table that is written line by line, and server-sent
- * events, each in the coding the client likes best.
+/* Compressed responses: a JSON document, a table that is streamed line by line, and server-sent
+ * events, each with the content coding that the client prefers.
  *
  *     curl -sS --compressed -D - http://127.0.0.1:8080/items
  *     curl -sS --compressed -H "Accept-Encoding: gzip" http://127.0.0.1:8080/table
@@ -13,7 +13,7 @@
 
 using uvhttp::Response, uvhttp::Result;
 
-static Result items(Response res)
+static Result send_items(Response res)
 {
     std::string json = "[";
     for (int i = 0; i < 200; i++) {
@@ -21,15 +21,15 @@ static Result items(Response res)
         json.append(i == 0 ? "" : ",\n ").append(R"({"id": )").append(id);
         json.append(R"(, "name": "item )").append(id).append("\"}");
     }
-    /* leaves as W/"items-1" when it is compressed */
+    /* sent as W/"items-1" when the response is compressed */
     if (Result error = res.setHeader("ETag", "\"items-1\""))
         return error;
     return res.sendOwned(200, "application/json", json + "]\n");
 }
 
-/* What is written is kept until it pays to send it. Somebody who waits for more in the middle of it
- * calls flush. */
-static Result table(Response res)
+/* The compressor collects data until sending it is efficient. `flush` sends the collected data at
+ * once. */
+static Result send_table(Response res)
 {
     Result error = res.begin(200, "text/csv");
     for (int i = 1; i <= 1000 && !error; i++) {
@@ -43,8 +43,8 @@ static Result table(Response res)
     return error ? error : res.end();
 }
 
-/* Each event leaves at once. */
-static Result numbers(Response res)
+/* Each event is sent at once. */
+static Result send_numbers(Response res)
 {
     Result error = res.beginEvents();
     for (int i = 1; i <= 3 && !error; i++)
@@ -56,7 +56,8 @@ int main(int argc, char **argv)
 {
     const uvhttp::Compress compress({.minSize = 512});
     uvhttp::Server server;
-    server.use(compress).get("/items", items).get("/table", table).get("/numbers", numbers);
+    server.use(compress).get("/items", send_items);
+    server.get("/table", send_table).get("/numbers", send_numbers);
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {
         std::printf("listening on http://127.0.0.1:%d/\n", server.port());

@@ -1,5 +1,5 @@
-/* CORS: an interface that pages of two other sites may use from a browser, with cookies. Everybody
- * else's pages see nothing of it.
+/* CORS: pages of two other origins may use this API from a browser, with cookies. Pages of all
+ * other origins may not.
  *
  *     curl -i -H "Origin: https://app.example.com" http://127.0.0.1:8080/api/count
  *     curl -i -X OPTIONS -H "Origin: https://app.example.com" \
@@ -27,15 +27,15 @@ int main(int argc, char **argv)
          .headers = "Content-Type",
          .maxAge = 600});
     long count = 0;
-    auto tell = [&count](Response res) { return res.sendText(200, std::to_string(count) + "\n"); };
+    auto show = [&count](Response res) { return res.sendText(200, std::to_string(count) + "\n"); };
 
-    /* Only what is below /api; the middleware of the group answers preflights for its routes as
-     * well. */
+    /* CORS applies below /api only. The middleware of the group also responds to preflight requests
+     * for its routes. */
     uvhttp::Server server;
-    uvhttp::Router api = server.group("/api").use(cors).get("/count", tell);
-    api.put("/count", [&count, tell](Request req, Response res) {
+    uvhttp::Router api = server.group("/api").use(cors).get("/count", show);
+    api.put("/count", [&count, show](Request req, Response res) {
         count = std::strtol(std::string(req.body()).c_str(), nullptr, 10);
-        return tell(res);
+        return show(res);
     });
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {

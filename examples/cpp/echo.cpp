@@ -1,5 +1,5 @@
-/* Request bodies: POST one and get it back. A body above the route's limit gets 413, and what a
- * connection may cost is limited by the configuration.
+/* Request bodies: POST one and get it back. A body above the limit of the route gets 413, and the
+ * configuration limits what connections may use.
  *
  *     curl -d 'some text' http://127.0.0.1:8080/echo
  *     curl --data-binary @picture.png -H 'Content-Type: image/png' -o back.png \
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
     });
     uvhttp::Server server(std::move(config));
 
-    /* Runs once the whole body is there. */
+    /* Runs after the whole body has arrived. */
     auto echo = [](Request req, Response res) {
         return res.send(200, req.header("Content-Type").value_or("application/octet-stream"),
                         req.body());

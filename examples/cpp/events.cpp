@@ -1,5 +1,5 @@
-/* A clock that goes to all browsers that look: a page, a stream of server-sent events, and a hub
- * that sends each event to all streams.
+/* A clock for all connected browsers: a page, a stream of server-sent events, and a hub that sends
+ * each event to all streams.
  *
  *     curl http://127.0.0.1:8080/
  *     curl -N --max-time 3 http://127.0.0.1:8080/clock
@@ -35,7 +35,7 @@ static Result page(Response res)
 static Result subscribe(Response res)
 {
     Result error = hub.subscribe(res);
-    /* The first event of this one alone: how long a browser waits before it comes back. */
+    /* The first event, for this client only: the delay before its browser reconnects. */
     return error ? error : res.sendEvent({.retry = 2s});
 }
 
@@ -49,7 +49,7 @@ static void tick(uv_timer_t *)
     (void)hub.publish({.id = std::to_string(++number), .data = {text, length}});
 }
 
-/* A server that stops ends the streams. The hub ends here because its timer does. */
+/* Stopping the server ends the streams. The hub ends here because its timer is closed. */
 static void stop(uv_signal_t *, int)
 {
     hub.end();
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
         uv_run(&loop, UV_RUN_DEFAULT);
     }
     server.reset();
-    uv_run(&loop, UV_RUN_DEFAULT); /* what the server has to close is closed */
+    uv_run(&loop, UV_RUN_DEFAULT); /* closes the handles of the server */
     uv_loop_close(&loop);
     if (error)
         std::fprintf(stderr, "%s\n", error.text());

@@ -1,10 +1,10 @@
-/* A page with a form, and the files that are sent with it: small ones in memory, large ones in
- * hidden files until they are kept.
+/* A form with file uploads. Small files are in memory, large ones in hidden files until the handler
+ * keeps them.
  *
  *     curl http://127.0.0.1:8080/
  *     curl -F "title=A trip" -F "photo=@FILE" http://127.0.0.1:8080/photos
  *
- * Usage: form_upload [PORT [FOLDER]]; without a folder, files go to the current one. */
+ * Usage: form_upload [PORT [DIRECTORY]]; default: the current directory. */
 #include <cstdio>
 #include <string>
 
@@ -21,8 +21,8 @@ static Result page(Response res)
                              "<p><button>Send</button></form>\n");
 }
 
-/* All parts are there. What is not kept here is removed when the answer has left. */
-static Result received(Response res, const uvhttp::FormData &form, const std::string &directory)
+/* Runs after all parts have arrived. Files that are not kept are removed after the response. */
+static Result on_form(Response res, const uvhttp::FormData &form, const std::string &directory)
 {
     const auto title = form.part("title");
     std::string text(title && title->data() ? title->data()->substr(0, 100) : "without a title");
@@ -31,7 +31,7 @@ static Result received(Response res, const uvhttp::FormData &form, const std::st
         const std::string name(part.filename().value_or(""));
         if (name.empty())
             continue;                                     /* another field, or no file was chosen */
-        Result error = part.keep(directory + "/" + name); /* replaces nothing */
+        Result error = part.keep(directory + "/" + name); /* never replaces a file */
         text.append(name).append(", ").append(std::to_string(part.size()));
         text.append(" bytes: ").append(error ? error.text() : "kept").append("\n");
     }
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
         return req.readForm(
             {.directory = directory, .memoryPartSize = 16384, .maxSize = 1 << 30, .maxParts = 20},
             [&directory](Response res, const uvhttp::FormData &form) {
-                return received(res, form, directory);
+                return on_form(res, form, directory);
             });
     };
     uvhttp::Server server;

@@ -1,4 +1,4 @@
-/* The smallest server: one route, one answer.
+/* The smallest server: one route, one response.
  *
  *     curl -i http://127.0.0.1:8080/
  */
@@ -11,7 +11,7 @@ int main()
     uvhttp::Server server;
     server.get("/", [](uvhttp::Response res) { return res.sendText(200, "Hello, world\n"); });
     server.listen("127.0.0.1", 8080);
-    if (uvhttp::Result error = server.run()) { /* the first failure of all these lines */
+    if (uvhttp::Result error = server.run()) { /* reports the first error of all calls above */
         std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
         return 1;
     }

@@ -1,5 +1,5 @@
-/* HTTPS: a certificate with its key, loaded again when its file changes, and what the handshake has
- * agreed on.
+/* HTTPS with one certificate, which is reloaded when its file changes. The response shows the TLS
+ * version of the connection.
  *
  *     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 \
  *         -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
@@ -26,13 +26,13 @@ int main(int argc, char **argv)
     });
     uvhttp::Server server;
     server.get("/", [](uvhttp::Request req, uvhttp::Response res) {
-        const uvhttp::TlsInfo *info = req.tls(); /* NULL for a request in plain text */
+        const uvhttp::TlsInfo *info = req.tls(); /* NULL for a request without TLS */
         char text[128];
         std::snprintf(text, sizeof text, "Hello over %s\n",
                       info == nullptr ? "plain text" : info->version);
         return res.sendText(200, text);
     });
-    server.listenTls("127.0.0.1", port, tls); /* the server keeps what it needs */
+    server.listenTls("127.0.0.1", port, tls); /* the server holds a reference */
     server.stopOnSignals();
     std::printf("listening on https://127.0.0.1:%d/\n", server.port());
     std::fflush(stdout);

@@ -1,5 +1,5 @@
-/* An API that speaks JSON: notes, kept in memory. Parsed and written by cJSON (Debian:
- * libcjson-dev); uvhttp itself knows no JSON.
+/* A JSON API for notes, kept in memory. cJSON parses and writes them (Debian: libcjson-dev); uvhttp
+ * itself has no JSON functions.
  *
  *     curl -H "Content-Type: application/json" -d '{"title":"Milk"}' http://127.0.0.1:8080/notes
  *     curl http://127.0.0.1:8080/notes
@@ -28,56 +28,57 @@ static Result send_json(Response res, int status, const cJSON *value)
     return text ? res.sendJson(status, text.get()) : Result(UVHTTP_ENOMEM);
 }
 
-static Result refuse(Response res, int status, const std::string &why)
+static Result send_error(Response res, int status, const std::string &message)
 {
-    return res.sendJson(status, "{\"error\":\"" + why + "\"}"); /* only texts of this file */
+    return res.sendJson(status, "{\"error\":\"" + message + "\"}"); /* `message` needs no escapes */
 }
 
-static Result show(const cJSON *notes, Request req, Response res)
+static Result show_note(const cJSON *notes, Request req, Response res)
 {
     const long id = std::strtol(std::string(req.param("id")).c_str(), nullptr, 10);
     const cJSON *note;
     cJSON_ArrayForEach(note, notes) if (cJSON_GetObjectItem(note, "id")->valueint ==
                                         id) return send_json(res, 200, note);
-    return refuse(res, 404, "no such note");
+    return send_error(res, 404, "no such note");
 }
 
-static Result keep(cJSON *notes, int id, Response res, const char *title)
+static Result store(cJSON *notes, int id, Response res, const char *title)
 {
     Json note(cJSON_CreateObject());
     if (cJSON_AddNumberToObject(note.get(), "id", id) == nullptr ||
         cJSON_AddStringToObject(note.get(), "title", title) == nullptr)
         return UVHTTP_ENOMEM; /* the client gets 503 */
-    const cJSON *kept = note.get();
+    const cJSON *stored = note.get();
     cJSON_AddItemToArray(notes, note.release());
     Result error = res.setHeader("Location", "/notes/" + std::to_string(id));
-    return error ? error : send_json(res, 201, kept);
+    return error ? error : send_json(res, 201, stored);
 }
 
-/* What was sent is looked at and built anew, so that nothing else gets into the store. */
-static Result add(cJSON *notes, Request req, Response res)
+/* Validates the request and copies only known fields. */
+static Result add_note(cJSON *notes, Request req, Response res)
 {
     if (!req.header("Content-Type").value_or("").starts_with("application/json"))
-        return refuse(res, 415, "send application/json");
-    const std::string_view body = req.body(); /* at most max_body_size: 413 */
-    const Json sent(cJSON_ParseWithLength(body.data(), body.size()));
-    if (!sent)
-        return refuse(res, 400, "this is no JSON");
-    const cJSON *title = cJSON_GetObjectItemCaseSensitive(sent.get(), "title");
+        return send_error(res, 415, "send application/json");
+    const std::string_view body = req.body(); /* larger than max_body_size: 413 */
+    const Json parsed(cJSON_ParseWithLength(body.data(), body.size()));
+    if (!parsed)
+        return send_error(res, 400, "this is no JSON");
+    const cJSON *title = cJSON_GetObjectItemCaseSensitive(parsed.get(), "title");
     if (!cJSON_IsString(title))
-        return refuse(res, 422, "title is not a text");
-    return keep(notes, cJSON_GetArraySize(notes) + 1, res, title->valuestring);
+        return send_error(res, 422, "title is not a text");
+    return store(notes, cJSON_GetArraySize(notes) + 1, res, title->valuestring);
 }
 
 int main(int argc, char **argv)
 {
-    /* An array of {"id", "title"}; handlers run on one thread, so it needs no lock. */
+    /* An array of {"id", "title"}. Handlers run on one thread, so it needs no lock. */
     const Json owned(cJSON_CreateArray());
     cJSON *const notes = owned.get();
     uvhttp::Server server;
     server.get("/notes", [notes](Response res) { return send_json(res, 200, notes); });
-    server.post("/notes", [notes](Request req, Response res) { return add(notes, req, res); });
-    server.get("/notes/:id", [notes](Request req, Response res) { return show(notes, req, res); });
+    server.post("/notes", [notes](Request req, Response res) { return add_note(notes, req, res); });
+    server.get("/notes/:id",
+               [notes](Request req, Response res) { return show_note(notes, req, res); });
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {
         std::printf("listening on http://127.0.0.1:%d/\n", server.port());

@@ -1,6 +1,6 @@
-/* Answering later, in a loop of your own: the handler starts a timer and returns; the timer
- * answers. Until then the loop serves everybody else, and when the connection breaks first the
- * abort callback cleans up.
+/* Responds later, on a loop of the application's own. The handler starts a timer and returns, and
+ * the timer callback responds. The loop serves other requests meanwhile. When the client
+ * disconnects first, the abort callback closes the timer.
  *
  *     curl 'http://127.0.0.1:8080/wait?ms=1500'
  *
@@ -17,7 +17,7 @@ using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
 struct Wait {
     uv_timer_t timer;
-    uvhttp::Later later; /* knows whether there still is somebody to answer */
+    uvhttp::Later later; /* false after the client has disconnected */
 
     void close()
     {
@@ -26,7 +26,7 @@ struct Wait {
     }
 };
 
-static void on_time(uv_timer_t *timer)
+static void on_timer(uv_timer_t *timer)
 {
     auto *wait = static_cast<Wait *>(timer->data);
     if (Result error = wait->later->sendText(200, "Thank you for waiting\n"))
@@ -34,7 +34,7 @@ static void on_time(uv_timer_t *timer)
     wait->close();
 }
 
-static Result wait_and_answer(uv_loop_t *loop, Request req, Response res)
+static Result wait_and_respond(uv_loop_t *loop, Request req, Response res)
 {
     const std::string ms(req.query("ms").value_or("1000"));
     const unsigned long length = std::strtoul(ms.c_str(), nullptr, 10);
@@ -44,14 +44,14 @@ static Result wait_and_answer(uv_loop_t *loop, Request req, Response res)
     auto *wait = new Wait;
     uv_timer_init(loop, &wait->timer);
     wait->timer.data = wait;
-    uv_timer_start(&wait->timer, on_time, length, 0);
-    /* What to do when the client has disconnected, or the server was stopped. */
+    uv_timer_start(&wait->timer, on_timer, length, 0);
+    /* Runs when the client has disconnected, or the server was stopped. */
     wait->later = res.later([wait] {
         std::puts("the client did not wait");
         std::fflush(stdout);
         wait->close();
     });
-    return 0; /* taken, and not answered yet */
+    return 0; /* the response follows later */
 }
 
 int main(int argc, char **argv)
@@ -63,8 +63,8 @@ int main(int argc, char **argv)
     }
     std::optional<uvhttp::Server> server(&loop);
     server->get("/wait",
-                [&loop](Request req, Response res) { return wait_and_answer(&loop, req, res); });
-    /* The last connection is closed: freeing the server lets the loop run out of work. */
+                [&loop](Request req, Response res) { return wait_and_respond(&loop, req, res); });
+    /* The last connection is closed. Destroying the server closes its handles: uv_run returns. */
     server->onStopped([&server] { server.reset(); });
     server->stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     const Result error = server->error();
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         std::printf("listening on http://127.0.0.1:%d/\n", server->port());
         std::fflush(stdout);
     }
-    uv_run(&loop, UV_RUN_DEFAULT); /* your own timers, sockets and so on run here too */
+    uv_run(&loop, UV_RUN_DEFAULT); /* other handles of the application run here too */
     uv_loop_close(&loop);
     return error ? 1 : 0;
 }

@@ -1,6 +1,6 @@
-/* Limits for clients: five requests a minute below /api for each address, or for each API key when
- * one is sent, and a thousand for all together; texts of up to 1,000 bytes, and no answer above 64
- * KiB.
+/* Limits for clients. Below /api each address, or each API key that is sent, gets five requests per
+ * minute, and all clients together get a thousand. Request bodies are limited to 1,000 bytes,
+ * response bodies to 64 KiB.
  *
  *     curl -i http://127.0.0.1:8080/api/time
  *     curl -i -H "X-Api-Key: k1" http://127.0.0.1:8080/api/time
@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 
 int main(int argc, char **argv)
 {
-    /* Whoever sends a key is counted by it; the others, for whom nothing is said, by their address.
-     * A real server checks the key first. */
+    /* Requests with an API key are counted per key, others per address. A real application verifies
+     * the key first. */
     uvhttp::RateLimit each({.requests = 5, .period = 1min, .name = "each"}, [](Request req) {
         return req.header("X-Api-Key").value_or(std::string_view());
     });

@@ -1,5 +1,5 @@
-/* Watching a server: counters and latencies for Prometheus at /metrics, and an access log that
- * SIGHUP opens again after logrotate has renamed it.
+/* Monitoring: counters and latencies for Prometheus at /metrics, and an access log that SIGHUP
+ * reopens after logrotate has renamed it.
  *
  *     curl http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/work
@@ -17,7 +17,7 @@
 using uvhttp::Response, uvhttp::Result;
 using namespace std::chrono_literals;
 
-/* Takes its time, and everybody else's: look for it in uvhttp_loop_delay_seconds. */
+/* Blocks the loop for 20 ms, which uvhttp_loop_delay_seconds shows. */
 static Result work(Response res)
 {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
         &hangup,
         [](uv_signal_t *signal, int) { static_cast<uvhttp::AccessLog *>(signal->data)->reopen(); },
         SIGHUP);
-    /* waiting for this one is no reason to go on */
+    /* must not keep the loop alive */
     uv_unref(reinterpret_cast<uv_handle_t *>(&hangup));
     std::printf("listening on http://127.0.0.1:%d/\n", server.port());
     std::fflush(stdout);

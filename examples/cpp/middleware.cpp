@@ -1,6 +1,6 @@
-/* Middleware: before a handler, behind it, and one that takes its time. A token is asked for below
- * /private; every answer says how long it took, errors too; and a slow check lets requests pass
- * after a moment.
+/* Middleware before and after a handler, and one that decides later. /private requires a token.
+ * Every response has its duration in Server-Timing, errors included. /slow delays requests without
+ * blocking the loop.
  *
  *     curl -i http://127.0.0.1:8080/
  *     curl -i http://127.0.0.1:8080/private/
@@ -19,41 +19,41 @@
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 using Clock = std::chrono::steady_clock;
 
-/* Behind: onSend runs before any answer leaves, whoever made it. */
-static Result take_time(Response res)
+/* After: onSend runs before any response is sent, errors included. */
+static Result measure_time(Response res)
 {
-    Result error = res.onSend([begun = Clock::now()](Response out) {
-        const std::chrono::duration<double, std::milli> taken = Clock::now() - begun;
+    Result error = res.onSend([start = Clock::now()](Response out) {
+        const std::chrono::duration<double, std::milli> taken = Clock::now() - start;
         return out.setHeader("Server-Timing", "total;dur=" + std::to_string(taken.count()));
     });
     return error ? error : uvhttp::next;
 }
 
-/* Later: a middleware that keeps the response has not decided, and lets the request pass from a
- * callback. */
-struct Pause {
+/* Later: a middleware that keeps the response decides in a callback, which lets the request
+ * proceed. */
+struct Delay {
     uv_timer_t timer;
     uvhttp::Later later;
 
     void close()
     {
         uv_close(reinterpret_cast<uv_handle_t *>(&timer),
-                 [](uv_handle_t *handle) { delete static_cast<Pause *>(handle->data); });
+                 [](uv_handle_t *handle) { delete static_cast<Delay *>(handle->data); });
     }
 };
 
-static Result wait_a_moment(uv_loop_t *loop, Response res)
+static Result delay(uv_loop_t *loop, Response res)
 {
-    auto *pause = new Pause;
-    uv_timer_init(loop, &pause->timer);
-    pause->timer.data = pause;
-    pause->later = res.later([pause] { pause->close(); }); /* the client has left */
-    auto let_pass = [](uv_timer_t *timer) {
-        auto *self = static_cast<Pause *>(timer->data);
+    auto *waiting = new Delay;
+    uv_timer_init(loop, &waiting->timer);
+    waiting->timer.data = waiting;
+    waiting->later = res.later([waiting] { waiting->close(); }); /* the client has disconnected */
+    auto proceed_later = [](uv_timer_t *timer) {
+        auto *self = static_cast<Delay *>(timer->data);
         (void)self->later.release().proceed();
         self->close();
     };
-    return uv_timer_start(&pause->timer, let_pass, 50, 0);
+    return uv_timer_start(&waiting->timer, proceed_later, 50, 0);
 }
 
 int main(int argc, char **argv)
@@ -62,10 +62,10 @@ int main(int argc, char **argv)
     auto hello = [](std::string text) {
         return [text](Response res) { return res.sendText(200, text); };
     };
-    server.use(take_time);
+    server.use(measure_time);
     server.any("/", hello("hello, everybody\n"));
 
-    /* Before: an answer ends the chain, and no body is asked for. */
+    /* Before: a response ends the chain, and no handler runs. */
     uvhttp::Router closed = server.group("/private");
     closed.use([token = std::string("Bearer secret")](Request req, Response res) {
         const std::string_view given = req.header("Authorization").value_or("");
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     closed.any("/", hello("hello, you\n"));
 
     uvhttp::Router slow = server.group("/slow");
-    slow.use([loop = server.loop()](Response res) { return wait_a_moment(loop, res); });
+    slow.use([loop = server.loop()](Response res) { return delay(loop, res); });
     slow.any("/", hello("hello, at last\n"));
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {

@@ -1,5 +1,5 @@
-/* One server for several hosts: groups with a prefix and middleware of their own, what a slash at
- * the end means, and a list of all routes, which it prints before it serves.
+/* A route table for several hosts: groups with a prefix and middleware of their own, a policy for
+ * the slash at the end of a path, and a list of all routes, printed at start.
  *
  *     curl http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/api/v1/users/ada%2Flovelace
@@ -28,17 +28,17 @@ int main(int argc, char **argv)
     server.slash(UVHTTP_SLASH_REDIRECT);
     server.get("/", [](Response res) { return res.sendText(200, "Home\n"); });
 
-    /* Runs before all routes of the group "/api/v1", and before no other. */
+    /* Runs before the routes of the group "/api/v1" only. */
     uvhttp::Router api = server.group("/api/v1");
     api.use([](Response res) {
         Result error = res.setHeader("X-Api-Version", "1");
         return error ? error : uvhttp::next;
     });
-    /* "%2F" in the path is part of the name here, and comes out as "/". */
+    /* "%2F" in the path is part of the parameter and is decoded to "/". */
     api.get("/users/:name", [](Request req, Response res) {
         return res.sendText(200, "User " + std::string(req.param("name")) + "\n");
     });
-    /* A group without a prefix has middleware for its routes alone. */
+    /* A group without a prefix has middleware for its routes only. */
     api.group("")
         .use([](Request req, Response res) {
             return req.header("X-Api-Key") == "secret" ? uvhttp::next

@@ -1,5 +1,5 @@
-/* Routes: parameters, the rest of a path, several methods on one path, the query, and a middleware
- * that refuses.
+/* Routes: parameters, wildcards, several methods for one path, query parameters, and a middleware
+ * that refuses requests.
  *
  *     curl http://127.0.0.1:8080/users/42
  *     curl -X DELETE http://127.0.0.1:8080/users/42
@@ -20,8 +20,8 @@ int main(int argc, char **argv)
     uvhttp::Server server;
     const std::string key = "secret";
 
-    /* Runs before every route. Unless it says next, the chain ends here: no handler runs behind a
-     * refusal. */
+    /* Runs before every route. The chain continues only when it returns `next`, so no handler runs
+     * after a refusal. */
     server.use([&key](Request req, Response res) {
         if (!req.path().starts_with("/admin/") || req.header("X-Api-Key") == key)
             return uvhttp::next;
@@ -31,14 +31,14 @@ int main(int argc, char **argv)
         return res.sendText(200, "User " + std::string(req.param("id")) + "\n");
     });
     server.del("/users/:id", [](Response res) { return res.sendStatus(204); });
-    /* "*page" takes all the rest of the path, slashes too. */
+    /* "*page" matches the rest of the path, slashes included. */
     server.get("/docs/*page", [](Request req, Response res) {
         return res.sendText(200, "Page '" + std::string(req.param("page")) + "'\n");
     });
     server.get("/search", [](Request req, Response res) {
         auto words = req.query("q");
         if (!words)
-            return res.sendText(400, "Ask for something: /search?q=WORDS\n");
+            return res.sendText(400, "q is missing: /search?q=WORDS\n");
         const std::string page(req.query("page").value_or("1"));
         return res.sendText(200, "Searching '" + std::string(*words) + "', page " + page + "\n");
     });

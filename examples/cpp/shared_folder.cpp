@@ -1,4 +1,4 @@
-/* A folder that everybody may read, and who knows the password may put files into: by PUT, or with
+/* A shared directory. All clients may read, and those with the password may upload, by PUT or with
  * a form.
  *
  *     curl -u ann:secret -T FILE http://127.0.0.1:8080/
@@ -6,7 +6,7 @@
  *     curl http://127.0.0.1:8080/FILE
  *     curl -u ann:secret -T FILE -H 'If-Match: "another state of it"' http://127.0.0.1:8080/FILE
  *
- * Usage: shared_folder [PORT [FOLDER]]; without a folder the current one is shared. */
+ * Usage: shared_folder [PORT [DIRECTORY]]; default: the current directory. */
 #include <cstdio>
 #include <string>
 
@@ -19,8 +19,8 @@ int main(int argc, char **argv)
     static constexpr uvhttp_auth_user_t users[] = {{"ann", "secret"}};
     const uvhttp::Auth auth({.realm = "uploads", .users = users});
     uvhttp::Server server;
-    /* Readers pass. Whatever else is asked for needs the password: a client that has none is
-     * refused before it sends its body. */
+    /* GET and HEAD pass. Other methods require the password. A client without it is refused before
+     * it sends a body. */
     server.use([&auth](Request req, Response res) {
         if (req.method() == UVHTTP_METHOD_GET || req.method() == UVHTTP_METHOD_HEAD)
             return uvhttp::next;

@@ -1,5 +1,4 @@
-/* Who is it? A cookie says so that nobody but this server can have made: log in, be known for an
- * hour, log out.
+/* A login with a signed cookie, which only this server can make. It is valid for an hour.
  *
  *     curl -i -c jar -d "user=ada" http://127.0.0.1:8080/login
  *     curl -i -b jar http://127.0.0.1:8080/
@@ -18,7 +17,7 @@ using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 static Result set_user(Response res, const uvhttp::CookieSigner &signer, std::string_view user,
                        std::int64_t seconds)
 {
-    /* Behind HTTPS, with .secure = true and a name that begins with "__Host-". */
+    /* With HTTPS also .secure = true, and a name that begins with "__Host-". */
     return res.setSignedCookie(signer, {.name = "user",
                                         .value = user,
                                         .path = "/",
@@ -29,7 +28,7 @@ static Result set_user(Response res, const uvhttp::CookieSigner &signer, std::st
 
 int main(int argc, char **argv)
 {
-    char key[32]; /* from a file, where it is to outlive the process */
+    char key[32]; /* read it from a file if logins must survive a restart */
     if (int error = uv_random(nullptr, nullptr, key, sizeof key, 0, nullptr)) {
         std::fprintf(stderr, "%s\n", uv_strerror(error));
         return 1;
@@ -50,7 +49,8 @@ int main(int argc, char **argv)
         return error ? error : res.sendText(200, "hello, " + std::string(user) + "\n");
     });
     server.post("/login", [&signer](Request req, Response res) {
-        auto user = req.form("user"); /* a real one asks for a password, too */
+        /* A real application checks a password, too. */
+        auto user = req.form("user");
         if (!user || user->empty())
             return res.sendStatus(422);
         Result error = set_user(res, signer, *user, 3600);

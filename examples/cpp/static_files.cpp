@@ -1,11 +1,11 @@
-/* A folder of files beside routes of your own: one mount. Conditional requests, ranges, types and
- * caching come with it.
+/* Serves a directory beside other routes, with one mount. Conditional requests, ranges, media types
+ * and caching are included.
  *
  *     curl -i http://127.0.0.1:8080/files/
  *     curl -i -r 0-99 http://127.0.0.1:8080/files/style.css
  *     curl http://127.0.0.1:8080/hello
  *
- * Usage: static_files [PORT [FOLDER]] */
+ * Usage: static_files [PORT [DIRECTORY]] */
 #include <cstdio>
 #include <string>
 

@@ -1,5 +1,5 @@
-/* Bearer tokens: a function of your own decides, on the thread pool, since looking up a token takes
- * time. Reading asks for any known token, deleting for one that may write.
+/* Bearer tokens. A function of the application checks them on the thread pool, because a lookup may
+ * block. GET needs a known token, DELETE one that may write.
  *
  *     curl -i http://127.0.0.1:8080/notes
  *     curl -i -H "Authorization: Bearer reader-7f3a" http://127.0.0.1:8080/notes
@@ -21,8 +21,8 @@ struct Client {
     bool mayWrite;
 };
 
-static const Client *
-find(std::string_view token) /* a database would be asked here; other requests go on meanwhile */
+/* Runs on the thread pool, so it may block. A real application would query a database. */
+static const Client *find(std::string_view token)
 {
     static constexpr Client known[] = {{"reader-7f3a", "the reader", false},
                                        {"writer-c2d9", "the writer", true}};
@@ -40,7 +40,7 @@ static Result check(Response res, std::string_view token)
     Result error = res.defer([token] { return find(token); },
                              [](Response later, const Client *client) -> Result {
                                  const Request req = later.request();
-                                 if (!later.isOpen()) /* the client did not wait */
+                                 if (!later.isOpen()) /* the client has disconnected */
                                      return 0;
                                  if (client == nullptr)
                                      return later.decideAuth(UVHTTP_AUTH_REFUSE);
@@ -53,10 +53,10 @@ static Result check(Response res, std::string_view token)
     return error ? error : UVHTTP_AUTH_LATER;
 }
 
-static auto notes(std::string done)
+static auto show_notes(std::string action)
 {
-    return [done](Request req, Response res) {
-        return res.sendText(200, done + " by " + std::string(req.user().value_or("")) + "\n");
+    return [action](Request req, Response res) {
+        return res.sendText(200, action + " by " + std::string(req.user().value_or("")) + "\n");
     };
 }
 
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 {
     const uvhttp::Auth auth({.scope = "write"}, uvhttp::Bearer{check});
     uvhttp::Server server;
-    server.use(auth).get("/notes", notes("read")).del("/notes", notes("deleted"));
+    server.use(auth).get("/notes", show_notes("read")).del("/notes", show_notes("deleted"));
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {
         std::printf("listening on http://127.0.0.1:%d/\n", server.port());

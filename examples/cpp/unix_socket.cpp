@@ -1,6 +1,6 @@
-/* Serving on a unix socket: for programs on the same machine, with the permissions of a file
- * instead of a port that anybody may connect to. When it is started by systemd with a socket unit,
- * it takes that socket instead. Connections remember how often they were used.
+/* Serves on a Unix socket, for programs on the same machine, with file permissions instead of a
+ * public port. When systemd starts it with a socket unit, it uses that socket. Each connection
+ * counts its requests.
  *
  *     curl --unix-socket /tmp/uvhttp.sock http://localhost/
  *
@@ -12,8 +12,8 @@
 
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
-/* The number of requests on this connection lives as long as the connection does. */
-static Result count(Request req, Response res)
+/* The counter is attached to the connection and lives as long as it does. */
+static Result count_requests(Request req, Response res)
 {
     auto *requests = req.attachedToConnection<unsigned>();
     if (requests == nullptr)
@@ -32,13 +32,13 @@ int main(int argc, char **argv)
 {
     const char *path = argc > 1 ? argv[1] : "/tmp/uvhttp.sock";
     uvhttp::Config config;
-    config->log = uvhttp_log_to_stderr; /* says why listening fails */
+    config->log = uvhttp_log_to_stderr; /* logs why listening fails */
     config->log_level = UVHTTP_LOG_WARNING;
-    uvhttp::Server server(std::move(config)); /* removes the file in the end */
-    server.get("/", count);
+    uvhttp::Server server(std::move(config)); /* its destructor removes the socket file */
+    server.get("/", count_requests);
     const bool inherited = server.listenInherited() > 0;
     if (!inherited)
-        server.listenUnix(path, 0660); /* this user and group */
+        server.listenUnix(path, 0660); /* access for user and group */
     server.stopOnSignals();
     if (!server.error()) {
         std::printf("listening on %s\n", inherited ? "the socket it was started with" : path);

@@ -1,11 +1,10 @@
-/* Leaving HTTP: a protocol of your own behind an upgrade, here one that sends every line back in
- * capitals.
+/* A custom protocol after an HTTP upgrade: the server sends each line back in capitals.
  *
  *     curl -sS -i http://127.0.0.1:8080/shout
  *     printf %b 'GET /shout HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n' \
  *         'Upgrade: shout\r\n\r\nhello\n' | nc -q 1 127.0.0.1 8080
  *
- * The first asks without offering the protocol and gets 426. For messages in a browser there is
+ * The first command does not offer the protocol and gets 426. For messages in a browser there is
  * WebSocket.
  *
  * Usage: upgrade [PORT] */
@@ -16,19 +15,19 @@
 
 using uvhttp::Response, uvhttp::Result, uvhttp::Stream;
 
-/* One for each stream, destroyed when that is over. A function is enough for those who want nothing
- * but the data. */
+/* One object for each stream, destroyed with it. A protocol that needs only the data can use a
+ * function. */
 struct Shout {
     void data(Stream stream, std::string_view bytes)
     {
-        if (bytes.empty()) { /* the client has said all it had to say */
+        if (bytes.empty()) { /* the client has ended its side */
             stream.end();
             return;
         }
-        std::string loud(bytes);
-        for (char &c : loud)
+        std::string capitals(bytes);
+        for (char &c : capitals)
             c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-        if (stream.write(loud)) /* it reads nothing, and we keep nothing for it */
+        if (stream.write(capitals)) /* the client does not read */
             stream.close();
     }
     void closed()

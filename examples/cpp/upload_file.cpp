@@ -1,10 +1,10 @@
-/* Uploads to files, however large: written while they come, off the loop, and seen under their name
- * only when they are complete.
+/* Uploads of any size to files, written while they arrive, on other threads than the loop's. A file
+ * gets its name only when it is complete.
  *
  *     curl -T FILE http://127.0.0.1:8080/files/
  *     curl http://127.0.0.1:8080/files/FILE
  *
- * Usage: upload_file [PORT [FOLDER]]; without a folder, files go to the current one. */
+ * Usage: upload_file [PORT [DIRECTORY]]; default: the current directory. */
 #include <cstdio>
 #include <string>
 
@@ -12,8 +12,8 @@
 
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
-/* The file is there; without such a function the client would be answered 201 or 204. */
-static Result stored(Response res, const uvhttp::Upload &upload)
+/* Runs after the file is stored. Without this callback the response is 201 or 204. */
+static Result on_stored(Response res, const uvhttp::Upload &upload)
 {
     const std::string text =
         std::to_string(upload.size) + (upload.created ? " bytes stored\n" : " bytes replaced\n");
@@ -25,9 +25,9 @@ int main(int argc, char **argv)
 {
     const std::string directory = argc > 2 ? argv[2] : ".";
     auto put = [&directory](Request req) {
-        /* A name with a slash in it, or "..", is answered 400. */
+        /* A name with a slash, or "..", gets 400. */
         return req.uploadToFile(directory, req.param("name"),
-                                {.maxSize = std::size_t{10} << 30, .sync = true}, stored);
+                                {.maxSize = std::size_t{10} << 30, .sync = true}, on_stored);
     };
     uvhttp::Server server;
     server.put("/files/:name", put, {.stream = true}).files("/files/", {.root = directory});

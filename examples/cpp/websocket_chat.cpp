@@ -1,13 +1,13 @@
-/* A chat with rooms: a room is a topic, so what is said there reaches all who are in it, whichever
- * worker has their connections. Its page is in examples/site_chat.
+/* A chat with rooms. A room is a topic, so a message reaches all members, whichever worker has
+ * their connections. The page is in examples/site_chat.
  *
  *     curl http://127.0.0.1:8080/
  *     python3 examples/clients/chat.py ws://127.0.0.1:8080/chat/kitchen ada
  *
- * A client sends what it has to say. All in the room get "said NICK TEXT", and when somebody comes
- * or goes "joined NICK NUMBER" or "left NICK NUMBER", with how many are there now.
+ * Clients send texts. All members of the room receive each as "said NICK TEXT". When a client joins
+ * or leaves, they receive "joined NICK NUMBER" or "left NICK NUMBER" with the number of members.
  *
- * Usage: websocket_chat [PORT [FOLDER]] */
+ * Usage: websocket_chat [PORT [DIRECTORY]] */
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -18,7 +18,7 @@
 
 using uvhttp::Request, uvhttp::Result, uvhttp::WebSocket;
 
-/* One for each connection. */
+/* One object for each connection. */
 struct Guest {
     uvhttp::Topics topics;
     std::string nick, room;
@@ -43,8 +43,8 @@ struct Guest {
     Result publish(const std::string &text) const { return topics.publish(room, text); }
 };
 
-/* A room called "#" would be all of them: '/', '+' and '#' mean something in topics. A space ends a
- * nick, and control characters would show it as something else. */
+/* '/', '+' and '#' have a meaning in topics: a room called "#" would be all rooms. A space ends a
+ * nick, and control characters could disguise it. */
 static bool isName(std::string_view name)
 {
     const auto fits = [](unsigned char c) {

@@ -1,4 +1,4 @@
-/* WebSocket: sends every message back. With a certificate and its key, over TLS (wss://).
+/* WebSocket echo: sends every message back. With a certificate and its key, over TLS (wss://).
  *
  *     python3 -m websockets ws://127.0.0.1:8080/echo
  *
@@ -16,8 +16,7 @@ using uvhttp::Result, uvhttp::WebSocket, uvhttp::WebSocketKind;
 struct Echo {
     void message(WebSocket ws, WebSocketKind kind, std::string_view data)
     {
-        /* Queued: taken, but its client does not read, so we do not read from it until it
-         * does. */
+        /* Queued: the client reads too slowly, so stop reading from it until the queue drains. */
         if (ws.send(kind, data).queued())
             ws.pause();
     }

@@ -36,8 +36,8 @@ struct TopicsOptions;
 using Stats = uvhttp_stats_t;
 using Outcome = uvhttp_outcome_t;
 
-/* A uvhttp_config_t with all defaults: config->max_connections = 100. For one server, which
- * copies it and takes the log function. */
+/* A uvhttp_config_t with all defaults: config->max_connections = 100. Move it into a server:
+ * Server server(std::move(config)). */
 class Config
 {
 public:

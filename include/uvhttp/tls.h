@@ -3,7 +3,7 @@
  *     uvhttp_tls_t *tls;
  *     uvhttp_error_t error;
  *     uvhttp_tls_options_t options = {
- *         UVHTTP_TLS_CERTIFICATES({"site.pem", "site.key"}),
+ *         UVHTTP_TLS_CERTIFICATES({.certificate_file = "site.pem", .key_file = "site.key"}),
  *     };
  *     int err = uvhttp_tls_new(&tls, &options, &error);
  *     if (err == 0)
@@ -169,8 +169,9 @@ UVHTTP_EXPORT void uvhttp_tls_free(uvhttp_tls_t *tls);
 
 /* Loads `options` as uvhttp_tls_new does, and uses it from the next accepted connection on.
  * `watch`, `log` and `allocator` are unchanged. Any thread, but not in `log` or a pass phrase
- * callback, because loads are serialized. Returns 0, or with nothing changed the errors of
- * uvhttp_tls_new. */
+ * callback, because loads are serialized. It reads files: call it from a blocking handler or a
+ * thread of your own, not on the loop of a running server. Returns 0, or with nothing changed the
+ * errors of uvhttp_tls_new. */
 UVHTTP_EXPORT int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_options_t *options,
                                      uvhttp_error_t *error);
 
@@ -221,7 +222,8 @@ UVHTTP_EXPORT const uvhttp_tls_info_t *uvhttp_request_tls(const uvhttp_request_t
 UVHTTP_EXPORT bool uvhttp_request_is_early(const uvhttp_request_t *request);
 
 /* A middleware that rejects requests without a client certificate with 403. For routes of a
- * server with UVHTTP_TLS_CLIENT_AUTH_OPTIONAL. `arg` is not used. */
+ * server with UVHTTP_TLS_CLIENT_AUTH_OPTIONAL; requests in plain text are rejected as well. `arg`
+ * is not used. */
 UVHTTP_EXPORT int uvhttp_require_client_certificate(uvhttp_request_t *request,
                                                     uvhttp_response_t *response, void *arg);
 

@@ -137,7 +137,7 @@ public:
     }
     /* For new connections; after an error nothing has changed. Any thread. `details` may be
      * NULL. */
-    Result replace(const TlsOptions &options, SetupError *details = nullptr) noexcept
+    Result replace(const TlsOptions &options, SetupError *details = nullptr) const noexcept
     {
         bool called = false;
         const int error = options.with([&](const uvhttp_tls_options_t &raw) {
@@ -149,7 +149,7 @@ public:
         return error;
     }
     /* Reloads all files. */
-    Result reload(SetupError *details = nullptr) noexcept
+    Result reload(SetupError *details = nullptr) const noexcept
     {
         return uvhttp_tls_reload(native(), details);
     }

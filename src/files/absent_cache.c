@@ -1,4 +1,4 @@
-/* Chained buckets, as many as the limit of entries, which is small. */
+/* See the header. */
 #include "files/absent_cache.h"
 
 #include <string.h>
@@ -7,67 +7,51 @@
 #include "base/compiler.h"
 #include "base/hash.h"
 
-static struct uvh_absent_entry **find_link(struct uvh_absent_cache *cache, uvhttp_slice_t key,
-                                           uint64_t hash)
+static struct uvh_absent_entry *find(const struct uvh_absent_cache *cache, uvhttp_slice_t key,
+                                     uint64_t hash)
 {
-    struct uvh_absent_entry **link = &cache->buckets[hash & (cache->bucket_count - 1)];
-    while (*link != NULL && ((*link)->hash != hash || (*link)->key_length != key.length ||
-                             memcmp((*link)->key, key.base, key.length) != 0))
-        link = &(*link)->next;
-    return link;
+    struct uvh_hash_link *link = uvh_hash_table_find(&cache->table, hash);
+    for (; link != NULL; link = uvh_hash_table_next(link)) {
+        struct uvh_absent_entry *entry = UVH_CONTAINER_OF(link, struct uvh_absent_entry, link);
+        if (entry->key_length == key.length && memcmp(entry->key, key.base, key.length) == 0)
+            return entry;
+    }
+    return NULL;
 }
 
-static void drop(struct uvh_absent_cache *cache, struct uvh_absent_entry **link)
+static void drop(struct uvh_absent_cache *cache, struct uvh_absent_entry *entry)
 {
-    struct uvh_absent_entry *entry = *link;
-    *link = entry->next;
+    uvh_hash_table_remove(&cache->table, &entry->link);
     uvh_list_remove(&entry->recent);
-    cache->count--;
-    uvh_free(cache->allocator, entry);
+    uvh_free(cache->table.allocator, entry);
 }
 
 static void drop_oldest(struct uvh_absent_cache *cache)
 {
-    const struct uvh_absent_entry *oldest =
-        UVH_CONTAINER_OF(cache->recent.previous, struct uvh_absent_entry, recent);
-    drop(cache, find_link(cache, (uvhttp_slice_t){oldest->key, oldest->key_length}, oldest->hash));
-}
-
-static bool open_buckets(struct uvh_absent_cache *cache)
-{
-    size_t count = 16;
-    if (cache->buckets != NULL)
-        return true;
-    while (count < cache->limit)
-        count *= 2;
-    cache->buckets = uvh_alloc_zero(cache->allocator, count * sizeof(struct uvh_absent_entry *));
-    cache->bucket_count = cache->buckets == NULL ? 0 : count;
-    return cache->buckets != NULL;
+    drop(cache, UVH_CONTAINER_OF(cache->recent.previous, struct uvh_absent_entry, recent));
 }
 
 void uvh_absent_cache_init(struct uvh_absent_cache *cache, const uvhttp_allocator_t *allocator,
                            size_t limit, uint64_t seed)
 {
-    *cache = (struct uvh_absent_cache){.allocator = allocator, .limit = limit, .seed = seed};
+    *cache = (struct uvh_absent_cache){.limit = limit, .seed = seed};
+    uvh_hash_table_init(&cache->table, allocator);
     uvh_list_init(&cache->recent);
 }
 
 void uvh_absent_cache_release(struct uvh_absent_cache *cache)
 {
-    while (cache->count > 0)
+    while (cache->table.count > 0)
         drop_oldest(cache);
-    uvh_free(cache->allocator, cache->buckets);
-    cache->buckets = NULL;
-    cache->bucket_count = 0;
+    uvh_hash_table_release(&cache->table);
 }
 
 struct uvh_absent_entry *uvh_absent_cache_find(struct uvh_absent_cache *cache, uvhttp_slice_t key)
 {
     uvh_owner_check(&cache->owner);
-    if (cache->count == 0 || key.length > UVH_ABSENT_CACHE_MAX_KEY)
+    if (cache->table.count == 0 || key.length > UVH_ABSENT_CACHE_MAX_KEY)
         return NULL;
-    struct uvh_absent_entry *entry =
-        *find_link(cache, key, uvh_hash(key.base, key.length, cache->seed));
+    struct uvh_absent_entry *entry = find(cache, key, uvh_hash(key.base, key.length, cache->seed));
     if (entry != NULL) {
         uvh_list_remove(&entry->recent);
         uvh_list_prepend(&cache->recent, &entry->recent);
@@ -83,31 +67,26 @@ struct uvh_absent_entry *uvh_absent_cache_put(struct uvh_absent_cache *cache, uv
     struct uvh_absent_entry *entry = uvh_absent_cache_find(cache, key);
     if (entry != NULL)
         return entry;
-    if (!open_buckets(cache))
-        return NULL;
-    entry = uvh_alloc(cache->allocator, sizeof(*entry) + key.length);
+    entry = uvh_alloc(cache->table.allocator, sizeof(*entry) + key.length);
     if (entry == NULL)
         return NULL;
-    if (cache->count >= cache->limit)
+    if (cache->table.count >= cache->limit)
         drop_oldest(cache);
-    *entry = (struct uvh_absent_entry){.hash = uvh_hash(key.base, key.length, cache->seed),
-                                       .key_length = key.length};
+    *entry = (struct uvh_absent_entry){.key_length = key.length};
     if (key.length > 0)
         memcpy(entry->key, key.base, key.length);
     uvh_list_init(&entry->recent);
     uvh_list_prepend(&cache->recent, &entry->recent);
-    *find_link(cache, key, entry->hash) = entry; /* not in the chain, so this is its end */
-    cache->count++;
+    uvh_hash_table_add(&cache->table, &entry->link, uvh_hash(key.base, key.length, cache->seed));
     return entry;
 }
 
 void uvh_absent_cache_remove(struct uvh_absent_cache *cache, uvhttp_slice_t key)
 {
     uvh_owner_check(&cache->owner);
-    if (cache->count == 0 || key.length > UVH_ABSENT_CACHE_MAX_KEY)
+    if (cache->table.count == 0 || key.length > UVH_ABSENT_CACHE_MAX_KEY)
         return;
-    struct uvh_absent_entry **link =
-        find_link(cache, key, uvh_hash(key.base, key.length, cache->seed));
-    if (*link != NULL)
-        drop(cache, link);
+    struct uvh_absent_entry *entry = find(cache, key, uvh_hash(key.base, key.length, cache->seed));
+    if (entry != NULL)
+        drop(cache, entry);
 }

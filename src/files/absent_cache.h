@@ -3,7 +3,7 @@
  *
  * Separate from the file cache, so that requests for missing names never evict files. Invariants:
  * at most the allowed number of entries, each key no longer than UVH_ABSENT_CACHE_MAX_KEY. Every
- * entry is in one bucket and in the LRU list. The least recently requested entry is evicted first.
+ * entry is in the table and in the LRU list. The least recently requested entry is evicted first.
  * Used by its owner's thread, which runs a loop. Called by static_fetch.c. */
 #ifndef UVH_FILES_ABSENT_CACHE_H
 #define UVH_FILES_ABSENT_CACHE_H
@@ -13,6 +13,7 @@
 
 #include <uvhttp/types.h>
 
+#include "base/hash_table.h"
 #include "base/list.h"
 #include "base/owner.h"
 #include "files/path_versions.h"
@@ -28,19 +29,15 @@ struct uvh_absent_entry {
     uint64_t seen;
 
     struct uvh_list recent; /* newest first */
-    struct uvh_absent_entry *next;
-    uint64_t hash;
+    struct uvh_hash_link link;
     size_t key_length;
     char key[];
 };
 
 struct uvh_absent_cache {
-    const uvhttp_allocator_t *allocator;
     size_t limit;
-    size_t count;
     uint64_t seed;
-    size_t bucket_count; /* a power of two; 0 before the first entry */
-    struct uvh_absent_entry **buckets;
+    struct uvh_hash_table table;
     struct uvh_list recent;
     struct uvh_owner owner;
 };

@@ -1,5 +1,5 @@
-/* Chained buckets that double with the number of entries, and one LRU list per budget, so that the
- * oldest entry is found at once. Called by static_files.c. */
+/* A hash table, and one LRU list per budget, so that the oldest entry is found at once. Called by
+ * static_files.c. */
 #include "files/file_cache.h"
 
 #include <string.h>
@@ -8,8 +8,6 @@
 #include "base/compiler.h"
 #include "base/counter.h"
 #include "base/hash.h"
-
-enum { FIRST_BUCKETS = 256 };
 
 static struct uvh_file_entry *oldest_in_memory(struct uvh_file_cache *cache)
 {
@@ -35,43 +33,16 @@ static struct uvh_file_entry *oldest(struct uvh_file_cache *cache)
     return a == NULL || (b != NULL && b->used < a->used) ? b : a;
 }
 
-static struct uvh_file_entry **bucket_of(struct uvh_file_cache *cache, uint64_t hash)
+static struct uvh_file_entry *find(const struct uvh_file_cache *cache, const char *key,
+                                   size_t length, uint64_t hash)
 {
-    return &cache->buckets[hash & (cache->bucket_count - 1)];
-}
-
-/* Keeps twice as many buckets as entries, since each entry visited may be a cache miss of the CPU.
- * Out of memory only makes the chains longer. */
-static void grow(struct uvh_file_cache *cache)
-{
-    size_t count = cache->bucket_count * 2;
-    struct uvh_file_entry **buckets =
-        uvh_alloc_zero(cache->allocator, count * sizeof(struct uvh_file_entry *));
-    if (buckets == NULL)
-        return;
-    for (size_t i = 0; i < cache->bucket_count; i++) {
-        struct uvh_file_entry *entry = cache->buckets[i];
-        while (entry != NULL) {
-            struct uvh_file_entry *next = entry->next;
-            struct uvh_file_entry **bucket = &buckets[entry->hash & (count - 1)];
-            entry->next = *bucket;
-            *bucket = entry;
-            entry = next;
-        }
+    struct uvh_hash_link *link = uvh_hash_table_find(&cache->table, hash);
+    for (; link != NULL; link = uvh_hash_table_next(link)) {
+        struct uvh_file_entry *entry = UVH_CONTAINER_OF(link, struct uvh_file_entry, link);
+        if (entry->key_length == length && memcmp(entry->key, key, length) == 0)
+            return entry;
     }
-    uvh_free(cache->allocator, cache->buckets);
-    cache->buckets = buckets;
-    cache->bucket_count = count;
-}
-
-static struct uvh_file_entry *find(struct uvh_file_cache *cache, const char *key, size_t length,
-                                   uint64_t hash)
-{
-    struct uvh_file_entry *entry = *bucket_of(cache, hash);
-    while (entry != NULL && (entry->hash != hash || entry->key_length != length ||
-                             memcmp(entry->key, key, length) != 0))
-        entry = entry->next;
-    return entry;
+    return NULL;
 }
 
 static void to_front(struct uvh_list *list, struct uvh_list *link)
@@ -91,7 +62,7 @@ static void touch(struct uvh_file_cache *cache, struct uvh_file_entry *entry)
 
 static void publish(struct uvh_file_cache *cache)
 {
-    uvh_counter_set(&cache->counts.entries, cache->count);
+    uvh_counter_set(&cache->counts.entries, cache->table.count);
     uvh_counter_set(&cache->counts.memory, cache->memory);
     uvh_counter_set(&cache->counts.descriptors, cache->descriptors);
 }
@@ -109,19 +80,17 @@ static void evict_for(struct uvh_file_cache *cache, size_t memory, size_t descri
         evict(cache, oldest_in_memory(cache));
     while (cache->descriptors + descriptors > cache->limits.descriptors)
         evict(cache, oldest_on_disk(cache));
-    while (cache->count + entries > cache->limits.entries)
+    while (cache->table.count + entries > cache->limits.entries)
         evict(cache, oldest(cache));
 }
 
-int uvh_file_cache_init(struct uvh_file_cache *cache, const uvhttp_allocator_t *allocator,
-                        const struct uvh_file_cache_limits *limits, uint64_t seed)
+void uvh_file_cache_init(struct uvh_file_cache *cache, const uvhttp_allocator_t *allocator,
+                         const struct uvh_file_cache_limits *limits, uint64_t seed)
 {
-    *cache = (struct uvh_file_cache){
-        .allocator = allocator, .limits = *limits, .seed = seed, .bucket_count = FIRST_BUCKETS};
+    *cache = (struct uvh_file_cache){.limits = *limits, .seed = seed};
+    uvh_hash_table_init(&cache->table, allocator);
     uvh_list_init(&cache->in_memory);
     uvh_list_init(&cache->on_disk);
-    cache->buckets = uvh_alloc_zero(allocator, FIRST_BUCKETS * sizeof(struct uvh_file_entry *));
-    return cache->buckets == NULL ? UVHTTP_ENOMEM : 0;
 }
 
 #if defined(UVH_DEBUG_CHECKS)
@@ -139,10 +108,12 @@ void uvh_file_cache_hand_over(struct uvh_file_cache *cache)
 {
 #if defined(UVH_DEBUG_CHECKS)
     uvh_owner_hand_over(&cache->owner);
-    for (size_t i = 0; i < cache->bucket_count; i++) {
-        for (struct uvh_file_entry *entry = cache->buckets[i]; entry != NULL; entry = entry->next)
-            hand_over_entry(entry);
-    }
+    for (const struct uvh_list *link = cache->in_memory.next; link != &cache->in_memory;
+         link = link->next)
+        hand_over_entry(UVH_CONTAINER_OF(link, struct uvh_file_entry, by_memory));
+    for (const struct uvh_list *link = cache->on_disk.next; link != &cache->on_disk;
+         link = link->next)
+        hand_over_entry(UVH_CONTAINER_OF(link, struct uvh_file_entry, by_descriptor));
 #else
     (void)cache;
 #endif
@@ -154,8 +125,7 @@ void uvh_file_cache_release(struct uvh_file_cache *cache)
     uvh_file_cache_hand_over(cache); /* the previous owner no longer uses it */
     while ((entry = oldest(cache)) != NULL)
         uvh_file_cache_remove(cache, entry);
-    uvh_free(cache->allocator, cache->buckets);
-    cache->buckets = NULL;
+    uvh_hash_table_release(&cache->table);
 }
 
 struct uvh_file_entry *uvh_file_cache_find(struct uvh_file_cache *cache, const char *key,
@@ -176,26 +146,21 @@ bool uvh_file_cache_insert(struct uvh_file_cache *cache, struct uvh_file_entry *
     if (memory > cache->limits.memory || descriptors > cache->limits.descriptors ||
         cache->limits.entries == 0)
         return false;
-    entry->hash = uvh_hash(entry->key, entry->key_length, cache->seed);
-    struct uvh_file_entry *known = find(cache, entry->key, entry->key_length, entry->hash);
+    uint64_t hash = uvh_hash(entry->key, entry->key_length, cache->seed);
+    struct uvh_file_entry *known = find(cache, entry->key, entry->key_length, hash);
     if (known != NULL && known->checked_at > entry->checked_at)
         return false;
     if (known != NULL)
         uvh_file_cache_remove(cache, known);
     evict_for(cache, memory, descriptors, 1);
-    if (cache->count >= cache->bucket_count / 2)
-        grow(cache);
     uvh_file_entry_ref(entry);
-    struct uvh_file_entry **bucket = bucket_of(cache, entry->hash);
-    entry->next = *bucket;
-    *bucket = entry;
+    uvh_hash_table_add(&cache->table, &entry->link, hash);
     entry->used = ++cache->finds;
     entry->cache = cache;
     if (memory > 0 || descriptors == 0)
         uvh_list_prepend(&cache->in_memory, &entry->by_memory);
     if (descriptors > 0)
         uvh_list_prepend(&cache->on_disk, &entry->by_descriptor);
-    cache->count++;
     cache->memory += memory;
     cache->descriptors += descriptors;
     publish(cache);
@@ -249,15 +214,10 @@ void uvh_file_cache_remove(struct uvh_file_cache *cache, struct uvh_file_entry *
     uvh_owner_check(&cache->owner);
     if (entry->cache != cache)
         return;
-    struct uvh_file_entry **link = bucket_of(cache, entry->hash);
-    while (*link != entry)
-        link = &(*link)->next;
-    *link = entry->next;
-    entry->next = NULL;
+    uvh_hash_table_remove(&cache->table, &entry->link);
     entry->cache = NULL;
     uvh_list_remove(&entry->by_memory);
     uvh_list_remove(&entry->by_descriptor);
-    cache->count--;
     cache->memory -= uvh_file_entry_memory(entry);
     cache->descriptors -= uvh_file_entry_descriptors(entry);
     publish(cache);

@@ -1,7 +1,7 @@
-/* The file cache: a hash table from path to entry, with budgets and LRU eviction.
+/* The file cache: a hash table of entries by path, with budgets and LRU eviction.
  *
  * Invariants: at most limits.entries entries, of which at most limits.descriptors hold a
- * descriptor, and limits.memory bytes of bodies, variants included. Every entry is in one bucket
+ * descriptor, and limits.memory bytes of bodies, variants included. Every entry is in the table
  * and in the list of each budget it uses (in that of memory, when it uses none). The cache holds
  * one reference to it. An evicted entry lives until the last response with it ends. Used by its
  * owner's thread, which runs a loop. */
@@ -28,12 +28,9 @@ struct uvh_file_cache_counts {
 };
 
 struct uvh_file_cache {
-    const uvhttp_allocator_t *allocator;
     struct uvh_file_cache_limits limits;
     uint64_t seed;
-    struct uvh_file_entry **buckets;
-    size_t bucket_count; /* a power of two */
-    size_t count;
+    struct uvh_hash_table table;
     size_t memory;
     size_t descriptors;
     uint64_t finds;
@@ -46,9 +43,9 @@ struct uvh_file_cache {
     struct uvh_file_cache_counts counts;
 };
 
-/* `seed` makes the hash unpredictable. Returns 0 or UVHTTP_ENOMEM. */
-int uvh_file_cache_init(struct uvh_file_cache *cache, const uvhttp_allocator_t *allocator,
-                        const struct uvh_file_cache_limits *limits, uint64_t seed);
+/* `seed` makes the hash unpredictable. */
+void uvh_file_cache_init(struct uvh_file_cache *cache, const uvhttp_allocator_t *allocator,
+                         const struct uvh_file_cache_limits *limits, uint64_t seed);
 void uvh_file_cache_release(struct uvh_file_cache *cache);
 
 /* Another thread uses the cache and its entries from now on; see base/owner.h. */

@@ -11,6 +11,7 @@
 #include <uvhttp/error.h>
 #include <uvhttp/response.h>
 
+#include "base/hash_table.h"
 #include "base/list.h"
 #include "base/owner.h"
 #include "codec/fields/coding.h"
@@ -76,9 +77,8 @@ struct uvh_file_entry {
     unsigned char codings;
 
     /* For lookup. */
-    uint64_t used;               /* time of the last lookup, as a count of lookups */
-    struct uvh_file_entry *next; /* in the same bucket */
-    uint64_t hash;
+    uint64_t used;             /* time of the last lookup, as a count of lookups */
+    struct uvh_hash_link link; /* in the cache's table */
     size_t key_length;
     char key[]; /* NUL-terminated; the body follows it, if in memory */
 };

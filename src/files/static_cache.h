@@ -11,7 +11,7 @@
 #include "files/absent_cache.h"
 #include "files/file_cache.h"
 
-enum { UVH_STATIC_CACHE_FLIGHTS = 64 }; /* buckets of loads in progress; a power of two */
+enum { UVH_STATIC_CACHE_PENDING_SLOTS = 64 }; /* buckets of loads in progress; a power of two */
 
 struct uvh_static_counts {
     _Atomic uint64_t hits;
@@ -27,7 +27,7 @@ struct uvh_static_cache {
     struct uvh_file_cache files; /* first: a request for a cached file reads it first */
     struct uvh_absent_cache absent;
     struct uvh_static_counts counts;
-    struct uvh_list pending_loads[UVH_STATIC_CACHE_FLIGHTS];
+    struct uvh_list pending_loads[UVH_STATIC_CACHE_PENDING_SLOTS];
 };
 
 struct uvh_static_cache_options {
@@ -37,9 +37,8 @@ struct uvh_static_cache_options {
     uint64_t seed;
 };
 
-/* Returns 0 or UVHTTP_ENOMEM. */
-int uvh_static_cache_init(struct uvh_static_cache *cache,
-                          const struct uvh_static_cache_options *options);
+void uvh_static_cache_init(struct uvh_static_cache *cache,
+                           const struct uvh_static_cache_options *options);
 void uvh_static_cache_release(struct uvh_static_cache *cache);
 
 #endif

@@ -149,7 +149,7 @@ static void store_absent(struct pending *pending)
         entry->state = pending->state;
         entry->seen = pending->seen;
     }
-    uvh_counter_set(&cache->counts.negative_entries, cache->absent.count);
+    uvh_counter_set(&cache->counts.negative_entries, cache->absent.table.count);
 }
 
 /* The result may predate an upload. */
@@ -373,7 +373,7 @@ static int finish_load(uvhttp_response_t *response, void *arg)
 
 static struct uvh_list *pending_loads_of(struct uvh_static_cache *cache, uint64_t hash)
 {
-    return &cache->pending_loads[hash % UVH_STATIC_CACHE_FLIGHTS];
+    return &cache->pending_loads[hash % UVH_STATIC_CACHE_PENDING_SLOTS];
 }
 
 static struct pending *find_pending(struct uvh_static_cache *cache, uvhttp_slice_t key,

@@ -143,10 +143,7 @@ static struct uvh_static_cache *new_cache(const struct uvhttp_static *context, s
     struct uvh_static_cache *cache = uvh_alloc(order.allocator, sizeof(*cache));
     if (cache == NULL)
         return NULL;
-    if (uvh_static_cache_init(cache, &order) != 0) {
-        uvh_free(order.allocator, cache);
-        return NULL;
-    }
+    uvh_static_cache_init(cache, &order);
     uvh_file_cache_copy(&cache->files, &context->prewarmed.files);
     return cache;
 }
@@ -320,20 +317,15 @@ static int create(uvhttp_static_t **context, const uvhttp_static_options_t *opti
     made->settings = settings;
     uvh_path_versions_init(&made->versions, !settings.follows_name, &made->changed);
     err = uvh_random_number(&made->seed);
-    if (err == 0) {
-        struct uvh_static_cache_options order = cache_order(made);
-        err = uvh_static_cache_init(&made->prewarmed, &order);
-    }
-    if (err == 0) {
+    if (err == 0)
         err = open_watch(made);
-        if (err != 0)
-            uvh_static_cache_release(&made->prewarmed);
-    }
     if (err != 0) {
         uvh_free(settings.allocator, made);
         uvh_static_settings_release(&settings);
         return err;
     }
+    struct uvh_static_cache_options order = cache_order(made);
+    uvh_static_cache_init(&made->prewarmed, &order);
     uvh_lock_init(&made->uploading);
     *context = made;
     return 0;

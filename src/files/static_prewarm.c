@@ -118,7 +118,7 @@ static bool is_index(const struct uvh_static_settings *settings, const char *nam
 static bool fits(const struct walk *walk, const struct uvh_file_facts *facts)
 {
     const struct uvh_file_cache *cache = &walk->context->prewarmed.files;
-    if (walk->found.loaded >= walk->most_entries || cache->count >= cache->limits.entries)
+    if (walk->found.loaded >= walk->most_entries || cache->table.count >= cache->limits.entries)
         return false;
     if (facts->size > walk->context->settings.memory_file_size)
         return cache->descriptors < cache->limits.descriptors;

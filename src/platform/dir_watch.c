@@ -20,11 +20,11 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "base/hash_table.h"
 #include "platform/lock.h"
 #include "platform/thread.h"
 
 enum {
-    BUCKETS = 512,
     NOT_WATCHED = -1,
     EVENTS_SIZE = 16 * 1024,
     /* the name refers to another file now */
@@ -35,8 +35,8 @@ enum {
 
 struct uvh_watched_dir {
     _Atomic uint64_t changes;
-    struct uvh_watched_dir *next_by_path;
-    struct uvh_watched_dir *next_by_number; /* while watched */
+    struct uvh_hash_link by_path;
+    struct uvh_hash_link by_number; /* while watched */
     const struct uvh_file_root *root;
     int number; /* inotify's watch descriptor, or NOT_WATCHED */
     size_t length;
@@ -55,37 +55,30 @@ struct uvh_dir_watch {
     atomic_size_t watched;
 
     struct uvh_lock lock; /* protects the following members */
-    size_t count;
-    struct uvh_watched_dir *by_path[BUCKETS];
-    struct uvh_watched_dir *by_number[BUCKETS];
+    struct uvh_hash_table by_path;
+    struct uvh_hash_table by_number; /* the hash is the number */
 };
 
 /* ---- the table; with the lock held ---- */
 
-static struct uvh_watched_dir **path_bucket(struct uvh_dir_watch *watch, uvhttp_slice_t path)
-{
-    return &watch->by_path[uvh_hash(path.base, path.length, 0) % BUCKETS];
-}
-
-static struct uvh_watched_dir **number_bucket(struct uvh_dir_watch *watch, int number)
-{
-    return &watch->by_number[(unsigned)number % BUCKETS];
-}
-
 static struct uvh_watched_dir *find(struct uvh_dir_watch *watch, const struct uvh_file_root *root,
                                     uvhttp_slice_t path)
 {
-    struct uvh_watched_dir *directory = *path_bucket(watch, path);
-    while (directory != NULL && (directory->root != root || directory->length != path.length ||
-                                 memcmp(directory->path, path.base, path.length) != 0))
-        directory = directory->next_by_path;
-    return directory;
+    struct uvh_hash_link *link =
+        uvh_hash_table_find(&watch->by_path, uvh_hash(path.base, path.length, 0));
+    for (; link != NULL; link = uvh_hash_table_next(link)) {
+        struct uvh_watched_dir *directory = UVH_CONTAINER_OF(link, struct uvh_watched_dir, by_path);
+        if (directory->root == root && directory->length == path.length &&
+            memcmp(directory->path, path.base, path.length) == 0)
+            return directory;
+    }
+    return NULL;
 }
 
 static struct uvh_watched_dir *new_dir(struct uvh_dir_watch *watch,
                                        const struct uvh_file_root *root, uvhttp_slice_t path)
 {
-    if (watch->count >= watch->most)
+    if (watch->by_path.count >= watch->most)
         return NULL;
     struct uvh_watched_dir *directory =
         uvh_alloc_zero(watch->allocator, sizeof(*directory) + path.length + 1);
@@ -96,9 +89,7 @@ static struct uvh_watched_dir *new_dir(struct uvh_dir_watch *watch,
     directory->length = path.length;
     if (path.length > 0)
         memcpy(directory->path, path.base, path.length);
-    directory->next_by_path = *path_bucket(watch, path);
-    *path_bucket(watch, path) = directory;
-    watch->count++;
+    uvh_hash_table_add(&watch->by_path, &directory->by_path, uvh_hash(path.base, path.length, 0));
     return directory;
 }
 
@@ -113,18 +104,12 @@ static void drop(struct uvh_dir_watch *watch, struct uvh_watched_dir *directory)
     if (directory->number == NOT_WATCHED)
         return;
     int number = directory->number;
-    struct uvh_watched_dir **link = number_bucket(watch, number);
-    while (*link != directory)
-        link = &(*link)->next_by_number;
-    *link = directory->next_by_number;
+    uvh_hash_table_remove(&watch->by_number, &directory->by_number);
     directory->number = NOT_WATCHED;
     atomic_fetch_sub_explicit(&watch->watched, 1, memory_order_relaxed);
-    for (const struct uvh_watched_dir *other = *number_bucket(watch, number); other != NULL;
-         other = other->next_by_number) {
-        if (other->number == number) /* also reached by another path */
-            return;
-    }
-    inotify_rm_watch(watch->events, number);
+    /* unless it is also reached by another path */
+    if (uvh_hash_table_find(&watch->by_number, (unsigned)number) == NULL)
+        inotify_rm_watch(watch->events, number);
 }
 
 static bool lies_in(const struct uvh_watched_dir *directory, const struct uvh_watched_dir *top)
@@ -140,15 +125,14 @@ static bool lies_in(const struct uvh_watched_dir *directory, const struct uvh_wa
  * to other files now. */
 static void tell_below(struct uvh_dir_watch *watch, const struct uvh_watched_dir *top, bool moved)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct uvh_watched_dir *directory = watch->by_path[i]; directory != NULL;
-             directory = directory->next_by_path) {
-            if (top != NULL && !lies_in(directory, top))
-                continue;
-            tell(directory);
-            if (moved)
-                drop(watch, directory);
-        }
+    struct uvh_hash_link *link = NULL;
+    while ((link = uvh_hash_table_walk(&watch->by_path, link)) != NULL) {
+        struct uvh_watched_dir *directory = UVH_CONTAINER_OF(link, struct uvh_watched_dir, by_path);
+        if (top != NULL && !lies_in(directory, top))
+            continue;
+        tell(directory);
+        if (moved)
+            drop(watch, directory);
     }
 }
 
@@ -192,19 +176,16 @@ static void handle(struct uvh_dir_watch *watch, const struct inotify_event *even
         tell_below(watch, NULL, true);
         return;
     }
-    struct uvh_watched_dir *directory = *number_bucket(watch, event->wd);
-    while (directory != NULL) {
-        if (directory->number != event->wd) {
-            directory = directory->next_by_number;
-            continue;
-        }
+    struct uvh_hash_link *link = uvh_hash_table_find(&watch->by_number, (unsigned)event->wd);
+    while (link != NULL) {
+        struct uvh_watched_dir *directory =
+            UVH_CONTAINER_OF(link, struct uvh_watched_dir, by_number);
         handle_for(watch, directory, event);
         /* Handling may have dropped directories and changed the chain; those already notified are
          * not notified again. */
-        if (directory->number == NOT_WATCHED)
-            directory = *number_bucket(watch, event->wd);
-        else
-            directory = directory->next_by_number;
+        link = directory->number == NOT_WATCHED
+                   ? uvh_hash_table_find(&watch->by_number, (unsigned)event->wd)
+                   : uvh_hash_table_next(link);
     }
 }
 
@@ -285,8 +266,7 @@ static int begin(struct uvh_dir_watch *watch, const struct uvh_file_root *root, 
     if (err != 0)
         return err == -ENOENT ? -ENOSYS : err; /* there is no /proc */
     (*directory)->number = number;
-    (*directory)->next_by_number = *number_bucket(watch, number);
-    *number_bucket(watch, number) = *directory;
+    uvh_hash_table_add(&watch->by_number, &(*directory)->by_number, (unsigned)number);
     atomic_fetch_add_explicit(&watch->watched, 1, memory_order_relaxed);
     return 0;
 }
@@ -340,13 +320,14 @@ size_t uvh_dir_watch_count(const struct uvh_dir_watch *watch)
 
 static void release(struct uvh_dir_watch *watch)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        while (watch->by_path[i] != NULL) {
-            struct uvh_watched_dir *next = watch->by_path[i]->next_by_path;
-            uvh_free(watch->allocator, watch->by_path[i]);
-            watch->by_path[i] = next;
-        }
+    struct uvh_hash_link *link = uvh_hash_table_walk(&watch->by_path, NULL);
+    while (link != NULL) {
+        struct uvh_watched_dir *directory = UVH_CONTAINER_OF(link, struct uvh_watched_dir, by_path);
+        link = uvh_hash_table_walk(&watch->by_path, link);
+        uvh_free(watch->allocator, directory);
     }
+    uvh_hash_table_release(&watch->by_path);
+    uvh_hash_table_release(&watch->by_number);
     uvh_file_close(watch->events);
     uvh_file_close(watch->wake);
     uvh_file_close(watch->mounts);
@@ -365,6 +346,8 @@ int uvh_dir_watch_open(struct uvh_dir_watch **watch, const uvhttp_allocator_t *a
     made->changed = changed;
     made->most = most;
     uvh_lock_init(&made->lock);
+    uvh_hash_table_init(&made->by_path, allocator);
+    uvh_hash_table_init(&made->by_number, allocator);
     made->wake = -1;
     made->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     made->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

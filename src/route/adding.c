@@ -422,8 +422,7 @@ static int add_host(struct uvhttp_router *router, const char *name, uvhttp_route
     int err = uvh_tree_init(&site->tree, all->allocator);
     site->host = uvh_alloc_string(all->allocator, name, strlen(name));
     site->router = new_router(router, site, "");
-    if (err != 0 || site->host == NULL || site->router == NULL ||
-        uvh_host_add(&all->hosts, all->allocator, site) != 0) {
+    if (err != 0 || site->host == NULL || site->router == NULL) {
         if (site->router != NULL)
             uvh_free(all->allocator, site->router->prefix);
         uvh_free(all->allocator, site->router);
@@ -431,6 +430,7 @@ static int add_host(struct uvhttp_router *router, const char *name, uvhttp_route
         uvh_free(all->allocator, site);
         return UVHTTP_ENOMEM;
     }
+    uvh_host_add(&all->hosts, site);
     enlist(site->router);
     *out = site->router;
     return 0;

@@ -6,11 +6,9 @@
 
 #include <uvhttp/error.h>
 
-#include "base/alloc.h"
+#include "base/compiler.h"
 #include "base/hash.h"
 #include "codec/fields/authority.h"
-
-enum { FIRST_CAPACITY = 8 };
 
 static char small_letter(char c)
 {
@@ -46,51 +44,23 @@ int uvh_host_name(const char *given, char name[UVH_HOST_MAX + 1])
     return length > 0 && bare && strchr(name + prefix, '*') == NULL ? 0 : UVHTTP_EROUTE;
 }
 
-struct uvh_site *uvh_host_named(const struct uvh_hosts *hosts, uvhttp_slice_t name)
+struct uvh_site *uvh_host_named(const struct uvh_hash_table *hosts, uvhttp_slice_t name)
 {
-    if (hosts->count == 0)
-        return NULL;
-    size_t mask = hosts->capacity - 1;
-    for (size_t i = (size_t)uvh_hash(name.base, name.length, 0) & mask; hosts->slots[i] != NULL;
-         i = (i + 1) & mask) {
-        struct uvh_site *site = hosts->slots[i];
+    struct uvh_hash_link *link = uvh_hash_table_find(hosts, uvh_hash(name.base, name.length, 0));
+    for (; link != NULL; link = uvh_hash_table_next(link)) {
+        struct uvh_site *site = UVH_CONTAINER_OF(link, struct uvh_site, link);
         if (strlen(site->host) == name.length && memcmp(site->host, name.base, name.length) == 0)
             return site;
     }
     return NULL;
 }
 
-static void insert(struct uvh_site **slots, size_t capacity, struct uvh_site *site)
+void uvh_host_add(struct uvh_hash_table *hosts, struct uvh_site *site)
 {
-    size_t i = (size_t)uvh_hash(site->host, strlen(site->host), 0) & (capacity - 1);
-    while (slots[i] != NULL)
-        i = (i + 1) & (capacity - 1);
-    slots[i] = site;
+    uvh_hash_table_add(hosts, &site->link, uvh_hash(site->host, strlen(site->host), 0));
 }
 
-/* Keeps the load factor at 1/2 or below. */
-int uvh_host_add(struct uvh_hosts *hosts, const uvhttp_allocator_t *allocator,
-                 struct uvh_site *site)
-{
-    if ((hosts->count + 1) * 2 > hosts->capacity) {
-        size_t capacity = hosts->capacity == 0 ? FIRST_CAPACITY : hosts->capacity * 2;
-        struct uvh_site **slots = uvh_alloc_zero(allocator, capacity * sizeof(struct uvh_site *));
-        if (slots == NULL)
-            return UVHTTP_ENOMEM;
-        for (size_t i = 0; i < hosts->capacity; i++) {
-            if (hosts->slots[i] != NULL)
-                insert(slots, capacity, hosts->slots[i]);
-        }
-        uvh_free(allocator, hosts->slots);
-        hosts->slots = slots;
-        hosts->capacity = capacity;
-    }
-    insert(hosts->slots, hosts->capacity, site);
-    hosts->count++;
-    return 0;
-}
-
-struct uvh_site *uvh_host_find(const struct uvh_hosts *hosts, uvhttp_slice_t authority)
+struct uvh_site *uvh_host_find(const struct uvh_hash_table *hosts, uvhttp_slice_t authority)
 {
     char name[UVH_HOST_MAX + 1];
     size_t length = normalize(authority, name + 1, UVH_HOST_MAX);

@@ -5,6 +5,7 @@
 #ifndef UVH_ROUTE_HOST_H
 #define UVH_ROUTE_HOST_H
 
+#include "base/hash_table.h"
 #include "route/tree.h"
 
 /* The routes of a host, or those of the server itself. */
@@ -12,12 +13,7 @@ struct uvh_site {
     struct uvh_tree tree;
     struct uvhttp_router *router; /* the outermost router of this host */
     char *host;                   /* "example.com", "*.example.com"; NULL: the server itself */
-};
-
-struct uvh_hosts {
-    struct uvh_site **slots; /* NULL: an empty slot */
-    size_t capacity;         /* a power of two, or 0 */
-    size_t count;
+    struct uvh_hash_link link;    /* in the table of hosts */
 };
 
 /* The maximum length of a host name that is looked up (RFC 1035 section 2.3.4), plus "*.". */
@@ -28,14 +24,13 @@ enum { UVH_HOST_MAX = 255 + 2 };
 int uvh_host_name(const char *given, char name[UVH_HOST_MAX + 1]);
 
 /* The site of exactly this name, or NULL. */
-struct uvh_site *uvh_host_named(const struct uvh_hosts *hosts, uvhttp_slice_t name);
+struct uvh_site *uvh_host_named(const struct uvh_hash_table *hosts, uvhttp_slice_t name);
 
-/* Adds a site that does not exist yet. Returns 0 or UVHTTP_ENOMEM. */
-int uvh_host_add(struct uvh_hosts *hosts, const uvhttp_allocator_t *allocator,
-                 struct uvh_site *site);
+/* Adds a site that does not exist yet. */
+void uvh_host_add(struct uvh_hash_table *hosts, struct uvh_site *site);
 
 /* The site for the authority of a request: the host itself, else the longest pattern that matches;
  * NULL: none. */
-struct uvh_site *uvh_host_find(const struct uvh_hosts *hosts, uvhttp_slice_t authority);
+struct uvh_site *uvh_host_find(const struct uvh_hash_table *hosts, uvhttp_slice_t authority);
 
 #endif

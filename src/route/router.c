@@ -45,6 +45,7 @@ struct uvhttp_router *uvh_router_new(const uvhttp_allocator_t *allocator,
     all->allocator = allocator;
     all->complain = complain;
     all->complain_arg = arg;
+    uvh_hash_table_init(&all->hosts, allocator);
     all->own = (struct uvhttp_router){.all = all, .site = &all->own_site, .prefix = no_prefix};
     all->last_router = &all->own;
     all->own_site.router = &all->own;
@@ -71,13 +72,14 @@ void uvh_router_free(struct uvhttp_router *router)
         all->routes = route->next_added;
         uvh_free(all->allocator, route);
     }
-    for (size_t i = 0; i < all->hosts.capacity; i++) {
-        if (all->hosts.slots[i] == NULL)
-            continue;
-        uvh_routing_release_site(all->hosts.slots[i], all->allocator);
-        uvh_free(all->allocator, all->hosts.slots[i]);
+    struct uvh_hash_link *host = uvh_hash_table_walk(&all->hosts, NULL);
+    while (host != NULL) {
+        struct uvh_site *site = UVH_CONTAINER_OF(host, struct uvh_site, link);
+        host = uvh_hash_table_walk(&all->hosts, host);
+        uvh_routing_release_site(site, all->allocator);
+        uvh_free(all->allocator, site);
     }
-    uvh_free(all->allocator, all->hosts.slots);
+    uvh_hash_table_release(&all->hosts);
     while (all->own.next != NULL) {
         struct uvhttp_router *group = all->own.next;
         all->own.next = group->next;
@@ -178,9 +180,9 @@ bool uvh_router_knows_method(const struct uvhttp_router *router, uvhttp_slice_t 
 {
     const struct uvh_routing *all = router->all;
     bool known = uvh_tree_knows_method(&all->own_site.tree, name);
-    for (size_t i = 0; !known && i < all->hosts.capacity; i++)
-        known =
-            all->hosts.slots[i] != NULL && uvh_tree_knows_method(&all->hosts.slots[i]->tree, name);
+    struct uvh_hash_link *link = NULL;
+    while (!known && (link = uvh_hash_table_walk(&all->hosts, link)) != NULL)
+        known = uvh_tree_knows_method(&UVH_CONTAINER_OF(link, struct uvh_site, link)->tree, name);
     return known;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "conn/conn.h"
+#include "server/job.h"
 #include "server/send.h"
 #include "server/server.h"
 
@@ -25,9 +26,8 @@ enum want {
     WANT_FINISH,  /* the handler has returned */
 };
 
-struct job {
-    struct uvh_task task;
-    struct uvh_message message;
+struct blocking_job {
+    struct uvh_job base;
     struct uvh_exchange *real; /* the loop's exchange; referenced */
     /* the thread's; the loop reads it only while the thread waits or is done */
     struct uvh_exchange proxy;
@@ -44,18 +44,18 @@ struct job {
     uv_sem_t notified;
 };
 
-static struct job *job_of(struct uvh_exchange *proxy)
+static struct blocking_job *job_of(struct uvh_exchange *proxy)
 {
-    return UVH_CONTAINER_OF(proxy, struct job, proxy);
+    return UVH_CONTAINER_OF(proxy, struct blocking_job, proxy);
 }
 
 /* ---- on the thread: the protocol of the proxy exchange ---- */
 
 static int run_on_loop(struct uvh_exchange *proxy, enum want want)
 {
-    struct job *job = job_of(proxy);
+    struct blocking_job *job = job_of(proxy);
     job->want = want;
-    uvh_inbox_put(&proxy->worker->inbox, &job->message); /* open while there is a connection */
+    uvh_job_report(&job->base);
     uv_sem_wait(&job->notified);
     return job->result;
 }
@@ -64,7 +64,7 @@ static int run_on_loop(struct uvh_exchange *proxy, enum want want)
 static int keep_fields(struct uvh_exchange *proxy)
 {
     struct uvhttp_response *response = &proxy->response;
-    struct job *job = job_of(proxy);
+    struct blocking_job *job = job_of(proxy);
     uvhttp_slice_t *type = &response->content_type;
     if (type->base != NULL &&
         (type->base = uvh_arena_copy(&proxy->arena, type->base, type->length)) == NULL)
@@ -158,7 +158,7 @@ static void peer(struct uvh_exchange *proxy, char *text)
 
 static bool peer_ended(const struct uvh_exchange *proxy)
 {
-    const struct job *job = job_of((struct uvh_exchange *)(uintptr_t)proxy);
+    const struct blocking_job *job = job_of((struct uvh_exchange *)(uintptr_t)proxy);
     return atomic_load(&job->disconnected) || atomic_load(&job->peer_ended);
 }
 
@@ -195,9 +195,9 @@ bool uvhttp_request_is_blocking(const uvhttp_request_t *request)
     return uvh_blocking_is(uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request));
 }
 
-static void run(struct uvh_task *task)
+static void run(struct uvh_job *base)
 {
-    struct job *job = UVH_CONTAINER_OF(task, struct job, task);
+    struct blocking_job *job = UVH_CONTAINER_OF(base, struct blocking_job, base);
     struct uvh_exchange *proxy = &job->proxy;
     const struct uvh_route *route = proxy->match.route;
     int result = 0;
@@ -205,8 +205,7 @@ static void run(struct uvh_task *task)
         result = route->handler(&proxy->request, &proxy->response, route->arg);
     job->result = result;
     job->want = WANT_FINISH;
-    uvh_owner_hand_over(&job->blocks.owner);             /* back to the loop */
-    uvh_inbox_put(&proxy->worker->inbox, &job->message); /* last: the loop may free the job */
+    uvh_owner_hand_over(&job->blocks.owner); /* back to the loop */
 }
 
 /* ---- on the loop: operations ---- */
@@ -228,7 +227,7 @@ static int copy_list(struct uvh_arena *arena, struct uvh_header_list *to,
 }
 
 /* Copies the fields set by the handler to the real response. */
-static int hand_over_fields(struct job *job)
+static int hand_over_fields(struct blocking_job *job)
 {
     struct uvhttp_response *response = &job->real->response;
     const struct uvhttp_response *given = &job->proxy.response;
@@ -242,7 +241,7 @@ static int hand_over_fields(struct job *job)
     return copy_list(response->arena, &response->headers, &given->headers);
 }
 
-static int send_whole(struct job *job)
+static int send_whole(struct blocking_job *job)
 {
     struct uvhttp_response *given = &job->proxy.response;
     int err = hand_over_fields(job);
@@ -254,7 +253,7 @@ static int send_whole(struct job *job)
 }
 
 /* False when the write would exceed the backlog: on_writable or on_abort resumes the thread. */
-static bool take_chunk(struct job *job)
+static bool take_chunk(struct blocking_job *job)
 {
     /* a failure may run on_abort within this call, and the thread must be notified only once */
     job->waits_for_writable = false;
@@ -269,14 +268,14 @@ static bool take_chunk(struct job *job)
 /* The chunk that was refused can be written now. */
 static int on_writable(uvhttp_response_t *response, void *arg)
 {
-    struct job *job = arg;
+    struct blocking_job *job = arg;
     (void)response;
     if (job->waits_for_writable && take_chunk(job))
         uv_sem_post(&job->notified);
     return 0;
 }
 
-static int begin_stream(struct job *job)
+static int begin_stream(struct blocking_job *job)
 {
     struct uvhttp_response *response = &job->real->response;
     const struct uvhttp_response *given = &job->proxy.response;
@@ -289,7 +288,7 @@ static int begin_stream(struct job *job)
                                  given->body.size);
 }
 
-static int end_stream(struct job *job)
+static int end_stream(struct blocking_job *job)
 {
     struct uvhttp_response *response = &job->real->response;
     response->close_after = job->proxy.response.close_after;
@@ -299,7 +298,7 @@ static int end_stream(struct job *job)
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
-static void finish(struct job *job)
+static void finish(struct blocking_job *job)
 {
     struct uvh_exchange *real = job->real;
     unsigned char state = job->proxy.response.state;
@@ -321,10 +320,9 @@ static void finish(struct job *job)
     uvh_exchange_unref(real);
 }
 
-static void read_message(struct uvh_message *message, void *reader)
+static void do_wanted(struct uvh_job *base)
 {
-    struct job *job = UVH_CONTAINER_OF(message, struct job, message);
-    (void)reader;
+    struct blocking_job *job = UVH_CONTAINER_OF(base, struct blocking_job, base);
     struct uvhttp_response *response = &job->real->response;
     switch (job->want) {
     case WANT_BEGIN:
@@ -356,7 +354,7 @@ static void read_message(struct uvh_message *message, void *reader)
 /* The response has ended before the handler. */
 static void on_abort(uvhttp_response_t *response, void *arg)
 {
-    struct job *job = arg;
+    struct blocking_job *job = arg;
     (void)response;
     atomic_store(&job->disconnected, true);
     if (!job->waits_for_writable)
@@ -368,7 +366,7 @@ static void on_abort(uvhttp_response_t *response, void *arg)
 
 static int on_peer_end(uvhttp_response_t *response, void *arg)
 {
-    struct job *job = arg;
+    struct blocking_job *job = arg;
     (void)response;
     atomic_store(&job->peer_ended, true);
     return 0;
@@ -379,7 +377,7 @@ static int on_peer_end(uvhttp_response_t *response, void *arg)
 /* Called by the request that the job is attached to. */
 static void release_job(void *data)
 {
-    struct job *job = data;
+    struct blocking_job *job = data;
     const uvhttp_allocator_t *allocator = job->proxy.worker->server->allocator;
     uvh_request_release(&job->proxy.request);
     uvh_response_release_body(&job->proxy.response);
@@ -424,11 +422,11 @@ static int copy_request(struct uvh_exchange *proxy, const struct uvh_exchange *r
     return copy_attachments(request, &real->request);
 }
 
-static struct job *new_job(struct uvh_exchange *real)
+static struct blocking_job *new_job(struct uvh_exchange *real)
 {
     const uvhttp_allocator_t *allocator = real->worker->server->allocator;
     struct uvh_arena arena;
-    struct job *job = uvh_alloc_zero(allocator, sizeof(*job));
+    struct blocking_job *job = uvh_alloc_zero(allocator, sizeof(*job));
     if (job == NULL)
         return NULL;
     uvh_arena_pool_init(&job->blocks, allocator);
@@ -437,8 +435,7 @@ static struct job *new_job(struct uvh_exchange *real)
         uvh_free(allocator, job);
         return NULL;
     }
-    job->task.run = run;
-    job->message.read = read_message;
+    uvh_job_init(&job->base, real->worker, run, do_wanted);
     job->real = real;
     uvh_exchange_init(&job->proxy, real->worker, &proxy_object_protocol, arena);
     job->proxy.handled = true;
@@ -447,7 +444,7 @@ static struct job *new_job(struct uvh_exchange *real)
 }
 
 /* Returns 0 or UVHTTP_ENOMEM. */
-static int prepare(struct job *job)
+static int prepare(struct blocking_job *job)
 {
     struct uvh_exchange *real = job->real, *proxy = &job->proxy;
     const char *address = uvhttp_request_peer_address(&real->request);
@@ -476,7 +473,7 @@ int uvh_blocking_start(struct uvh_exchange *exchange)
 {
     static const char key;
     struct uvh_worker *worker = exchange->worker;
-    struct job *job = new_job(exchange);
+    struct blocking_job *job = new_job(exchange);
     if (job == NULL)
         return UVHTTP_ENOMEM;
     int err = prepare(job);
@@ -489,7 +486,7 @@ int uvh_blocking_start(struct uvh_exchange *exchange)
     if (err != 0)
         return err;
     uvh_owner_hand_over(&job->blocks.owner); /* to the thread */
-    err = uvh_thread_pool_submit(&worker->server->blocking_pool, &job->task);
+    err = uvh_thread_pool_submit(&worker->server->blocking_pool, &job->base.task);
     if (err == 0) {
         uvhttp_response_on_abort(&exchange->response, on_abort, job);
         uvhttp_response_on_peer_end(&exchange->response, on_peer_end, job);

@@ -86,11 +86,11 @@ struct uvh_exchange {
     uint64_t sent;        /* bytes of the response passed to the protocol's output */
     struct uvh_list link; /* in worker->event_streams; event streams only */
     struct uvh_timeout timeout;
-    unsigned char timeout_class; /* enum uvh_exchange_timeout */
-    struct uvh_job *spare_jobs;  /* completed jobs, whose memory is reused (jobs.c) */
-    unsigned holders;            /* references: handlers and senders on the stack, jobs */
-    uint32_t next_middleware;    /* index of the next one to run */
-    bool handled;                /* all middleware has run: the request is with the handler */
+    unsigned char timeout_class;     /* enum uvh_exchange_timeout */
+    struct uvh_deferred *spare_jobs; /* completed jobs, whose memory is reused (jobs.c) */
+    unsigned holders;                /* references: handlers and senders on the stack, jobs */
+    uint32_t next_middleware;        /* index of the next one to run */
+    bool handled;                    /* all middleware has run: the request is with the handler */
     /* a middleware has returned without a response: it may proceed later */
     bool deciding;
     bool is_listed;         /* `link` is used */

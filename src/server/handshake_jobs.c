@@ -4,32 +4,26 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "conn/conn.h"
+#include "server/job.h"
 #include "server/server.h"
 
 struct step {
-    struct uvh_task task;
-    struct uvh_message message;
-    struct uvh_worker *worker;
+    struct uvh_job job;
     struct uvh_conn *conn;
     struct uvh_tls_session *session;
 };
 
-/* On a thread of the lane. */
-static void run(struct uvh_task *task)
+static void run(struct uvh_job *job)
 {
-    struct step *step = UVH_CONTAINER_OF(task, struct step, task);
-    uvh_tls_session_work(step->session);
-    /* Last: the loop frees the step. The inbox is open while the connection exists. */
-    uvh_inbox_put(&step->worker->inbox, &step->message);
+    uvh_tls_session_work(UVH_CONTAINER_OF(job, struct step, job)->session);
 }
 
-static void complete(struct uvh_message *message, void *reader)
+static void complete(struct uvh_job *job)
 {
-    struct step *step = UVH_CONTAINER_OF(message, struct step, message);
+    struct step *step = UVH_CONTAINER_OF(job, struct step, job);
     struct uvh_conn *conn = step->conn;
     struct uvh_tls_session *session = step->session;
-    (void)reader;
-    uvh_free(step->worker->server->allocator, step);
+    uvh_free(job->worker->server->allocator, step);
     uvh_conn_worked(conn, session);
 }
 
@@ -39,13 +33,10 @@ bool uvh_handshake_jobs_start(struct uvh_conn *conn)
     struct step *step = uvh_alloc(worker->server->allocator, sizeof(*step));
     if (step == NULL)
         return false;
-    *step = (struct step){.task = {.run = run},
-                          .message = {.read = complete},
-                          .worker = worker,
-                          .conn = conn,
-                          .session = conn->tls};
+    *step = (struct step){.conn = conn, .session = conn->tls};
+    uvh_job_init(&step->job, worker, run, complete);
     uvh_conn_ref(conn);
     /* No queue limit: at most one step per connection, and config->max_handshakes in total. */
-    uvh_thread_pool_submit_beyond(&worker->server->jobs.lanes[UVH_LANE_HANDSHAKE], &step->task);
+    uvh_thread_pool_submit_beyond(&worker->server->jobs.lanes[UVH_LANE_HANDSHAKE], &step->job.task);
     return true;
 }

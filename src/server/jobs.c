@@ -8,15 +8,15 @@
 #include "base/compiler.h"
 #include "server/blocking.h"
 #include "server/exchange.h"
+#include "server/job.h"
 #include "server/server.h"
 
 enum { MOST_AUTOMATIC_THREADS = 4 }; /* of the heavy lane */
 
-struct uvh_job {
-    struct uvh_task task;
-    struct uvh_message message;
+struct uvh_deferred {
+    struct uvh_job job;
     struct uvh_exchange *exchange;
-    struct uvh_job *next; /* in the list of spare jobs */
+    struct uvh_deferred *next; /* in the list of spare jobs */
     uvhttp_work_cb run;
     uvhttp_done_cb done; /* NULL for a cleanup */
     void *arg;
@@ -27,33 +27,25 @@ static const char *const queue_names[UVH_LANE_COUNT] = {
     [UVH_LANE_HEAVY] = "heavy_queue",
 };
 
-/* ---- a thread of a lane ---- */
-
-static void run_job(struct uvh_task *task)
+static void run(struct uvh_job *job)
 {
-    struct uvh_job *job = UVH_CONTAINER_OF(task, struct uvh_job, task);
-    job->run(job->arg);
-    /* Last: the loop may release the job. The inbox is open while the exchange has its
-     * connection. */
-    uvh_inbox_put(&job->exchange->worker->inbox, &job->message);
+    struct uvh_deferred *deferred = UVH_CONTAINER_OF(job, struct uvh_deferred, job);
+    deferred->run(deferred->arg);
 }
 
-/* ---- the loop ---- */
-
-static void keep_spare(struct uvh_exchange *exchange, struct uvh_job *job)
+static void keep_spare(struct uvh_exchange *exchange, struct uvh_deferred *deferred)
 {
-    job->next = exchange->spare_jobs;
-    exchange->spare_jobs = job;
+    deferred->next = exchange->spare_jobs;
+    exchange->spare_jobs = deferred;
 }
 
-static void complete_job(struct uvh_message *message, void *reader)
+static void complete(struct uvh_job *job)
 {
-    struct uvh_job *job = UVH_CONTAINER_OF(message, struct uvh_job, message);
-    struct uvh_exchange *exchange = job->exchange;
-    uvhttp_done_cb done = job->done;
-    void *arg = job->arg;
-    (void)reader;
-    keep_spare(exchange, job);
+    struct uvh_deferred *deferred = UVH_CONTAINER_OF(job, struct uvh_deferred, job);
+    struct uvh_exchange *exchange = deferred->exchange;
+    uvhttp_done_cb done = deferred->done;
+    void *arg = deferred->arg;
+    keep_spare(exchange, deferred);
     if (done != NULL) {
         int result = done(&exchange->response, arg);
         /* There is no next handler to decline to. */
@@ -93,23 +85,19 @@ static int start_job(struct uvh_exchange *exchange, enum uvh_lane lane, uvhttp_w
 {
     struct uvh_server *server = exchange->worker->server;
     struct uvh_thread_pool *pool = &server->jobs.lanes[lane];
-    struct uvh_job *job = exchange->spare_jobs;
-    if (job != NULL)
-        exchange->spare_jobs = job->next;
-    else if ((job = uvh_arena_alloc(&exchange->arena, sizeof(*job))) == NULL)
+    struct uvh_deferred *deferred = exchange->spare_jobs;
+    if (deferred != NULL)
+        exchange->spare_jobs = deferred->next;
+    else if ((deferred = uvh_arena_alloc(&exchange->arena, sizeof(*deferred))) == NULL)
         return UVHTTP_ENOMEM;
-    *job = (struct uvh_job){.task = {.run = run_job},
-                            .message = {.read = complete_job},
-                            .exchange = exchange,
-                            .run = work,
-                            .done = done,
-                            .arg = arg};
+    *deferred = (struct uvh_deferred){.exchange = exchange, .run = work, .done = done, .arg = arg};
+    uvh_job_init(&deferred->job, exchange->worker, run, complete);
     note_free(server, lane);
     bool limited = done != NULL && !is_admitted(exchange, lane);
-    int err = limited ? uvh_thread_pool_submit(pool, &job->task)
-                      : uvh_thread_pool_submit_beyond(pool, &job->task);
+    int err = limited ? uvh_thread_pool_submit(pool, &deferred->job.task)
+                      : uvh_thread_pool_submit_beyond(pool, &deferred->job.task);
     if (err != 0) {
-        keep_spare(exchange, job);
+        keep_spare(exchange, deferred);
         note_full(server, lane);
         return err;
     }

@@ -389,7 +389,7 @@ struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generatio
                                             struct uvh_tls_tickets *tickets,
                                             struct uvh_tls_used_tickets *used_tickets)
 {
-    const uvhttp_allocator_t *allocator = generation->hosts.allocator;
+    const uvhttp_allocator_t *allocator = generation->hosts.table.allocator;
     struct uvh_tls_context *context = uvh_alloc_zero(allocator, sizeof(*context));
     if (context == NULL) {
         uvh_tls_generation_unref(generation);
@@ -417,7 +417,7 @@ void uvh_tls_context_unref(struct uvh_tls_context *context)
     if (--context->refs > 0)
         return;
     struct uvh_tls_generation *generation = context->generation;
-    const uvhttp_allocator_t *allocator = generation->hosts.allocator;
+    const uvhttp_allocator_t *allocator = generation->hosts.table.allocator;
     SSL_CTX_free(context->ctx);
     BIO_meth_free(context->bio_method);
     uvh_free(allocator, context);

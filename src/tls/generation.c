@@ -346,7 +346,7 @@ int uvh_tls_generation_load(struct uvh_tls_generation **out, const uvhttp_tls_op
     if (generation == NULL)
         return UVHTTP_ENOMEM;
     atomic_init(&generation->refs, 1);
-    generation->hosts.allocator = allocator;
+    uvh_tls_hosts_init(&generation->hosts, allocator);
     generation->options = uvh_tls_config_copy(options, allocator);
     if (generation->options == NULL) {
         uvh_free(allocator, generation);
@@ -365,7 +365,7 @@ void uvh_tls_generation_unref(struct uvh_tls_generation *generation)
 {
     if (atomic_fetch_sub_explicit(&generation->refs, 1, memory_order_acq_rel) > 1)
         return;
-    const uvhttp_allocator_t *allocator = generation->hosts.allocator;
+    const uvhttp_allocator_t *allocator = generation->hosts.table.allocator;
     for (size_t i = 0; i < generation->count; i++)
         uvh_tls_certificate_release(&generation->certificates[i], allocator);
     uvh_free(allocator, generation->certificates);

@@ -1,18 +1,24 @@
-/* The table is at most half full. Names are stored in lower case without a final dot. */
+/* Names are stored in lower case without a final dot. They come from our own certificates, so the
+ * hash needs no seed. */
 #include "tls/hosts.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "base/hash.h"
 
-enum { LEAST_CAPACITY = 8 };
-
-struct uvh_tls_host_entry {
-    char *name; /* NULL: free */
-    size_t length;
+struct entry {
+    struct uvh_hash_link link;
     struct uvh_tls_host host;
+    size_t length;
+    char name[];
 };
+
+void uvh_tls_hosts_init(struct uvh_tls_hosts *hosts, const uvhttp_allocator_t *allocator)
+{
+    uvh_hash_table_init(&hosts->table, allocator);
+}
 
 /* Returns the length; 0 for an invalid name. */
 static size_t normalize(const char *name, size_t length, char text[UVH_TLS_NAME_MAX])
@@ -26,34 +32,15 @@ static size_t normalize(const char *name, size_t length, char text[UVH_TLS_NAME_
     return length;
 }
 
-/* Names come from our own certificates, so the hash needs no seed. */
-static struct uvh_tls_host_entry *find_slot(const struct uvh_tls_hosts *hosts, const char *name,
-                                            size_t length)
+static struct uvh_tls_host *find(const struct uvh_tls_hosts *hosts, const char *name, size_t length)
 {
-    size_t at = (size_t)uvh_hash(name, length, 0);
-    for (;; at++) {
-        struct uvh_tls_host_entry *entry = &hosts->entries[at & (hosts->capacity - 1)];
-        if (entry->name == NULL ||
-            (entry->length == length && memcmp(entry->name, name, length) == 0))
-            return entry;
+    struct uvh_hash_link *link = uvh_hash_table_find(&hosts->table, uvh_hash(name, length, 0));
+    for (; link != NULL; link = uvh_hash_table_next(link)) {
+        struct entry *entry = UVH_CONTAINER_OF(link, struct entry, link);
+        if (entry->length == length && memcmp(entry->name, name, length) == 0)
+            return &entry->host;
     }
-}
-
-static bool grow(struct uvh_tls_hosts *hosts)
-{
-    struct uvh_tls_hosts larger = *hosts;
-    larger.capacity = hosts->capacity == 0 ? LEAST_CAPACITY : 2 * hosts->capacity;
-    larger.entries = uvh_alloc_zero(hosts->allocator, larger.capacity * sizeof(*larger.entries));
-    if (larger.entries == NULL)
-        return false;
-    for (size_t i = 0; i < hosts->capacity; i++) {
-        const struct uvh_tls_host_entry *entry = &hosts->entries[i];
-        if (entry->name != NULL)
-            *find_slot(&larger, entry->name, entry->length) = *entry;
-    }
-    uvh_free(hosts->allocator, hosts->entries);
-    *hosts = larger;
-    return true;
+    return NULL;
 }
 
 struct uvh_tls_host *uvh_tls_hosts_add(struct uvh_tls_hosts *hosts, const char *name, size_t length,
@@ -62,24 +49,18 @@ struct uvh_tls_host *uvh_tls_hosts_add(struct uvh_tls_hosts *hosts, const char *
     char text[UVH_TLS_NAME_MAX];
     length = normalize(name, length, text);
     *ignored = length == 0;
-    if (length == 0 || (2 * (hosts->count + 1) > hosts->capacity && !grow(hosts)))
+    if (length == 0)
         return NULL;
-    struct uvh_tls_host_entry *entry = find_slot(hosts, text, length);
-    if (entry->name == NULL) {
-        entry->name = uvh_alloc_string(hosts->allocator, text, length);
-        if (entry->name == NULL)
-            return NULL;
-        entry->length = length;
-        hosts->count++;
-    }
+    struct uvh_tls_host *known = find(hosts, text, length);
+    if (known != NULL)
+        return known;
+    struct entry *entry = uvh_alloc_zero(hosts->table.allocator, sizeof(*entry) + length);
+    if (entry == NULL)
+        return NULL;
+    entry->length = length;
+    memcpy(entry->name, text, length);
+    uvh_hash_table_add(&hosts->table, &entry->link, uvh_hash(text, length, 0));
     return &entry->host;
-}
-
-static const struct uvh_tls_host *find(const struct uvh_tls_hosts *hosts, const char *name,
-                                       size_t length)
-{
-    const struct uvh_tls_host_entry *entry = find_slot(hosts, name, length);
-    return entry->name == NULL ? NULL : &entry->host;
 }
 
 /* A wildcard matches one label (RFC 6125 section 6.4.3). */
@@ -88,7 +69,7 @@ const struct uvh_tls_host *uvh_tls_hosts_find(const struct uvh_tls_hosts *hosts,
 {
     char text[UVH_TLS_NAME_MAX];
     length = normalize(name, length, text);
-    if (length == 0 || hosts->capacity == 0)
+    if (length == 0)
         return NULL;
     const struct uvh_tls_host *host = find(hosts, text, length);
     const char *dot = memchr(text, '.', length);
@@ -101,7 +82,11 @@ const struct uvh_tls_host *uvh_tls_hosts_find(const struct uvh_tls_hosts *hosts,
 
 void uvh_tls_hosts_release(struct uvh_tls_hosts *hosts)
 {
-    for (size_t i = 0; i < hosts->capacity; i++)
-        uvh_free(hosts->allocator, hosts->entries[i].name);
-    uvh_free(hosts->allocator, hosts->entries);
+    struct uvh_hash_link *link = uvh_hash_table_walk(&hosts->table, NULL);
+    while (link != NULL) {
+        struct entry *entry = UVH_CONTAINER_OF(link, struct entry, link);
+        link = uvh_hash_table_walk(&hosts->table, link);
+        uvh_free(hosts->table.allocator, entry);
+    }
+    uvh_hash_table_release(&hosts->table);
 }

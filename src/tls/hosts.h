@@ -10,6 +10,8 @@
 
 #include <uvhttp/tls.h>
 
+#include "base/hash_table.h"
+
 enum {
     UVH_TLS_HOST_CERTIFICATES = 4, /* for one name, each with another key type */
     UVH_TLS_NAME_MAX = 255,        /* bytes (RFC 1035 section 2.3.4) */
@@ -21,14 +23,12 @@ struct uvh_tls_host {
     unsigned char client_auth; /* uvhttp_tls_client_auth_t, the strictest of its certificates */
 };
 
-struct uvh_tls_host_entry;
-
 struct uvh_tls_hosts {
-    const uvhttp_allocator_t *allocator;
-    struct uvh_tls_host_entry *entries; /* open addressing; their number is a power of two */
-    size_t capacity;
-    size_t count;
+    struct uvh_hash_table table;
 };
+
+void uvh_tls_hosts_init(struct uvh_tls_hosts *hosts, const uvhttp_allocator_t *allocator);
+void uvh_tls_hosts_release(struct uvh_tls_hosts *hosts);
 
 /* The host of a name, created if missing; names are case-insensitive. NULL if out of memory. An
  * invalid name (empty, too long) gives NULL with `*ignored`. */
@@ -38,7 +38,5 @@ struct uvh_tls_host *uvh_tls_hosts_add(struct uvh_tls_hosts *hosts, const char *
 /* Matches the exact name, else a wildcard; NULL: none. */
 const struct uvh_tls_host *uvh_tls_hosts_find(const struct uvh_tls_hosts *hosts, const char *name,
                                               size_t length);
-
-void uvh_tls_hosts_release(struct uvh_tls_hosts *hosts);
 
 #endif

@@ -14,20 +14,20 @@ void uvh_topic_presence_init(struct uvh_topic_presence *presence,
     presence->allocator = allocator;
     presence->seed = seed;
     uvh_lock_init(&presence->lock);
-    uvh_topic_table_init(&presence->table, allocator);
+    uvh_hash_table_init(&presence->table, allocator);
 }
 
 void uvh_topic_presence_release(struct uvh_topic_presence *presence)
 {
-    uvh_topic_table_release(&presence->table);
+    uvh_hash_table_release(&presence->table);
     uvh_lock_destroy(&presence->lock);
 }
 
 static struct uvh_topic_present *find(struct uvh_topic_presence *presence, const char *pattern,
                                       size_t length, uint64_t hash)
 {
-    struct uvh_topic_link *link = uvh_topic_table_find(&presence->table, hash);
-    for (; link != NULL; link = uvh_topic_table_same(link->next, hash)) {
+    struct uvh_hash_link *link = uvh_hash_table_find(&presence->table, hash);
+    for (; link != NULL; link = uvh_hash_table_next(link)) {
         struct uvh_topic_present *one = UVH_CONTAINER_OF(link, struct uvh_topic_present, link);
         if (one->length == length && memcmp(one->pattern, pattern, length) == 0)
             return one;
@@ -49,7 +49,7 @@ static struct uvh_topic_present *find_or_add(struct uvh_topic_presence *presence
     one->length = length;
     memcpy(one->pattern, pattern, length);
     one->pattern[length] = '\0';
-    uvh_topic_table_add(&presence->table, &one->link, hash);
+    uvh_hash_table_add(&presence->table, &one->link, hash);
     return one;
 }
 
@@ -93,7 +93,7 @@ void uvh_topic_presence_unref(struct uvh_topic_presence *presence,
     uvh_lock_acquire(&presence->lock);
     bool last = --present->refs == 0;
     if (last)
-        uvh_topic_table_remove(&presence->table, &present->link);
+        uvh_hash_table_remove(&presence->table, &present->link);
     uvh_lock_release(&presence->lock);
     if (last)
         uvh_free(presence->allocator, present);

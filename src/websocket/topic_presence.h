@@ -10,12 +10,12 @@
 
 #include <uvhttp/topics.h>
 
+#include "base/hash_table.h"
 #include "platform/lock.h"
-#include "websocket/topic_table.h"
 
 /* A pattern with subscriptions, or with a pending notification. */
 struct uvh_topic_present {
-    struct uvh_topic_link link;
+    struct uvh_hash_link link;
     size_t count; /* connections */
     size_t refs;  /* users of the text */
     size_t length;
@@ -25,7 +25,7 @@ struct uvh_topic_present {
 struct uvh_topic_presence {
     const uvhttp_allocator_t *allocator;
     struct uvh_lock lock;
-    struct uvh_topic_table table;
+    struct uvh_hash_table table;
     uint64_t seed;
     uvhttp_topics_adapter_t functions; /* of the adapter; all NULL without one */
     void *adapter;

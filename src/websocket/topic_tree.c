@@ -76,8 +76,8 @@ static struct uvh_topic_node *literal_child(const struct uvh_topic_tree *tree,
                                             uint64_t hash)
 {
     hash ^= of_pointer(parent);
-    struct uvh_topic_link *link = uvh_topic_table_find(&tree->nodes, hash);
-    for (; link != NULL; link = uvh_topic_table_same(link->next, hash)) {
+    struct uvh_hash_link *link = uvh_hash_table_find(&tree->nodes, hash);
+    for (; link != NULL; link = uvh_hash_table_next(link)) {
         struct uvh_topic_node *node = UVH_CONTAINER_OF(link, struct uvh_topic_node, link);
         if (node->parent == parent && node->length == level.length &&
             memcmp(node->name, level.name, level.length) == 0)
@@ -121,8 +121,7 @@ static struct uvh_topic_node *add_child(struct uvh_topic_tree *tree, struct uvh_
     if (is_wild(level, '+'))
         parent->plus = node;
     else
-        uvh_topic_table_add(&tree->nodes, &node->link,
-                            level_hash(tree, level) ^ of_pointer(parent));
+        uvh_hash_table_add(&tree->nodes, &node->link, level_hash(tree, level) ^ of_pointer(parent));
     return node;
 }
 
@@ -137,7 +136,7 @@ static void prune(struct uvh_topic_tree *tree, struct uvh_topic_node *node)
         else if (parent->plus == node)
             parent->plus = NULL;
         else
-            uvh_topic_table_remove(&tree->nodes, &node->link);
+            uvh_hash_table_remove(&tree->nodes, &node->link);
         if (parent != NULL)
             parent->children--;
         tree->memory -= sizeof(*node) + node->length;
@@ -152,14 +151,14 @@ void uvh_topic_tree_init(struct uvh_topic_tree *tree, const uvhttp_allocator_t *
                          uint64_t seed)
 {
     *tree = (struct uvh_topic_tree){.allocator = allocator, .seed = seed};
-    uvh_topic_table_init(&tree->nodes, allocator);
-    uvh_topic_table_init(&tree->subscriptions, allocator);
+    uvh_hash_table_init(&tree->nodes, allocator);
+    uvh_hash_table_init(&tree->subscriptions, allocator);
 }
 
 void uvh_topic_tree_release(struct uvh_topic_tree *tree)
 {
-    uvh_topic_table_release(&tree->nodes);
-    uvh_topic_table_release(&tree->subscriptions);
+    uvh_hash_table_release(&tree->nodes);
+    uvh_hash_table_release(&tree->subscriptions);
 }
 
 static uint64_t subscription_hash(const struct uvh_topic_node *node,
@@ -185,8 +184,8 @@ struct uvh_topic_subscription *uvh_topic_tree_find(struct uvh_topic_tree *tree,
     if (node == NULL)
         return NULL;
     uint64_t hash = subscription_hash(node, subscriber);
-    struct uvh_topic_link *link = uvh_topic_table_find(&tree->subscriptions, hash);
-    for (; link != NULL; link = uvh_topic_table_same(link->next, hash)) {
+    struct uvh_hash_link *link = uvh_hash_table_find(&tree->subscriptions, hash);
+    for (; link != NULL; link = uvh_hash_table_next(link)) {
         struct uvh_topic_subscription *one =
             UVH_CONTAINER_OF(link, struct uvh_topic_subscription, link);
         if (one->node == node && one->subscriber == subscriber && one->below == below)
@@ -236,7 +235,7 @@ struct uvh_topic_subscription *uvh_topic_tree_add(struct uvh_topic_tree *tree,
     *one = (struct uvh_topic_subscription){.node = node, .subscriber = subscriber, .below = below};
     uvh_list_init(&one->at_node);
     uvh_list_init(&one->of_subscriber);
-    uvh_topic_table_add(&tree->subscriptions, &one->link, subscription_hash(node, subscriber));
+    uvh_hash_table_add(&tree->subscriptions, &one->link, subscription_hash(node, subscriber));
     uvh_list_append(below ? &node->below : &node->exact, &one->at_node);
     uvh_list_append(&subscriber->subscriptions, &one->of_subscriber);
     subscriber->count++;
@@ -247,7 +246,7 @@ struct uvh_topic_subscription *uvh_topic_tree_add(struct uvh_topic_tree *tree,
 void uvh_topic_tree_remove(struct uvh_topic_tree *tree, struct uvh_topic_subscription *one)
 {
     struct uvh_topic_node *node = one->node;
-    uvh_topic_table_remove(&tree->subscriptions, &one->link);
+    uvh_hash_table_remove(&tree->subscriptions, &one->link);
     uvh_list_remove(&one->at_node);
     uvh_list_remove(&one->of_subscriber);
     one->subscriber->count--;

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
+#include "base/hash_table.h"
 #include "base/list.h"
-#include "websocket/topic_table.h"
 
 /* Embedded by the caller. */
 struct uvh_topic_subscriber {
@@ -25,7 +25,7 @@ struct uvh_topic_subscriber {
 };
 
 struct uvh_topic_subscription {
-    struct uvh_topic_link link;    /* in tree->subscriptions */
+    struct uvh_hash_link link;     /* in tree->subscriptions */
     struct uvh_list at_node;       /* in a list of its node */
     struct uvh_list of_subscriber; /* in its subscriber's list */
     struct uvh_topic_node *node;
@@ -36,7 +36,7 @@ struct uvh_topic_subscription {
 
 /* The levels of a pattern up to this one. */
 struct uvh_topic_node {
-    struct uvh_topic_link link; /* in tree->nodes, unless it is a '+' */
+    struct uvh_hash_link link; /* in tree->nodes, unless it is a '+' */
     struct uvh_topic_node *parent;
     struct uvh_topic_node *plus; /* the child that matches any level */
     /* During a match: the next node that matches the levels so far. */
@@ -50,9 +50,9 @@ struct uvh_topic_node {
 
 struct uvh_topic_tree {
     const uvhttp_allocator_t *allocator;
-    struct uvh_topic_node *root;          /* NULL while there is no subscription */
-    struct uvh_topic_table nodes;         /* literal levels, by parent and name */
-    struct uvh_topic_table subscriptions; /* by node and subscriber */
+    struct uvh_topic_node *root;         /* NULL while there is no subscription */
+    struct uvh_hash_table nodes;         /* literal levels, by parent and name */
+    struct uvh_hash_table subscriptions; /* by node and subscriber */
     uint64_t seed;
     uint64_t visits; /* matches so far */
     size_t memory;   /* bytes of nodes and subscriptions */

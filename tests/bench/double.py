@@ -1,25 +1,24 @@
 #!/usr/bin/python3
-"""Stands in for the programs a benchmark starts, and misbehaves as told. The tests copy it under
-their names.
+"""A test double for the programs that a benchmark starts. Tests copy it under their names.
 
-uvhttp, benchmark_rps, floor: servers that answer rightly, or as the environment variable DOUBLE
-says:
-    status          every answer is a 500
-    truncate        every body loses its second half, and Content-Length says so
-    content         right length, wrong bytes
-    cut             Content-Length promises more than is sent, and the connection is closed
+uvhttp, benchmark_rps, floor: servers with correct responses, or with an error that the environment
+variable DOUBLE selects:
+    status          each response is a 500
+    truncate        each body loses its second half, with a matching Content-Length
+    content         correct length, wrong bytes
+    cut             Content-Length is larger than the body, and the connection is closed
     debug           is a debug build
-    debug-program   benchmark_rps alone is a debug build
-    late-status     right at first, a 500 now and then under load
-    late-truncate   right at first, shorter bodies under load
-    late-close      right at first, closes connections without an answer under load
-    late-stall      right at first, does not answer any more now and then under load
-    tls-1.2         speaks no newer version of TLS
-With --tls or --tls-cert they speak TLS.
-tls_load: as wrk, with a connection for each request; its handshakes are full or resumed as they
-should be, unless DOUBLE is other-handshakes. wrk: asks some times on one connection after the other
-and prints a result in the form of bench/report.lua. Understands what post.lua and mix.lua are
-given.
+    debug-program   only benchmark_rps is a debug build
+    late-status     correct at first, some 500 responses under load
+    late-truncate   correct at first, some shorter bodies under load
+    late-close      correct at first, closes some connections without a response under load
+    late-stall      correct at first, some requests without a response under load
+    tls-1.2         does not support newer versions of TLS
+With --tls or --tls-cert they use TLS.
+tls_load: like wrk, with a connection for each request. It reports the expected kind of handshakes,
+unless DOUBLE is other-handshakes.
+wrk: sends requests one after another and prints a result in the format of bench/report.lua. It
+supports the arguments of post.lua and mix.lua.
 """
 
 import json
@@ -35,15 +34,14 @@ import time
 MODE = os.environ.get("DOUBLE", "")
 NAME = pathlib.Path(sys.argv[0]).name
 LOAD_REQUESTS = 120
-LOAD_BYTES = 10_000_000  # enough is enough
-# requests a "late" server answers rightly; more than the verification before a run asks
-PATIENCE = 40
-# Until wrk says that an answer has timed out: a busy machine may hold up a server that is right for
-# as long as it likes.
+LOAD_BYTES = 10_000_000  # limit for large responses
+# Correct responses of a "late" server, more than the verification before a run needs.
+CORRECT_RESPONSES = 40
+# Timeout of wrk. On a busy machine a correct server may be slow, so it is long.
 WAIT_SECONDS = 0.2 if MODE == "late-stall" else 60
-TIMEOUTS = 3  # after so many it gives up
+TIMEOUTS_MAX = 3  # after which the load ends
 lock = threading.Lock()
-answered = 0
+response_count = 0
 
 
 def option(name):
@@ -69,17 +67,18 @@ def content(path, request_body):
 
 
 def is_coded(path):
-    """As `uvhttp serve --precompressed` does for a client that takes gzip, where no other work asks
-    for such a path; and `floor --gzip`."""
+    """Like `uvhttp serve --precompressed` for clients with gzip, which request only these paths,
+    and `floor --gzip`."""
     return "--gzip" in sys.argv or "--precompressed" in sys.argv and path.startswith("/encoded/")
 
 
-def answer(connection, path, request_body, close):
-    """Sends one answer; False when the connection is to be closed."""
-    global answered
+def send_response(connection, path, request_body, close):
+    """Sends one response. Returns False to close the connection."""
+    global response_count
     with lock:
-        answered += 1
-        late = MODE.startswith("late-") and answered > PATIENCE and answered % 3 == 0
+        response_count += 1
+        wrong = response_count > CORRECT_RESPONSES and response_count % 3 == 0
+        late = MODE.startswith("late-") and wrong
     mode = MODE.removeprefix("late-") if late or not MODE.startswith("late-") else ""
     coded = is_coded(path)
     status, body = 200, content(path + ".gz" if coded else path, request_body)
@@ -107,10 +106,10 @@ def serve_connection(connection):
     received = b""
     with connection:
         while True:
-            piece = connection.recv(65536)
-            if not piece:
+            chunk = connection.recv(65536)
+            if not chunk:
                 return
-            received += piece
+            received += chunk
             while b"\r\n\r\n" in received:
                 head, _, rest = received.partition(b"\r\n\r\n")
                 found = re.search(rb"Content-Length: (\d+)", head)
@@ -118,7 +117,7 @@ def serve_connection(connection):
                 if len(rest) < length:
                     break
                 received = rest[length:]
-                if not answer(connection,
+                if not send_response(connection,
                               head.split(b" ")[1].decode(), rest[:length], b"Connection: close"
                               in head):
                     return
@@ -128,7 +127,7 @@ def serve_secure(context, connection):
     try:
         serve_connection(context.wrap_socket(connection, server_side=True))
     except OSError:
-        pass  # who only looks whether we listen
+        pass  # a client that only probes the port
 
 
 def serve(port):
@@ -149,7 +148,7 @@ def serve(port):
 
 
 def requests_of(url):
-    """The requests that the script wants, again and again."""
+    """Returns the address, and the requests of the script, to be repeated."""
     host, port, path = re.fullmatch(r"https?://([^:/]+):(\d+)(/.*)", url).groups()
     script, arguments = pathlib.Path(
         option("-s") or "").name, sys.argv[sys.argv.index("--") + 1:] if "--" in sys.argv else []
@@ -167,17 +166,17 @@ def requests_of(url):
     ]
 
 
-def ask(connection, request):
-    """All bytes of an answer; fewer when the connection ends."""
+def exchange(connection, request):
+    """Sends a request. Returns all bytes of the response, or none if it is incomplete."""
     connection.sendall(request)
     received = b""
-    while b"\r\n\r\n" not in received and (piece := connection.recv(65536)):
-        received += piece
+    while b"\r\n\r\n" not in received and (chunk := connection.recv(65536)):
+        received += chunk
     head, _, body = received.partition(b"\r\n\r\n")
     length = int(re.search(rb"Content-Length: (\d+)", head).group(1)) if head else 1
-    while len(body) < length and (piece := connection.recv(1 << 20)):
-        received += piece
-        body += piece
+    while len(body) < length and (chunk := connection.recv(1 << 20)):
+        received += chunk
+        body += chunk
     return received if len(body) == length else b""
 
 
@@ -200,7 +199,8 @@ def load(url):
     for number in range(LOAD_REQUESTS):
         connection = connection or connect(address, url)
         try:
-            received, fault = ask(connection, requests[number % len(requests)]), "read_errors"
+            received = exchange(connection, requests[number % len(requests)])
+            fault = "read_errors"
         except TimeoutError:
             received, fault = b"", "timeouts"
         if received:
@@ -212,7 +212,7 @@ def load(url):
         if not received or b"Connection: close" in received.partition(b"\r\n\r\n")[0]:
             connection.close()
             connection = None
-        if result["timeouts"] == TIMEOUTS or result["bytes"] > LOAD_BYTES:
+        if result["timeouts"] == TIMEOUTS_MAX or result["bytes"] > LOAD_BYTES:
             break
     result["duration_us"] = int((time.monotonic() - start) * 1e6)
     if NAME == "tls_load":

@@ -1,4 +1,4 @@
-"""What the tests of the benchmarks share: programs that are doubles, and runs of a command."""
+"""Shared by the tests of the benchmarks: copies of test doubles, and runs of commands."""
 
 import json
 import os
@@ -19,18 +19,18 @@ two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2,
 real_wrk = pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 
 
-def copies(folder, source, *names):
-    """A build directory whose programs are copies of `source`."""
+def copies(directory, source, *names):
+    """Copies `source` as programs of a build directory. Returns the directory."""
     for name in names:
-        copy = folder / name
+        copy = directory / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(pathlib.Path(__file__).with_name(source), copy)
         copy.chmod(0o755)
-    return folder
+    return directory
 
 
 class Outcome:
-    """What a command left: exit code, output, and its JSON (None when it wrote none)."""
+    """The result of a command: exit code, output, and its JSON (None without one)."""
 
     def __init__(self, done, file):
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
@@ -59,8 +59,8 @@ def run(*command, **environment):
                           env={**os.environ, **environment})
 
 
-def is_refused(done, work, reason):
-    """There is no figure for our server, and the output says why."""
+def assert_refused(done, work, reason):
+    """Asserts that our server has no figure, and that the output has the reason."""
     assert done.code == 1 and "no figures for ours" in done.err
     result = done.result(work, "uvhttp")
     assert result["median"] is None and result["spread"] == {}

@@ -1,5 +1,5 @@
-"""`./dev bench` gives no figure that means nothing, and leaves no server out silently. Programs and
-load are doubles (double.py), so nothing is really measured here; some tests use the real ones."""
+"""`./dev bench` reports no invalid figures, and lists missing servers with a reason. Servers and
+load generators are test doubles (double.py). Some tests use the real ones."""
 
 import gzip
 import os
@@ -8,7 +8,7 @@ import subprocess
 import types
 
 import pytest
-from support import BIN, ROOT, bench, copies, is_refused, real_wrk, two_cores
+from support import BIN, ROOT, assert_refused, bench, copies, real_wrk, two_cores
 
 from benchlib import (Refused, contender, cpu, http_peers, idle, servers, session, tls, verify,
                       websocket_peers, works, wrk)
@@ -28,7 +28,7 @@ def http(build, mode, *options, rounds=1, path=True):
                  *options, mode=mode, path=build / "path" if path else None)
 
 
-def ours(build, mode, *chosen, **more):
+def run_own(build, mode, *chosen, **more):
     return http(build, mode, "--peers", "uvhttp", "--works", *chosen, **more)
 
 
@@ -36,7 +36,7 @@ def ours(build, mode, *chosen, **more):
 
 
 @two_cores
-def test_every_work_is_measured_or_said_to_be_unsupported(build):
+def test_http_measures_work_or_reports_unsupported(build):
     chosen = set(WORKS) - {"file-1k", "file-10m", "post-100k", "encoded-10k"} - {
         f"connections-{count}" for count in (10, 100, 500, 2000)}
     done = http(build, "", "--peers", "floor", "uvhttp", "--works", *chosen)
@@ -53,7 +53,7 @@ def test_every_work_is_measured_or_said_to_be_unsupported(build):
 
 
 @two_cores
-def test_json_and_order_of_runs(build):
+def test_json_has_results_in_run_order(build):
     done = http(build, "", "--peers", "floor", "uvhttp", "--works", "memory", rounds=2)
     assert done.code == 0, done.err
     for key in ("date", "commit", "command", "uvhttp", "kernel", "tcp", "cpu", "cores", "wrk"):
@@ -73,7 +73,7 @@ def test_json_and_order_of_runs(build):
     assert left == ""
 
 
-def test_ratios_are_taken_within_a_round():
+def test_ratio_is_median_within_rounds():
     def result(*values):
         one = session.Result(WORKS["memory"], http_peers.Floor(), 50)
         one.runs = [{"counted": value is not None, "cpu_us": value} for value in values]
@@ -90,8 +90,8 @@ def test_ratios_are_taken_within_a_round():
 @two_cores
 @pytest.mark.parametrize("mode, work", [("debug", "memory"), ("debug-program", "memory"),
                                         ("debug-program", "tls-handshake")])
-def test_a_debug_build_is_refused(build, mode, work):
-    done = ours(build, mode, work)
+def test_http_refuses_debug_build(build, mode, work):
+    done = run_own(build, mode, work)
     assert done.code == 1 and done.report is None and done.out == ""
     assert "is not a Release build" in done.err and "Debug" in done.err
 
@@ -100,7 +100,7 @@ def test_a_debug_build_is_refused(build, mode, work):
 @pytest.mark.parametrize("name, options", [
     ("quick", ["--works", "memory"]), ("capacity", ["--connections", "1"]),
     ("workers", ["--connections", "4"])])
-def test_every_command_refuses_a_debug_build(build, name, options):
+def test_each_command_refuses_debug_build(build, name, options):
     done = bench(name, build, "--rounds", 1, *options, mode="debug", path=build / "path")
     assert done.code == 1 and "is not a Release build" in done.err and done.out == ""
 
@@ -110,51 +110,52 @@ def test_every_command_refuses_a_debug_build(build, name, options):
     ("status", "the status is 500 instead of 200"), ("truncate", "the body has"),
     ("content", "the right length and the wrong content"), ("cut", "it was cut off after"),
 ])
-def test_a_wrong_response_is_refused_and_not_repeated(build, mode, reason):
+def test_wrong_response_stops_measurement(build, mode, reason):
     chosen = ["memory", "json", "file-10k", "encoded", "mix", "post-1k", "connect", "idle", *TLS]
     if mode in ("truncate", "cut", "content"):
-        chosen.remove("encoded")  # half of a gzip is none
-    done = ours(build, mode, *chosen, rounds=2)
+        chosen.remove("encoded")  # the changed body is no gzip
+    done = run_own(build, mode, *chosen, rounds=2)
     for work in chosen:
-        is_refused(done, work, reason)
+        assert_refused(done, work, reason)
         assert len(done.result(work, "uvhttp")["runs"]) == 1
 
 
 @two_cores
 @pytest.mark.parametrize("mode, reason", [
     ("late-status", "responses with an error status"),
-    ("late-truncate", "but a right response has"),
+    ("late-truncate", "but a correct response has"),
     ("late-close", "read errors"),
     ("late-stall", "timeouts"),
 ])
-def test_a_run_with_errors_does_not_count(build, mode, reason):
+def test_run_with_errors_is_not_counted(build, mode, reason):
     chosen = ["memory"] if mode == "late-stall" else ["memory", "tls-memory", "tls-handshake"]
-    done = ours(build, mode, *chosen)
+    done = run_own(build, mode, *chosen)
     for work in chosen:
-        is_refused(done, work, reason)
+        assert_refused(done, work, reason)
 
 
 @two_cores
-def test_handshakes_of_the_other_kind_do_not_count(build):
-    done = ours(build, "other-handshakes", "tls-handshake", "tls-resumed")
-    is_refused(done, "tls-handshake", "handshakes were resumed")
-    is_refused(done, "tls-resumed", "handshakes were full ones")
+def test_unexpected_handshake_kind_is_not_counted(build):
+    done = run_own(build, "other-handshakes", "tls-handshake", "tls-resumed")
+    assert_refused(done, "tls-handshake", "handshakes were resumed")
+    assert_refused(done, "tls-resumed", "handshakes were full ones")
 
 
 @two_cores
-def test_another_version_of_tls_is_refused(build):
-    is_refused(ours(build, "tls-1.2", "tls-memory"), "tls-memory", "wrong response from uvhttp")
+def test_other_tls_version_is_refused(build):
+    done = run_own(build, "tls-1.2", "tls-memory")
+    assert_refused(done, "tls-memory", "wrong response from uvhttp")
 
 
 @two_cores
-def test_a_missing_program_is_named(build):
+def test_missing_program_is_reported(build):
     (build / "dist/bin/benchmark_rps").unlink()
-    done = ours(build, "", "memory")
+    done = run_own(build, "", "memory")
     assert done.code == 1 and "benchmark_rps is missing" in done.err
 
 
 @two_cores
-def test_a_server_that_cannot_be_installed_is_listed_with_the_reason(build):
+def test_uninstallable_peer_is_listed_with_reason(build):
     for name, body in {"dpkg-query": "exit 1", "id": "echo 1000", "sudo": "exit 1"}.items():
         (build / "path" / name).write_text(f"#!/bin/sh\n{body}\n")
         (build / "path" / name).chmod(0o755)
@@ -166,11 +167,11 @@ def test_a_server_that_cannot_be_installed_is_listed_with_the_reason(build):
     assert done.result("memory", "uvhttp")["median"]
 
 
-def test_a_server_that_cannot_be_started_is_not_measured_and_ours_ends_the_command(tmp_path):
+def test_failed_start_skips_peer_or_aborts(tmp_path):
     class Broken(http_peers.Uvhttp):
         own = False
 
-        def start(self, place, work):
+        def start(self, workspace, work):
             raise Refused("no port")
 
     options = types.SimpleNamespace(rounds=2)
@@ -186,13 +187,13 @@ def test_a_server_that_cannot_be_started_is_not_measured_and_ours_ends_the_comma
     ["quick", "--seconds", "x"], ["capacity", "--connections", "0"], ["workers", "--workers", "1"],
     ["ws", "--patience", "-1"], ["parser", "--messages", "nothing"], ["router", "--routes", "0"],
     ["magic"], []])
-def test_wrong_arguments_are_refused(arguments):
+def test_invalid_arguments_print_usage(arguments):
     done = subprocess.run(["/usr/bin/python3", "-B", ROOT / "tools/bench.py", *arguments],
                           capture_output=True, text=True)
     assert done.returncode == 2 and "usage: ./dev bench" in done.stderr
 
 
-def test_the_content_coding_must_be_the_requested_one():
+def test_decode_requires_requested_content_coding():
     lines = [b"HTTP/1.1 200 OK", b"Content-Encoding: gzip"]
     assert verify.decode(lines, gzip.compress(b"body"), "gzip") == b"body"
     for found, encoding, reason in ((lines, None, "gzip instead of none"),
@@ -202,7 +203,7 @@ def test_the_content_coding_must_be_the_requested_one():
             verify.decode(found, b"body", encoding)
 
 
-def test_responses_of_several_sizes_may_differ_a_little():
+def test_fault_tolerates_mean_size_of_mix():
     result = {"requests": 1000, "bytes": 1000 * 500 + 9000, **dict.fromkeys(wrk.ERRORS, 0)}
     assert wrk.fault(result, 500, 10, 1, largest=600) is None
     assert "has 500 bytes on average" in wrk.fault({**result, "bytes": 470_000}, 500, 10, 1, 600)
@@ -212,8 +213,8 @@ def test_responses_of_several_sizes_may_differ_a_little():
 # Parts
 
 
-def test_cpu_time_is_that_of_the_whole_process_tree():
-    # A thread of a child does the work and goes on waiting; both first threads only wait.
+def test_cpu_time_covers_process_tree():
+    # A thread of a child uses CPU time and then waits. Both main threads only wait.
     burn = ("import threading, time\n"
             "def burn():\n"
             "    while time.thread_time() < 0.3: sum(range(10000))\n"
@@ -233,31 +234,31 @@ def test_cpu_time_is_that_of_the_whole_process_tree():
         parent.wait()
 
 
-def test_cpu_time_of_threads_that_have_ended_is_counted():
-    # 100 ms by the scheduler's count, 3 s by the ticks: the other threads have ended.
+def test_cpu_time_includes_ended_threads():
+    # 100 ms by the scheduler, 3 s by ticks: the other threads have ended.
     spent = cpu.CpuTime(100_000_000, 3 * 50, 3 * 50).per_request(1000)
     assert spent["cpu_us"] == pytest.approx(3 * 100 * cpu.TICK_NS / 1e6)
     assert spent["user_us"] == pytest.approx(spent["cpu_us"] / 2)
-    # Ticks that only round up change nothing.
+    # Rounding of ticks changes nothing.
     assert cpu.CpuTime(100_000_000, 11, 1).per_request(1000)["cpu_us"] == pytest.approx(100)
 
 
-def test_every_contender_can_do_a_work_or_says_why_not():
+def test_contender_supports_work_or_gives_reason():
     for one in contender.choose(http_peers.ALL, ["all"]):
         assert one.title and one.configuration and one.__doc__
         for work in works.ALL:
             able = one.tls if work.tls else work.kind in one.kinds
-            assert able or len(one.lacks(work)) > 10, (one.name, work.name)
+            assert able or len(one.reason_unsupported(work)) > 10, (one.name, work.name)
 
 
-def test_the_set_up_knows_every_contender():
+def test_setup_has_packages_of_each_contender():
     lines = re.findall(r"^(peer-[^)]+)\)", (ROOT / "tools/setup.sh").read_text(), re.M)
     others = {"peer-rust"}  # of parser and router
     assert others | {one.packages for one in http_peers.ALL + websocket_peers.ALL
                      if one.packages} == set(lines)
 
 
-def test_the_mix_follows_zipf():
+def test_mix_follows_zipf_law():
     mix = works.Mix("a", "a")
     assert mix.draws == works.Mix("b", "b").draws
     counts = [mix.draws.count(rank) for rank in (0, 1, 9)]
@@ -266,7 +267,7 @@ def test_the_mix_follows_zipf():
     assert sum(part for _, _, part in mix.samples()) == pytest.approx(1)
 
 
-def test_the_encoded_file_is_worth_encoding(tmp_path):
+def test_encoded_file_is_half_the_size(tmp_path):
     work = WORKS["encoded"]
     work.write_files(tmp_path)
     encoded = (tmp_path / work.encoded_name).read_bytes()
@@ -274,7 +275,7 @@ def test_the_encoded_file_is_worth_encoding(tmp_path):
     assert len(encoded) < len(work.body) / 2
 
 
-def test_more_connections_than_descriptors_are_refused_with_the_numbers(monkeypatch):
+def test_too_few_descriptors_are_refused_with_numbers(monkeypatch):
     monkeypatch.setattr(idle, "raise_descriptors", lambda: 4096)
     idle.check_descriptors(3000)
     with pytest.raises(Refused, match="10,000 connections need about 10,300 .* 4,096 are allowed"):
@@ -286,14 +287,14 @@ def test_more_connections_than_descriptors_are_refused_with_the_numbers(monkeypa
 
 @pytest.fixture
 def running(tmp_path):
-    """Starts a server of ours or the floor for a work, as they are measured."""
-    started, options = [], types.SimpleNamespace(bin_folder=BIN, build_dir=tmp_path)
-    place = contender.place(options, tmp_path, {min(os.sched_getaffinity(0))})
-    place.site.mkdir()
+    """Starts one of our servers, or the floor, for a work, as in a measurement."""
+    started, options = [], types.SimpleNamespace(bin_dir=BIN, build_dir=tmp_path)
+    workspace = contender.make_workspace(options, tmp_path, {min(os.sched_getaffinity(0))})
+    workspace.site.mkdir()
 
     def start(work, kind=http_peers.Uvhttp):
-        work.write_files(place.site)
-        started.append(kind().start(place, work))
+        work.write_files(workspace.site)
+        started.append(kind().start(workspace, work))
         return started[-1]
 
     yield start
@@ -302,11 +303,11 @@ def running(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [http_peers.Floor, http_peers.Uvhttp])
-def test_ours_respond_rightly(kind, running, monkeypatch):
-    # The release is what is measured; a test runs what there is.
+def test_own_servers_pass_verification(kind, running, monkeypatch):
+    # Only Release builds are measured, but the test accepts any build.
     monkeypatch.setattr(servers, "require_release", lambda name, text: None)
     for work in works.ALL:
-        if not kind().lacks(work):
+        if not kind().reason_unsupported(work):
             assert verify.check_work(running(work, kind), work) > 13
 
 
@@ -316,7 +317,7 @@ def secure(running, monkeypatch):
     return running(WORKS["tls-memory"])
 
 
-def test_another_certificate_and_another_version_are_refused(secure, tmp_path):
+def test_other_certificate_or_version_is_refused(secure, tmp_path):
     trusted = secure.tls
     (tmp_path / "other").mkdir()
     secure.tls = tls.context(tls.certificate(tmp_path / "other"))
@@ -324,12 +325,12 @@ def test_another_certificate_and_another_version_are_refused(secure, tmp_path):
         verify.check_work(secure, WORKS["tls-memory"])
     trusted.minimum_version = trusted.maximum_version = tls.ssl.TLSVersion.TLSv1_2
     secure.tls = trusted
-    with pytest.raises(Refused, match="it has agreed on TLSv1.2 and ECDHE.* instead of TLSv1.3"):
+    with pytest.raises(Refused, match="it negotiated TLSv1.2 and ECDHE.* instead of TLSv1.3"):
         verify.check_work(secure, WORKS["tls-memory"])
 
 
 @pytest.mark.parametrize("name", ["tls-handshake", "tls-resumed"])
-def test_the_load_counts_handshakes_and_bytes(secure, name):
+def test_tls_load_counts_handshakes_and_bytes(secure, name):
     work = WORKS[name]
     size = verify.check_work(secure, work)
     result = tls.run(BIN, secure, work, 1, 4, {max(os.sched_getaffinity(0))})
@@ -341,26 +342,26 @@ def test_the_load_counts_handshakes_and_bytes(secure, name):
 
 @pytest.mark.parametrize("arguments", [[], ["80"], ["0", "/"], ["80", "/", "--fast"],
                                        ["80", "/", "--connections", "0"]])
-def test_the_load_of_handshakes_refuses_wrong_arguments(arguments):
+def test_tls_load_refuses_invalid_arguments(arguments):
     done = subprocess.run([BIN / "tls_load", *arguments], capture_output=True, text=True)
     assert done.returncode == 2 and "usage: tls_load" in done.stderr
 
 
-def test_idle_connections_that_are_closed_are_noticed(secure):
-    with idle.Idle(secure, "/") as crowd:
-        crowd.grow(150)
-        assert len(crowd.connections) == 150 and crowd.closed() == 0
+def test_closed_idle_connections_are_detected(secure):
+    with idle.Idle(secure, "/") as idle_connections:
+        idle_connections.grow(150)
+        assert len(idle_connections.connections) == 150 and idle_connections.closed() == 0
         secure.stop()
-        assert crowd.closed() == 150
-    with idle.Idle(secure, "/") as crowd, pytest.raises(Refused, match="only 0 of 2 connections"):
-        crowd.grow(2)
+        assert idle_connections.closed() == 150
+    with idle.Idle(secure, "/") as more, pytest.raises(Refused, match="only 0 of 2 connections"):
+        more.grow(2)
 
 
 @two_cores
 @real_wrk
-def test_the_scripts_work_with_wrk(build):
+def test_wrk_runs_each_script(build):
     chosen = ["post-1k", "mix", "connect", "pipelined"]
-    done = ours(build, "", *chosen, path=False)
+    done = run_own(build, "", *chosen, path=False)
     assert done.code == 0, done.err
     for work in chosen:
         assert done.result(work, "uvhttp")["runs"][0]["requests"] > 0

@@ -1,5 +1,5 @@
-"""`./dev bench parser` and parser_corpus: wrong results and debug builds give no figures, and the
-messages are what their names say. Nothing is really measured here."""
+"""`./dev bench parser` and parser_corpus: wrong results and debug builds have no figures, and the
+names of messages are correct. Figures are not checked here."""
 
 import json
 import re
@@ -14,7 +14,7 @@ CORPUS = BIN / "parser_corpus"
 MESSAGES = sorted((ROOT / "bench/messages").glob("*.http"))
 
 
-def test_a_debug_build_is_refused(tmp_path):
+def test_corpus_refuses_debug_build(tmp_path):
     program = tmp_path / "parser_corpus"
     done = run("gcc", "-std=c11", "-D_GNU_SOURCE", '-DUVH_VERSION="0.0.0"',
                '-DUVH_COMPILER="gcc 0"', '-DUVH_BUILD_TYPE="Debug"', '-DUVH_FLAGS=""',
@@ -38,12 +38,12 @@ def test_b3_measures_each_scenario():
         assert done.returncode == 2 and "usage: B3-HttpParser" in done.stderr
 
 
-def test_the_program_needs_the_parser_alone():
+def test_corpus_links_parser_library_only():
     needed = re.findall(r"\(NEEDED\).*\[(\S+)\]", run("readelf", "-d", CORPUS).stdout)
     assert set(needed) <= {"libc.so.6", "libdl.so.2"}
 
 
-def test_messages_are_named_by_size_and_explained():
+def test_messages_are_named_by_size_and_documented():
     assert len(MESSAGES) >= 12
     readme = (ROOT / "bench/messages/README.md").read_text()
     assert set(re.findall(r"^\| `(.*?)`", readme, re.M)) == {path.stem for path in MESSAGES}
@@ -59,7 +59,7 @@ def parser(tmp_path, *options):
     return done
 
 
-def test_every_back_end_and_message_is_measured(tmp_path):
+def test_parser_measures_each_backend_and_message(tmp_path):
     done = parser(tmp_path)
     assert done.code == 0, done.err
     for key in ("date", "commit", "command", "uvhttp", "kernel", "cpu"):
@@ -76,11 +76,11 @@ def test_every_back_end_and_message_is_measured(tmp_path):
         assert re.search(rf"^{message['name']} +\d", done.out, re.M)
 
 
-def peer_library(folder, body):
-    """Another parser, which gives `body` as its result."""
-    source, library = folder / "other.c", folder / "other.so"
+def peer_library(directory, body):
+    """Builds another parser with `body` as its function."""
+    source, library = directory / "other.c", directory / "other.so"
     source.write_text(f"""#include <parser_peers.h>
-int peer_answer(const char *data, size_t length, int response, struct peer_answer *answer)
+int peer_parse(const char *data, size_t length, int response, struct peer_result *result)
 {{
     {body}
     return 1;
@@ -97,8 +97,8 @@ uint64_t peer_run(const char *data, size_t length, int response, uint64_t iterat
     return library
 
 
-# What get-45.http says; the hash is that of bench/parser_peers.h.
-RIGHT = "*answer = (struct peer_answer){.head_size = 45, .fields = 1, .hash = %dull};"
+# The result for get-45.http, with the hash of bench/parser_peers.h.
+EXPECTED = "*result = (struct peer_result){.head_size = 45, .fields = 1, .hash = %dull};"
 
 
 def hash_of(*texts):
@@ -109,12 +109,12 @@ def hash_of(*texts):
 
 
 @pytest.mark.parametrize("body, reason", [
-    (RIGHT % hash_of(b"GET", b"/api/data", b"Host", b"example.com"), None),
-    (RIGHT % hash_of(b"GET", b"/api/data", b"Host", b"example.co"), "wrong answer from other"),
-    ("*answer = (struct peer_answer){.fields = 2};", "wrong answer from other for get-45"),
+    (EXPECTED % hash_of(b"GET", b"/api/data", b"Host", b"example.com"), None),
+    (EXPECTED % hash_of(b"GET", b"/api/data", b"Host", b"example.co"), "wrong result from other"),
+    ("*result = (struct peer_result){.fields = 2};", "wrong result from other for get-45"),
     ("return 0;", "other refuses get-45"),
 ])
-def test_other_parsers_have_to_answer_rightly(tmp_path, body, reason):
+def test_peer_with_wrong_result_is_refused(tmp_path, body, reason):
     done = run(CORPUS, "--rounds", 1, "--milliseconds", 1, "--peer",
                f"other={peer_library(tmp_path, body)}", ROOT / "bench/messages/get-45.http")
     if reason is None:
@@ -127,13 +127,13 @@ def test_other_parsers_have_to_answer_rightly(tmp_path, body, reason):
         assert done.stdout == ""
 
 
-def test_what_is_no_library_of_parsers_is_refused(tmp_path):
+def test_missing_peer_library_is_refused(tmp_path):
     done = run(CORPUS, "--peer", f"x={tmp_path}/missing.so", MESSAGES[0])
     assert done.returncode == 2
     assert "missing.so" in done.stderr
 
 
-def test_ratios_are_taken_within_a_round():
+def test_ratio_is_median_within_rounds():
     parsers = {"uvhttp avx2": {"rounds": [10.0, 30.0, 20.0]},
                run_parser.PICO: {"rounds": [20.0, 60.0, 20.0]}}
     run_parser.add_figures([{"name": "get-45", "parsers": parsers}])

@@ -1,5 +1,4 @@
-"""The page of `./dev bench http --report`: its numbers are those of the JSON, and what has no
-figure is said."""
+"""The page of `./dev bench http --report` has the figures of the JSON, and lists missing ones."""
 
 import copy
 import json
@@ -38,7 +37,7 @@ def page(tmp_path):
     return tmp_path
 
 
-def test_numbers_are_those_of_the_run(page):
+def test_page_has_figures_of_run(page):
     text = (page / "page.md").read_text()
     row, = re.findall(r"^\| 13 bytes, 50 connections \|(.*)\|$", text, re.M)
     # Ratios within a round: 6/4, 5/5, 9/6 and 6/8, 5/10, 9/9.
@@ -50,14 +49,14 @@ def test_numbers_are_those_of_the_run(page):
         assert line in text
 
 
-def test_what_has_no_figure_is_said(page):
+def test_page_lists_missing_figures(page):
     text = (page / "page.md").read_text()
     assert "- h2o was not available: no room." in text
     assert "- caddy, memory: not supported: no 'memory'." in text
-    assert "- uvhttp, memory: 1 of 4 runs thrown away: 2 timeouts." in text
+    assert "- uvhttp, memory: 1 of 4 runs not counted: 2 timeouts." in text
 
 
-def test_the_chart_has_a_bar_for_each_figure(page):
+def test_chart_has_bar_for_each_figure(page):
     chart = (page / "page-http-memory-50.svg").read_text()
     bars = re.findall(r'<rect .*width="([0-9.]+)"', chart)
     assert len(bars) == 3
@@ -65,7 +64,7 @@ def test_the_chart_has_a_bar_for_each_figure(page):
     assert "![13 bytes, 50 connections](page-http-memory-50.svg)" in (page / "page.md").read_text()
 
 
-def test_a_page_can_be_made_from_files(tmp_path):
+def test_from_option_writes_page_of_files(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps(RUN))
     more = ["--from", tmp_path / "run.json", "--report"]
     done = bench("http", tmp_path, *more, tmp_path / "page.md")
@@ -78,8 +77,8 @@ def test_a_page_can_be_made_from_files(tmp_path):
 
 
 @pytest.mark.parametrize("key", ["environment", "peers", "results", "works"])
-def test_a_result_without_its_form_is_refused(tmp_path, key):
+def test_malformed_result_is_refused(tmp_path, key):
     broken = copy.deepcopy(RUN)
     del broken[key]
-    with pytest.raises(Refused, match="has not the form"):
+    with pytest.raises(Refused, match="is malformed"):
         report.write([broken], tmp_path / "page.md")

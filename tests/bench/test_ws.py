@@ -1,11 +1,11 @@
-"""`./dev bench ws` refuses wrong responses. Servers are doubles (websocket_double.py), the load is
-the real one; the last tests are short runs against the real servers."""
+"""`./dev bench ws` refuses wrong responses. Servers are test doubles (websocket_double.py), and the
+load generator is real. The last tests are short runs against the real servers."""
 
 import re
 import subprocess
 
 import pytest
-from support import BIN, bench, copies, is_refused, two_cores
+from support import BIN, assert_refused, bench, copies, two_cores
 
 from benchlib import Refused, run_ws, servers, websocket_load
 
@@ -26,17 +26,17 @@ def build(tmp_path):
 
 def ws(build, mode, *options, rounds=1, **more):
     patience = 500 if "stall" in mode or "skip" in mode else 5000
-    # Long enough for a late double to come to its wrong responses.
+    # Long enough for the wrong responses of a late double.
     seconds = 1 if mode.startswith("late-") and BROADCAST in options else 0.3
     return bench("ws", build, "--seconds", seconds, "--warm-up", 0, "--rounds", rounds,
                  "--patience", patience, "--connections", 20, *options, mode=mode, **more)
 
 
-def ours(build, mode, *chosen, **more):
+def run_own(build, mode, *chosen, **more):
     return ws(build, mode, "--peers", "uvhttp", "--works", *chosen, **more)
 
 
-def test_works_are_measured_or_said_to_be_unsupported(build):
+def test_ws_measures_work_or_reports_unsupported(build):
     chosen = [ECHO, "echo-16k-c50", DEFLATE, BROADCAST, "idle", "idle-deflate"]
     done = ws(build, "", "--works", *chosen)
     assert done.code == 0, done.err
@@ -48,21 +48,21 @@ def test_works_are_measured_or_said_to_be_unsupported(build):
         (work, "floor") for work in compressed} | {
         (work, "uvhttp-dedicated") for work in set(chosen) - compressed}
     run, = done.result(ECHO, "uvhttp")["runs"]
-    assert run["cpu_us"] > 0 and run["wire_bytes"] == 22  # of 20, with their head
+    assert run["cpu_us"] > 0 and run["wire_bytes"] == 22  # 20 bytes and the head of the frame
     assert run["errors"] == dict.fromkeys(websocket_load.ERRORS, 0)
     assert done.result("idle", "uvhttp")["median"]["bytes"] > 0
     left = subprocess.run(["pgrep", "-f", str(build)], capture_output=True, text=True).stdout
     assert left == ""
 
 
-def test_fragments_and_pings_in_between_are_right(build):
-    done = ours(build, "fragments", ECHO, DEFLATE)
+def test_fragments_with_interleaved_pings_are_accepted(build):
+    done = run_own(build, "fragments", ECHO, DEFLATE)
     assert done.code == 0, done.out + done.err
 
 
 @pytest.mark.parametrize("mode", ["debug", "debug-program"])
-def test_a_debug_build_is_refused(build, mode):
-    done = ours(build, mode, ECHO)
+def test_ws_refuses_debug_build(build, mode):
+    done = run_own(build, mode, ECHO)
     assert done.code == 1 and done.out == "" and done.report is None
     assert "is not a Release build" in done.err and "Debug" in done.err
 
@@ -75,9 +75,9 @@ def test_a_debug_build_is_refused(build, mode):
     ("no-deflate", DEFLATE, "the server did not agree to compression"),
     ("plain", DEFLATE, "a message came back that is not compressed"),
 ])
-def test_a_wrong_response_is_refused_and_not_repeated(build, mode, work, reason):
-    done = ours(build, mode, work, rounds=2)
-    is_refused(done, work, reason)
+def test_wrong_response_stops_measurement(build, mode, work, reason):
+    done = run_own(build, mode, work, rounds=2)
+    assert_refused(done, work, reason)
     assert len(done.result(work, "uvhttp")["runs"]) == 1
 
 
@@ -93,19 +93,19 @@ def test_a_wrong_response_is_refused_and_not_repeated(build, mode, work, reason)
     ("masked", ECHO, "protocol", "a masked frame"),
     ("bits", ECHO, "protocol", "a frame with reserved bits"),
     ("close", ECHO, "closed", "the server sent a close frame"),
-    ("drop", ECHO, "closed", "the server closed it"),
+    ("drop", ECHO, "closed", "the server closed the connection"),
     ("stall", ECHO, "missing", "messages had no response"),
     ("skip", BROADCAST, "missing", "messages had no response"),
     ("plain", DEFLATE, "uncompressed", "a message came back that is not compressed"),
 ])
-def test_a_run_with_errors_does_not_count(build, mode, work, kind, reason):
-    done = ours(build, f"late-{mode}", work)
+def test_run_with_errors_is_not_counted(build, mode, work, kind, reason):
+    done = run_own(build, f"late-{mode}", work)
     run, = done.result(work, "uvhttp")["runs"]
     assert run["errors"][kind] > 0 and reason in run["fault"]
-    is_refused(done, work, websocket_load.ERRORS[kind])
+    assert_refused(done, work, websocket_load.ERRORS[kind])
 
 
-def test_the_load_names_a_server_that_is_missing(build):
+def test_load_reports_connection_failure(build):
     with pytest.raises(Refused, match="connection 1: cannot connect"):
         websocket_load.Load(BIN, servers.free_port(), "/echo", WORKS[ECHO], {1}, 3)
 
@@ -113,7 +113,7 @@ def test_the_load_names_a_server_that_is_missing(build):
 @pytest.mark.parametrize("arguments", [
     [], ["1", "/", "flood", "1", "20", "1"], ["1", "/", "echo", "0", "20", "1"],
     ["1", "/", "echo", "1", "20", "1", "inflate"]])
-def test_the_load_refuses_wrong_arguments(arguments):
+def test_load_refuses_invalid_arguments(arguments):
     done = subprocess.run([BIN / "websocket_load", *arguments], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.startswith("usage: websocket_load")
 
@@ -130,7 +130,7 @@ def server(request, tmp_path):
 
 
 @pytest.mark.parametrize("size", [1, 126, 65536, 300000])
-def test_the_real_servers_echo(server, size):
+def test_own_servers_echo_each_size(server, size):
     work = run_ws.Work("", "", "echo", "echo", size, 10)
     with websocket_load.Load(BIN, server.port, "/echo", work, {1}, 10) as load:
         result = load.run(0.2)
@@ -138,14 +138,14 @@ def test_the_real_servers_echo(server, size):
         assert load.count_open() == 10
 
 
-def test_the_real_servers_publish(server):
+def test_own_servers_publish_to_subscribers(server):
     with websocket_load.Load(BIN, server.port, "/topic", WORKS[BROADCAST], {1}, 30) as load:
         result = load.run(0.2)
         assert result["errors"] == 0 and result["messages"] == 30 * result["published"] > 0
 
 
 @own_server
-def test_compression_with_dedicated_windows_sends_less(tmp_path):
+def test_dedicated_windows_compress_better(tmp_path):
     text = subprocess.run([BIN / "uvhttp", "--version"], capture_output=True, text=True).stdout
     if not re.search(r"\bRelease\b", text):
         pytest.skip("the build is no release")

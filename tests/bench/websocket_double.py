@@ -1,28 +1,28 @@
 #!/usr/bin/python3
-"""Stands in for the servers of `./dev bench ws`, and misbehaves as told. The tests copy it under
-their names: uvhttp (for its version), benchmark_websocket, floor_websocket. The environment
-variable DOUBLE says how:
+"""A test double for the servers of `./dev bench ws`. Tests copy it under their names: uvhttp (for
+its version), benchmark_websocket, floor_websocket. The environment variable DOUBLE selects an
+error:
 
     accept          the Sec-WebSocket-Accept is wrong
-    content         the right length, wrong bytes
+    content         correct length, wrong bytes
     truncate        the last byte is missing
     longer          a byte too many
-    kind            a text comes back for bytes, and bytes for a text
-    masked          frames are masked, as those of clients
+    kind            text for binary messages, and binary for texts
+    masked          frames are masked, like those of clients
     bits            a reserved bit is set
-    extra           each message comes back twice
-    close           a close frame comes instead of an answer
-    drop            the connection is closed instead
-    stall           no answer at all
-    no-deflate      does not agree to compression
-    plain           agrees to it, and does not compress
-    agree           agrees to compression that nobody has offered
-    self            what is published goes to the publisher, too
-    skip            what is published does not go to the subscriber that came last
+    extra           each message is echoed twice
+    close           a close frame instead of a response
+    drop            closes the connection instead
+    stall           no response
+    no-deflate      does not negotiate compression
+    plain           negotiates compression, but does not compress
+    agree           negotiates compression that was not offered
+    self            publishes to the publisher, too
+    skip            does not publish to the last subscriber
     debug           is a debug build
-    debug-program   benchmark_websocket alone is one
-    fragments       is right: answers come in three frames, with a ping in between
-    late-MODE       is right at first, and as MODE says now and then under load
+    debug-program   only benchmark_websocket is a debug build
+    fragments       correct: responses have three frames, with a ping between them
+    late-MODE       correct at first, some errors of MODE under load
 """
 
 import base64
@@ -37,14 +37,14 @@ import zlib
 MODE = os.environ.get("DOUBLE", "")
 NAME = pathlib.Path(sys.argv[0]).name
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-# Messages a "late" server answers rightly: more than are sent before a run. One that goes to all
-# subscribers takes so long on a busy machine that a run may have only a few of them.
-PATIENCE, TOPIC_PATIENCE = 120, 4
+# Correct responses of a "late" server, more than the messages before a run. On a busy machine a
+# run may publish only a few messages to all subscribers.
+CORRECT_RESPONSES, CORRECT_PUBLISHED = 120, 4
 EVERY = 7
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 FIN, COMPRESSED = 0x80, 0x40
 lock = threading.Lock()
-answered = 0
+response_count = 0
 subscribers = []
 
 
@@ -56,35 +56,36 @@ def frame(first, payload, masked=False):
     return bytes([first]) + length + (b"\0\0\0\0" if masked else b"") + payload
 
 
-def mode_now(patience=PATIENCE):
-    """How the next answer is to be."""
-    global answered
+def next_mode(correct=CORRECT_RESPONSES):
+    """Returns the mode of the next response."""
+    global response_count
     if not MODE.startswith("late-"):
         return MODE
     with lock:
-        answered += 1
-        return MODE.removeprefix("late-") if answered > patience and answered % EVERY == 0 else ""
+        response_count += 1
+        wrong = response_count > correct and response_count % EVERY == 0
+        return MODE.removeprefix("late-") if wrong else ""
 
 
 class Peer:
     def __init__(self, connection):
         self.connection, self.received, self.deflate = connection, b"", False
 
-    def take(self, size):
+    def read(self, size):
         while len(self.received) < size:
-            piece = self.connection.recv(65536)
-            if not piece:
+            chunk = self.connection.recv(65536)
+            if not chunk:
                 raise EOFError
-            self.received += piece
+            self.received += chunk
         taken, self.received = self.received[:size], self.received[size:]
         return taken
 
-    def shake_hands(self):
+    def handshake(self):
         while b"\r\n\r\n" not in self.received:
-            piece = self.connection.recv(65536)
-            if not piece:
+            chunk = self.connection.recv(65536)
+            if not chunk:
                 raise EOFError
-            self.received += piece
+            self.received += chunk
         head, _, self.received = self.received.partition(b"\r\n\r\n")
         fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
         accept = base64.b64encode(hashlib.sha1(fields[b"Sec-WebSocket-Key"] +
@@ -101,13 +102,13 @@ class Peer:
         return head.split(b" ")[1].decode()
 
     def message(self):
-        """(kind, payload): the load sends no fragments."""
-        first, length = self.take(2)
+        """Receives (kind, payload). The load generator sends no fragments."""
+        first, length = self.read(2)
         size = length & 127
         if size > 125:
-            size = int.from_bytes(self.take(2 if size == 126 else 8), "big")
-        mask = self.take(4)
-        masked = self.take(size)
+            size = int.from_bytes(self.read(2 if size == 126 else 8), "big")
+        mask = self.read(4)
+        masked = self.read(size)
         payload = (int.from_bytes(masked, "big") ^ int.from_bytes(
             (mask * (size // 4 + 1))[:size], "big")).to_bytes(size, "big")
         if first & COMPRESSED:
@@ -140,7 +141,7 @@ class Peer:
 
 
 def publish(sender, kind, payload):
-    mode = mode_now(TOPIC_PATIENCE)
+    mode = next_mode(CORRECT_PUBLISHED)
     with lock:
         others = list(subscribers)
     if mode == "skip":
@@ -153,7 +154,7 @@ def publish(sender, kind, payload):
 def serve_connection(connection):
     peer = Peer(connection)
     try:
-        topic = peer.shake_hands() == "/topic"
+        topic = peer.handshake() == "/topic"
         if topic:
             with lock:
                 subscribers.append(peer)
@@ -168,7 +169,7 @@ def serve_connection(connection):
             elif topic:
                 publish(peer, kind, payload)
             else:
-                peer.send(kind, payload, mode_now())
+                peer.send(kind, payload, next_mode())
     except (EOFError, OSError):
         pass
     finally:

@@ -1,5 +1,5 @@
-/* What a message to many costs: it is framed once and compressed once, however many get it. The
- * calls of zlib are counted by a function in front of it, allocations by the heap. */
+/* Cost of a broadcast: a message is framed and compressed once for all receivers. A replacement of
+ * zlib's function counts its calls, and the heap counts allocations. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,16 +15,16 @@
 
 #if UVHTTP_TESTS_COMPRESSION
 
-enum { MEMBERS = 100, SIZE = 3000, TURNS = 6, ROOM = 1 << 16, FEW = 8 };
+enum { MEMBERS = 100, SIZE = 3000, ITERATIONS = 6, READ_SIZE = 1 << 16, MAX_ALLOCATIONS = 8 };
 
 static const char handshake[] =
     "GET /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n\r\n";
 
-static size_t deflated; /* calls of zlib's function */
+static size_t deflated; /* calls of zlib's deflate */
 
-/* Stands in front of zlib's. */
+/* Replaces zlib's function. */
 int deflate(void *stream, int flush);
 int deflate(void *stream, int flush)
 {
@@ -58,13 +58,13 @@ static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, con
     (void)ws, (void)kind, (void)data, (void)size, (void)arg;
 }
 
-static void turns(void)
+static void run_iterations(void)
 {
-    for (int i = 0; i < TURNS; i++) {
-        stage_turn(&stage);
+    for (int i = 0; i < ITERATIONS; i++) {
+        stage_iterate(&stage);
         for (size_t k = 0; k < opened + 1 && k < MEMBERS; k++) {
             if (clients[k].socket >= 0)
-                (void)raw_client_step(&clients[k], ROOM);
+                (void)raw_client_step(&clients[k], READ_SIZE);
         }
     }
 }
@@ -87,14 +87,14 @@ static void begin(uvhttp_websocket_compression_t compression)
     stage_listen(&stage);
 }
 
-static void join(size_t count)
+static void connect_members(size_t count)
 {
     while (opened < count) {
         size_t before = opened;
         raw_client_connect(&clients[before], uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&clients[before], handshake);
-        for (int i = 0; i < STAGE_MOST_TURNS && opened == before; i++)
-            turns();
+        for (int i = 0; i < STAGE_MAX_ITERATIONS && opened == before; i++)
+            run_iterations();
         assert_int_equal(opened, before + 1);
         assert_int_equal(uvhttp_websocket_subscribe(members[before], topics, "news"), 0);
     }
@@ -112,38 +112,38 @@ struct cost {
     size_t deflated;
 };
 
-static void check_all_got_it(const size_t before[MEMBERS])
+static void assert_all_received(const size_t before[MEMBERS])
 {
-    turns();
+    run_iterations();
     for (size_t i = 0; i < opened; i++) {
         assert_true(clients[i].received > before[i] && clients[i].received < before[i] + SIZE);
         assert_int_equal((unsigned char)clients[i].data[before[i]], 0xc1); /* FIN, RSV1, text */
     }
 }
 
-/* Of one message to all members, the second one: the first may make room. */
-static struct cost of_publishing(void)
+/* The cost of the second one of two messages to all members. The first one may allocate buffers. */
+static struct cost measure_publish(void)
 {
     struct cost cost = {0};
     size_t before[MEMBERS];
     for (int i = 0; i < 2; i++) {
-        turns();
+        run_iterations();
         for (size_t k = 0; k < opened; k++)
             before[k] = clients[k].received;
         fault_heap_arm(&stage.heap, 0, false);
         deflated = 0;
         assert_int_equal(uvhttp_topics_publish(topics, "news", UVHTTP_WEBSOCKET_TEXT, text, SIZE),
                          0);
-        check_all_got_it(before);
+        assert_all_received(before);
         cost = (struct cost){atomic_load(&stage.heap.calls), deflated};
     }
     return cost;
 }
 
-static struct cost of_sending(void)
+static struct cost measure_send(void)
 {
     size_t before[MEMBERS];
-    turns();
+    run_iterations();
     for (size_t k = 0; k < opened; k++)
         before[k] = clients[k].received;
     fault_heap_arm(&stage.heap, 0, false);
@@ -153,25 +153,26 @@ static struct cost of_sending(void)
     for (size_t i = 0; i < opened; i++)
         assert_int_equal(uvhttp_websocket_send_message(members[i], message), 0);
     uvhttp_websocket_message_unref(message);
-    check_all_got_it(before);
+    assert_all_received(before);
     return (struct cost){atomic_load(&stage.heap.calls), deflated};
 }
 
-static void a_message_costs_the_same_for_one_and_for_a_hundred(void **state)
+static void broadcast_cost_independent_of_receivers(void **state)
 {
     (void)state;
     for (int compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED;
          compression <= UVHTTP_WEBSOCKET_COMPRESS_DEDICATED; compression++) {
         begin((uvhttp_websocket_compression_t)compression);
-        join(1);
-        struct cost published = of_publishing(), sent = of_sending();
+        connect_members(1);
+        struct cost published = measure_publish(), sent = measure_send();
         assert_true(published.deflated > 0 && published.deflated == sent.deflated);
-        assert_true(published.allocations <= FEW && sent.allocations <= FEW);
-        join(MEMBERS);
-        struct cost to_all = of_publishing();
+        assert_true(published.allocations <= MAX_ALLOCATIONS &&
+                    sent.allocations <= MAX_ALLOCATIONS);
+        connect_members(MEMBERS);
+        struct cost to_all = measure_publish();
         assert_int_equal(to_all.deflated, published.deflated);
         assert_int_equal(to_all.allocations, published.allocations);
-        to_all = of_sending();
+        to_all = measure_send();
         assert_int_equal(to_all.deflated, sent.deflated);
         assert_int_equal(to_all.allocations, sent.allocations);
         end();
@@ -181,21 +182,21 @@ static void a_message_costs_the_same_for_one_and_for_a_hundred(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message_costs_the_same_for_one_and_for_a_hundred),
+        cmocka_unit_test(broadcast_cost_independent_of_receivers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #else
 
-static void nothing_is_compressed(void **state)
+static void build_without_compression_passes(void **state)
 {
     (void)state;
 }
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_compressed)};
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(build_without_compression_passes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -1,5 +1,5 @@
-/* When a send function has returned: what was lent to it is not looked at any more, and what it has
- * ended is not used again. ASan tells. */
+/* The state after a send function has returned: the server does not use memory that the handler
+ * lent to it, and does not reuse an ended response. ASan detects violations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,13 +20,13 @@ static struct stage stage;
 static struct raw_client clients[3];
 static char large[LARGE];
 
-/* ---- fields ---- */
+/* ---- header fields ---- */
 
 static int finished;
-static bool from_within; /* the send function has not returned yet */
+static bool within_send; /* the send function has not returned */
 
-static int send_with_fields_of_the_moment(uvhttp_request_t *request, uvhttp_response_t *response,
-                                          void *size)
+static int send_with_temporary_fields(uvhttp_request_t *request, uvhttp_response_t *response,
+                                      void *size)
 {
     (void)request;
     char *type = strdup("text/x-own");
@@ -35,50 +35,50 @@ static int send_with_fields_of_the_moment(uvhttp_request_t *request, uvhttp_resp
     assert_int_equal(uvhttp_prepared_add(fields, "X-Prepared", "1"), 0);
     assert_int_equal(uvhttp_response_set_header(response, "X-Set", "2"), 0);
     uvhttp_response_use_prepared(response, fields);
-    from_within = true;
+    within_send = true;
     assert_int_equal(uvhttp_response_send_static(response, 200, type, large, *(size_t *)size), 0);
-    from_within = false;
+    within_send = false;
     uvhttp_prepared_free(fields);
     free(type);
     return 0;
 }
 
-static void look_at_fields(uvhttp_request_t *request, uvhttp_response_t *response,
-                           const uvhttp_outcome_t *outcome, void *within)
+static void check_fields(uvhttp_request_t *request, uvhttp_response_t *response,
+                         const uvhttp_outcome_t *outcome, void *expect_within)
 {
     (void)request;
     assert_int_equal(outcome->status, 200);
-    assert_int_equal(from_within, *(bool *)within);
+    assert_int_equal(within_send, *(bool *)expect_within);
     assert_string_equal(uvhttp_response_header(response, "X-Set"), "2");
     assert_null(uvhttp_response_header_slice(response, "X-Prepared").base);
     assert_null(uvhttp_response_header_slice(response, "Content-Type").base);
     finished++;
 }
 
-static void fields_that_were_lent_are_forgotten(void **state)
+static void lent_fields_unset_after_send(void **state)
 {
     size_t sizes[] = {10000, LARGE};
     (void)state;
     for (int i = 0; i < 2; i++) {
-        bool within = i == 0; /* the other one is too large for the socket */
+        bool expect_within = i == 0; /* the second body is too large for the socket */
         stage_begin(&stage);
         assert_non_null(stage_new_server(&stage));
-        assert_int_equal(uvhttp_server_route(stage.server, "GET", "/",
-                                             send_with_fields_of_the_moment, &sizes[i]),
-                         0);
-        uvhttp_server_on_finished(stage.server, look_at_fields, &within);
+        assert_int_equal(
+            uvhttp_server_route(stage.server, "GET", "/", send_with_temporary_fields, &sizes[i]),
+            0);
+        uvhttp_server_on_finished(stage.server, check_fields, &expect_within);
         stage_listen(&stage);
         finished = 0;
         raw_client_connect(&clients[0], uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&clients[0], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-        assert_int_equal(stage_drive_answers(&stage, &clients[0], LARGE, 1), 1);
+        assert_int_equal(stage_drive_responses(&stage, &clients[0], LARGE, 1), 1);
         size_t offset = 0;
         char value[16];
-        struct raw_answer got;
-        assert_true(raw_client_answer(&clients[0], &offset, false, &got));
+        struct raw_response got;
+        assert_true(raw_client_response(&clients[0], &offset, false, &got));
         assert_int_equal(got.body_length, sizes[i]);
-        assert_true(raw_answer_field(&got, "X-Prepared", value, sizeof(value)));
-        assert_true(raw_answer_field(&got, "Content-Type", value, sizeof(value)));
+        assert_true(raw_response_field(&got, "X-Prepared", value, sizeof(value)));
+        assert_true(raw_response_field(&got, "Content-Type", value, sizeof(value)));
         assert_string_equal(value, "text/x-own");
         assert_int_equal(finished, 1);
         raw_client_close(&clients[0], false);
@@ -86,16 +86,16 @@ static void fields_that_were_lent_are_forgotten(void **state)
     }
 }
 
-/* ---- nobody there ---- */
+/* ---- disconnected clients ---- */
 
-static int never(uvhttp_request_t *request, uvhttp_response_t *response, void *begins)
+static int never_respond(uvhttp_request_t *request, uvhttp_response_t *response, void *begins)
 {
     (void)request;
     return *(bool *)begins ? uvhttp_response_begin(response, 201, NULL, 10) : 0;
 }
 
-static void look_at_status(uvhttp_request_t *request, uvhttp_response_t *response,
-                           const uvhttp_outcome_t *outcome, void *begins)
+static void check_status(uvhttp_request_t *request, uvhttp_response_t *response,
+                         const uvhttp_outcome_t *outcome, void *begins)
 {
     (void)request;
     (void)response;
@@ -105,25 +105,25 @@ static void look_at_status(uvhttp_request_t *request, uvhttp_response_t *respons
     finished++;
 }
 
-static void who_got_nothing_did_not_get_200(void **state)
+static void disconnect_before_response_has_status_499(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
         bool begins = i == 1;
         stage_begin(&stage);
         assert_non_null(stage_new_server(&stage));
-        assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", never, &begins), 0);
-        uvhttp_server_on_finished(stage.server, look_at_status, &begins);
+        assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", never_respond, &begins), 0);
+        uvhttp_server_on_finished(stage.server, check_status, &begins);
         stage_listen(&stage);
         finished = 0;
         raw_client_connect(&clients[0], uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&clients[0], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-        for (int turn = 0; turn < 10; turn++) {
+        for (int iteration = 0; iteration < 10; iteration++) {
             raw_client_step(&clients[0], 1000);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
         raw_client_close(&clients[0], true);
-        stage_turns(&stage, 5);
+        stage_iterations(&stage, 5);
         assert_int_equal(finished, 1);
         stage_end(&stage);
     }
@@ -141,8 +141,8 @@ static int subscribe(uvhttp_request_t *request, uvhttp_response_t *response, voi
     return uvhttp_event_hub_subscribe(hub, response);
 }
 
-/* The write itself ends the stream, and nobody holds the subscriber. */
-static void a_subscriber_whose_stream_is_over_its_limit_is_left_alone(void **state)
+/* The write ends the stream itself, and no code holds a reference to the subscriber. */
+static void subscriber_over_body_limit_is_dropped(void **state)
 {
     static const char *const targets[] = {"/limited", "/all", "/limited"};
     const uvhttp_sse_event_t event = {.data = {"0123456789012345678901234567890123456789", 40}};
@@ -159,9 +159,9 @@ static void a_subscriber_whose_stream_is_over_its_limit_is_left_alone(void **sta
         snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", targets[i]);
         raw_client_connect(&clients[i], uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&clients[i], request);
-        for (int turn = 0; turn < 20; turn++) {
+        for (int iteration = 0; iteration < 20; iteration++) {
             raw_client_step(&clients[i], 1000);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
     }
     assert_int_equal(uvhttp_event_hub_count(hub), 3);
@@ -175,7 +175,7 @@ static void a_subscriber_whose_stream_is_over_its_limit_is_left_alone(void **sta
     assert_int_equal(uvhttp_event_hub_count(hub), 1);
     for (int i = 0; i < 3; i++)
         raw_client_close(&clients[i], false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(uvhttp_event_hub_count(hub), 0);
     stage_end(&stage);
     uvhttp_event_hub_free(hub);
@@ -184,9 +184,9 @@ static void a_subscriber_whose_stream_is_over_its_limit_is_left_alone(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_that_were_lent_are_forgotten),
-        cmocka_unit_test(who_got_nothing_did_not_get_200),
-        cmocka_unit_test(a_subscriber_whose_stream_is_over_its_limit_is_left_alone),
+        cmocka_unit_test(lent_fields_unset_after_send),
+        cmocka_unit_test(disconnect_before_response_has_status_499),
+        cmocka_unit_test(subscriber_over_body_limit_is_dropped),
     };
     for (int i = 0; i < 3; i++)
         clients[i].socket = -1;

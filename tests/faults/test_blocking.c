@@ -1,6 +1,6 @@
-/* Handlers that block, in what only a test with the loop in its hands can bring about: memory that
- * runs out while one waits for room, letters that come when a worker is about to end, and answers
- * that cannot be completed. */
+/* Blocking handlers in states that need control over the loop: allocation failures while a handler
+ * waits for buffer space, messages that arrive while a worker stops, and responses that cannot be
+ * completed. */
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,24 +26,24 @@ enum { LARGE = 5 << 18, CHUNK = 1 << 20, SMALL_BUFFER = 4096, LARGER_BUFFER = 1 
 
 static struct stage stage;
 static struct raw_client client;
-static uvhttp_response_t *real; /* the loop's, of the last request */
+static uvhttp_response_t *loop_response; /* the loop's response object of the last request */
 static atomic_int first_result, second_result, ended;
 static uv_sem_t gate;
 
 /* ---- handlers ---- */
 
-static int see(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int add_trailer(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
-    real = response;
+    loop_response = response;
     return uvhttp_response_add_trailer(response, "X-First", "1") == 0 ? UVHTTP_DECLINED
                                                                       : UVHTTP_ENOMEM;
 }
 
 struct source {
     size_t left;
-    int result; /* behind the last byte */
+    int result; /* returned after the last byte */
 };
 
 static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *length, void *arg)
@@ -56,7 +56,7 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     return *length == 0 ? source->result : 0;
 }
 
-static int pulled(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_pulled(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     struct source source = {LARGE,
                             uvhttp_request_query(request, "fail") == NULL ? 0 : UVHTTP_ETRUNCATED};
@@ -68,7 +68,7 @@ static int pulled(uvhttp_request_t *request, uvhttp_response_t *response, void *
     return err;
 }
 
-static int limited(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_over_limit(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -84,8 +84,8 @@ static int limited(uvhttp_request_t *request, uvhttp_response_t *response, void 
 
 static char chunk[CHUNK];
 
-/* Until that fails, and once more. */
-static int chunks(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+/* Writes until an error, and once more. */
+static int write_until_error(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -98,7 +98,7 @@ static int chunks(uvhttp_request_t *request, uvhttp_response_t *response, void *
     return err;
 }
 
-static int events(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_event_at_gate(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -122,8 +122,8 @@ static int wait_at_gate(uvhttp_request_t *request, uvhttp_response_t *response, 
     return 0;
 }
 
-/* Goes on until its client has ended its side. */
-static int compute(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+/* Runs until the client has shut down its sending side. */
+static int wait_for_peer_end(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -138,7 +138,7 @@ static int compute(uvhttp_request_t *request, uvhttp_response_t *response, void 
     return err;
 }
 
-static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_hello(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -147,7 +147,7 @@ static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg
 
 static uvhttp_static_t *files;
 
-/* The static handler behind one of the program's own. */
+/* Calls the static handler from a blocking handler. */
 static int serve_file(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     uvhttp_handler_cb handler = uvhttp_request_query(request, "upload") != NULL
@@ -160,26 +160,26 @@ static int serve_file(uvhttp_request_t *request, uvhttp_response_t *response, vo
     return err;
 }
 
-/* ---- beginning and ending ---- */
+/* ---- setup and teardown ---- */
 
-/* A drain timeout of 0 stands for the usual one. */
+/* A drain timeout of 0 means the default. */
 static void begin_with(size_t drain_timeout)
 {
     static const uvhttp_route_t routes[] = {
-        {.pattern = "/pulled", .handler = pulled, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/limited", .handler = limited, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/pieces", .handler = chunks, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/events", .handler = events, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/compute", .handler = compute, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/pulled", .handler = send_pulled, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/limited", .handler = send_over_limit, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/pieces", .handler = write_until_error, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/events", .handler = send_event_at_gate, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/compute", .handler = wait_for_peer_end, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/gate",
          .handler = wait_at_gate,
          .handler_timeout = 1,
          .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/files/*", .handler = serve_file, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/", .handler = say, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/", .handler = send_hello, .flags = UVHTTP_ROUTE_BLOCKING},
     };
     stage_begin(&stage);
-    real = NULL;
+    loop_response = NULL;
     atomic_store(&first_result, 0);
     atomic_store(&second_result, 0);
     atomic_store(&ended, 0);
@@ -187,7 +187,7 @@ static void begin_with(size_t drain_timeout)
     if (drain_timeout != 0)
         stage.config->drain_timeout = drain_timeout;
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_server_use(stage.server, see, NULL), 0);
+    assert_int_equal(uvhttp_server_use(stage.server, add_trailer, NULL), 0);
     for (size_t i = 0; i < UVH_COUNT_OF(routes); i++)
         assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server), &routes[i]), 0);
     stage_listen(&stage);
@@ -215,7 +215,7 @@ static void end_files(void)
     stage_end(&stage);
 }
 
-static void ask(const char *target)
+static void send_request(const char *target)
 {
     char request[128];
     snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", target);
@@ -228,83 +228,83 @@ static bool has_ended(void *arg)
     return atomic_load(&ended) != 0;
 }
 
-/* ---- bodies that are pulled, and those that cannot be completed ---- */
+/* ---- pulled bodies, and bodies that cannot be completed ---- */
 
-static void a_large_body_is_pulled_to_its_end(void **state)
+static void pulled_large_body_is_complete(void **state)
 {
     (void)state;
     size_t offset = 0;
-    struct raw_answer answer;
+    struct raw_response response;
     begin();
-    ask("/pulled");
-    assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
-    assert_int_equal(answer.body_length, LARGE);
+    send_request("/pulled");
+    assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &response));
+    assert_int_equal(response.body_length, LARGE);
     assert_int_equal(atomic_load(&first_result), 0);
-    /* What middleware has said goes out, too. */
+    /* Fields that middleware has added are sent, too. */
     static const char last[] = "\r\n0\r\nX-First: 1\r\n\r\n";
     assert_memory_equal(client.data + client.received - strlen(last), last, strlen(last));
     end();
 }
 
-static void a_source_that_fails_ends_the_connection(void **state)
+static void failing_pull_source_closes_connection(void **state)
 {
     (void)state;
     begin();
-    ask("/pulled?fail=1");
+    send_request("/pulled?fail=1");
     stage_drive_to_end(&stage, &client, LARGE);
     assert_true(client.received > CHUNK / 2);
     assert_memory_not_equal(client.data + client.received - 5, "0\r\n\r\n", 5);
     raw_client_close(&client, false);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    ask("/");
-    assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
+    send_request("/");
+    assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
     end();
 }
 
-static void a_body_above_the_handlers_own_limit_ends_the_connection(void **state)
+static void body_over_handler_limit_closes_connection(void **state)
 {
     (void)state;
     begin();
-    ask("/limited");
+    send_request("/limited");
     stage_drive_to_end(&stage, &client, LARGE);
     end();
     assert_int_equal(atomic_load(&first_result), UVHTTP_ETOOLARGE);
     assert_int_equal(atomic_load(&second_result), UVHTTP_EDISCONNECTED);
 }
 
-/* ---- waiting for room ---- */
+/* ---- waiting for buffer space ---- */
 
-static bool waits_for_room(void *arg)
+static bool waits_for_drain(void *arg)
 {
     (void)arg;
-    return real != NULL && real->wants_drain;
+    return loop_response != NULL && loop_response->wants_drain;
 }
 
 /* Less is pending than the larger send buffer takes, which takes a part of the next chunk, too. */
 static bool is_almost_sent(void *arg)
 {
     (void)arg;
-    return uvhttp_response_pending(real) < LARGER_BUFFER / 4;
+    return uvhttp_response_pending(loop_response) < LARGER_BUFFER / 4;
 }
 
 static void enlarge_send_buffer(void)
 {
-    struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(uvh_exchange_of_response(real));
+    struct uvh_h1_exchange *exchange = uvh_h1_exchange_of(uvh_exchange_of_response(loop_response));
     int bytes = LARGER_BUFFER;
     assert_int_equal(
         setsockopt(exchange->h1->conn.socket.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
 }
 
-/* What the socket does not take of the chunk that has waited cannot be stored: the connection
- * breaks in the very call that reports room. */
-static void a_connection_that_breaks_when_there_is_room_is_told_once(void **state)
+/* The rest of the waiting chunk cannot be stored, so the connection fails in the call that reports
+ * buffer space. */
+static void connection_error_during_drain_is_reported_once(void **state)
 {
     (void)state;
     begin();
-    ask("/pieces");
+    send_request("/pieces");
     raw_client_step(&client, 0);
-    stage_drive(&stage, &client, 0, waits_for_room, NULL);
+    stage_drive(&stage, &client, 0, waits_for_drain, NULL);
     stage_drive(&stage, &client, SMALL_BUFFER, is_almost_sent, NULL);
     enlarge_send_buffer();
     fault_heap_arm(&stage.heap, 1, true);
@@ -315,21 +315,22 @@ static void a_connection_that_breaks_when_there_is_room_is_told_once(void **stat
     assert_int_equal(atomic_load(&second_result), UVHTTP_EDISCONNECTED);
     raw_client_close(&client, false);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    ask("/");
-    assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
+    send_request("/");
+    assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
     end();
 }
 
-static bool has_answer_or_end(void *arg)
+static bool has_response_or_ended(void *arg)
 {
     size_t offset = 0;
-    struct raw_answer answer;
+    struct raw_response response;
     (void)arg;
-    return client.ended || raw_client_answer(&client, &offset, false, &answer);
+    return client.ended || raw_client_response(&client, &offset, false, &response);
 }
 
-/* On either thread: an answer or the connection's end comes all the same, and nothing is left. */
-static void memory_may_run_out_at_any_moment(void **state)
+/* With an allocation failure on either thread the client receives a response or the end of the
+ * connection, and nothing leaks. */
+static void blocking_handlers_survive_allocation_failures(void **state)
 {
     static const char *const targets[] = {"/", "/pulled", "/limited"};
     (void)state;
@@ -337,10 +338,10 @@ static void memory_may_run_out_at_any_moment(void **state)
         bool failed = true;
         for (size_t n = 1; failed && n < 200; n++) {
             begin();
-            stage_turns(&stage, 5);
+            stage_iterations(&stage, 5);
             fault_heap_arm(&stage.heap, n, false);
-            ask(targets[i]);
-            stage_drive(&stage, &client, LARGE, has_answer_or_end, NULL);
+            send_request(targets[i]);
+            stage_drive(&stage, &client, LARGE, has_response_or_ended, NULL);
             failed = atomic_load(&stage.heap.failures) > 0;
             fault_heap_arm(&stage.heap, 0, false);
             end();
@@ -349,22 +350,22 @@ static void memory_may_run_out_at_any_moment(void **state)
     }
 }
 
-/* ---- handlers that take too long ---- */
+/* ---- late handlers ---- */
 
-static void its_client_need_not_wait_for_a_handler_that_is_late(void **state)
+static void handler_timeout_closes_connection(void **state)
 {
     (void)state;
     assert_int_equal(uv_sem_init(&gate, 0), 0);
     begin();
-    ask("/gate");
-    for (int turn = 0; turn < 5000 && !client.ended; turn++) {
+    send_request("/gate");
+    for (int iteration = 0; iteration < 5000 && !client.ended; iteration++) {
         raw_client_step(&client, 1000);
         stage_wait(&stage);
     }
     bool had_ended = client.ended;
     assert_int_equal(uvhttp_server_stats(stage.server)->blocking_handlers.running, 1);
     raw_client_close(&client, false);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     bool open = uvhttp_server_stats(stage.server)->active_connections > 0;
     uv_sem_post(&gate);
     client.socket = -1;
@@ -376,7 +377,7 @@ static void its_client_need_not_wait_for_a_handler_that_is_late(void **state)
     assert_int_equal(atomic_load(&first_result), UVHTTP_EDISCONNECTED);
 }
 
-/* ---- what is for the loop's thread ---- */
+/* ---- functions for the loop's thread only ---- */
 
 static void static_handler_on_blocking_thread_gets_einval(void **state)
 {
@@ -391,13 +392,13 @@ static void static_handler_on_blocking_thread_gets_einval(void **state)
     assert_int_equal(uvhttp_static_new(&files, &config, NULL), 0);
     for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
         size_t offset = 0;
-        struct raw_answer answer;
+        struct raw_response response;
         atomic_store(&first_result, 0);
         client.received = 0;
-        ask(targets[i]);
-        assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
-        assert_int_equal(answer.status, 500);
+        send_request(targets[i]);
+        assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
+        assert_true(raw_client_response(&client, &offset, false, &response));
+        assert_int_equal(response.status, 500);
         assert_int_equal(atomic_load(&first_result), UVHTTP_EINVAL);
     }
     assert_int_equal(uvhttp_static_read_stats(files, &stats), 0);
@@ -405,20 +406,20 @@ static void static_handler_on_blocking_thread_gets_einval(void **state)
     end_files();
 }
 
-/* ---- clients that end ---- */
+/* ---- clients that shut down ---- */
 
-static void it_can_ask_whether_its_client_has_ended(void **state)
+static void peer_end_visible_to_blocking_handler(void **state)
 {
     (void)state;
     assert_int_equal(uv_sem_init(&gate, 0), 0);
     begin();
-    ask("/compute");
-    for (int turn = 0; turn < 5000 && uv_sem_trywait(&gate) != 0; turn++) {
+    send_request("/compute");
+    for (int iteration = 0; iteration < 5000 && uv_sem_trywait(&gate) != 0; iteration++) {
         raw_client_step(&client, 1000);
         stage_wait(&stage);
     }
     raw_client_end_sending(&client);
-    assert_int_equal(stage_drive_answers(&stage, &client, LARGE, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
     end();
     uv_sem_destroy(&gate);
     assert_int_equal(atomic_load(&first_result), false);
@@ -438,13 +439,13 @@ static bool has_heartbeat(void *arg)
     return false;
 }
 
-static void its_stream_of_events_has_heartbeats(void **state)
+static void blocking_event_stream_sends_heartbeats(void **state)
 {
     (void)state;
     assert_int_equal(uv_sem_init(&gate, 0), 0);
     begin();
-    ask("/events");
-    for (int turn = 0; turn < 5000 && !has_heartbeat(NULL); turn++) {
+    send_request("/events");
+    for (int iteration = 0; iteration < 5000 && !has_heartbeat(NULL); iteration++) {
         raw_client_step(&client, 1000);
         stage_wait(&stage);
     }
@@ -455,22 +456,22 @@ static void its_stream_of_events_has_heartbeats(void **state)
     assert_true(had_one);
 }
 
-static void its_stream_of_events_is_gone_when_the_server_stops(void **state)
+static void server_stop_ends_blocking_event_stream(void **state)
 {
     (void)state;
     assert_int_equal(uv_sem_init(&gate, 0), 0);
     begin_with(1);
-    ask("/events");
-    for (int turn = 0; turn < 5000 && client.received == 0; turn++) {
+    send_request("/events");
+    for (int iteration = 0; iteration < 5000 && client.received == 0; iteration++) {
         raw_client_step(&client, 1000);
         stage_wait(&stage);
     }
     uvhttp_server_stop(stage.server);
     stage_drive_to_end(&stage, &client, 1000);
     uv_sem_post(&gate);
-    for (int turn = 0; turn < 5000 && !has_ended(NULL); turn++)
+    for (int iteration = 0; iteration < 5000 && !has_ended(NULL); iteration++)
         stage_wait(&stage);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     size_t errors = stage.errors_logged;
     end();
     uv_sem_destroy(&gate);
@@ -478,11 +479,11 @@ static void its_stream_of_events_is_gone_when_the_server_stops(void **state)
     assert_int_equal(errors, 0);
 }
 
-/* ---- the last letters ---- */
+/* ---- the last messages ---- */
 
 static int handed_over = -1;
 
-/* As another worker does that has accepted a connection and not yet been told to stop. */
+/* Does what another worker does that has accepted a connection and has not stopped yet. */
 static void hand_over(uvhttp_server_t *server, size_t worker, void *arg)
 {
     (void)arg;
@@ -496,35 +497,35 @@ static void post_hand_over(uvhttp_server_t *server, size_t worker, void *arg)
     assert_int_equal(uvhttp_server_post(server, worker, hand_over, NULL), 0);
 }
 
-/* Read while the server stops; its own letter is then the very last one that is taken. */
-static void post_last_but_one(uvhttp_server_t *server, size_t worker, void *arg)
+/* Runs while the server stops. The message it posts is the last one that the worker takes. */
+static void post_second_to_last(uvhttp_server_t *server, size_t worker, void *arg)
 {
     (void)arg;
     uvhttp_server_stop(server);
     assert_int_equal(uvhttp_server_post(server, worker, post_hand_over, NULL), 0);
 }
 
-static void a_connection_that_comes_last_is_served_all_the_same(void **state)
+static void connection_accepted_during_stop_is_served(void **state)
 {
     static const char request[] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-    char answer[1024] = "";
+    char response[1024] = "";
     int pair[2];
     (void)state;
     begin();
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     handed_over = pair[0];
     assert_int_equal(uvh_socket_make_ours(handed_over), 0);
     assert_int_equal(send(pair[1], request, strlen(request), 0), (ssize_t)strlen(request));
-    assert_int_equal(uvhttp_server_post(stage.server, 0, post_last_but_one, NULL), 0);
+    assert_int_equal(uvhttp_server_post(stage.server, 0, post_second_to_last, NULL), 0);
     ssize_t size = -1;
-    for (int turn = 0; turn < 2000 && size < 0; turn++) {
+    for (int iteration = 0; iteration < 2000 && size < 0; iteration++) {
         stage_wait(&stage);
-        size = recv(pair[1], answer, sizeof(answer) - 1, MSG_DONTWAIT);
+        size = recv(pair[1], response, sizeof(response) - 1, MSG_DONTWAIT);
     }
     assert_true(size > 0);
-    assert_memory_equal(answer, "HTTP/1.1 200", 12);
+    assert_memory_equal(response, "HTTP/1.1 200", 12);
     close(pair[1]);
     client.socket = -1;
     end();
@@ -533,17 +534,17 @@ static void a_connection_that_comes_last_is_served_all_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_large_body_is_pulled_to_its_end),
-        cmocka_unit_test(a_source_that_fails_ends_the_connection),
-        cmocka_unit_test(a_body_above_the_handlers_own_limit_ends_the_connection),
-        cmocka_unit_test(a_connection_that_breaks_when_there_is_room_is_told_once),
-        cmocka_unit_test(memory_may_run_out_at_any_moment),
-        cmocka_unit_test(its_client_need_not_wait_for_a_handler_that_is_late),
+        cmocka_unit_test(pulled_large_body_is_complete),
+        cmocka_unit_test(failing_pull_source_closes_connection),
+        cmocka_unit_test(body_over_handler_limit_closes_connection),
+        cmocka_unit_test(connection_error_during_drain_is_reported_once),
+        cmocka_unit_test(blocking_handlers_survive_allocation_failures),
+        cmocka_unit_test(handler_timeout_closes_connection),
         cmocka_unit_test(static_handler_on_blocking_thread_gets_einval),
-        cmocka_unit_test(it_can_ask_whether_its_client_has_ended),
-        cmocka_unit_test(its_stream_of_events_has_heartbeats),
-        cmocka_unit_test(its_stream_of_events_is_gone_when_the_server_stops),
-        cmocka_unit_test(a_connection_that_comes_last_is_served_all_the_same),
+        cmocka_unit_test(peer_end_visible_to_blocking_handler),
+        cmocka_unit_test(blocking_event_stream_sends_heartbeats),
+        cmocka_unit_test(server_stop_ends_blocking_event_stream),
+        cmocka_unit_test(connection_accepted_during_stop_is_served),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* How connections end: by a server that drains, and by timeouts that look once more before. Time is
- * an argument here. */
+/* How connections end: draining, timeouts that check the socket once more before they close, and a
+ * lack of descriptors. The tests expire timeouts without waiting. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "server/server.h"
 #include "support/stage.h"
 
-enum { LARGE = 4000000, STEP = 1 << 20, MOST_WAITS = 5000 };
+enum { LARGE = 4000000, STEP = 1 << 20, MAX_WAITS = 5000 };
 
 #define GET "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -25,14 +25,14 @@ static struct raw_client client;
 static char large[LARGE];
 static int aborted, stopping, stopped;
 
-static int answer(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_small(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
     return uvhttp_response_send(response, 200, "text/plain", "a", 1);
 }
 
-static int answer_much(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_large(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -54,12 +54,12 @@ static int begin_events(uvhttp_request_t *request, uvhttp_response_t *response, 
     return uvhttp_response_begin_events(response);
 }
 
-static uvhttp_response_t *awaited;
+static uvhttp_response_t *pending;
 static int ends, end_result;
 
 static int on_peer_end(uvhttp_response_t *response, void *arg)
 {
-    assert_ptr_equal(response, awaited);
+    assert_ptr_equal(response, pending);
     assert_ptr_equal(arg, &ends);
     ends++;
     return end_result;
@@ -70,14 +70,14 @@ static void count_abort(uvhttp_response_t *response, void *arg)
     (void)response;
     (void)arg;
     aborted++;
-    awaited = NULL;
+    pending = NULL;
 }
 
-static int answer_later(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int respond_later(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
-    awaited = response;
+    pending = response;
     uvhttp_response_on_abort(response, count_abort, NULL);
     return uvhttp_response_on_peer_end(response, on_peer_end, &ends);
 }
@@ -85,31 +85,31 @@ static int answer_later(uvhttp_request_t *request, uvhttp_response_t *response, 
 static int begin_and_wait(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     int err = uvhttp_response_begin(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN);
-    return err != 0 ? err : answer_later(request, response, arg);
+    return err != 0 ? err : respond_later(request, response, arg);
 }
 
-static size_t pieces_left;
+static size_t chunks_left;
 
-static int write_pieces(uvhttp_response_t *response, void *arg)
+static int write_chunks(uvhttp_response_t *response, void *arg)
 {
     (void)arg;
     int err = 0;
-    while (err == 0 && pieces_left > 0) {
+    while (err == 0 && chunks_left > 0) {
         err = uvhttp_response_write(response, large, LARGE / 4);
-        pieces_left -= err == 0;
+        chunks_left -= err == 0;
     }
     if (err == UVHTTP_EFULL)
         return 0;
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
-static int answer_in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_chunks(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
-    pieces_left = 12;
-    uvhttp_response_on_drain(response, write_pieces, NULL);
+    chunks_left = 12;
+    uvhttp_response_on_drain(response, write_chunks, NULL);
     int err = uvhttp_response_begin(response, 200, "text/plain", 3 * (uint64_t)LARGE);
-    return err != 0 ? err : write_pieces(response, arg);
+    return err != 0 ? err : write_chunks(response, arg);
 }
 
 static void on_stopping(uvhttp_server_t *server, void *arg)
@@ -134,12 +134,11 @@ static void begin(size_t grace)
     stage.config->drain_grace = grace;
     stage.config->drain_timeout = 3600;
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", answer, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/large", answer_much, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", send_small, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/large", send_large, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/events", begin_events, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/later", answer_later, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/pieces", answer_in_pieces, NULL),
-                     0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/later", respond_later, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/pieces", send_chunks, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/begun", begin_and_wait, NULL), 0);
     uvhttp_server_on_stopping(stage.server, on_stopping, &stopping);
     uvhttp_server_on_stopped(stage.server, on_stopped, NULL);
@@ -153,9 +152,9 @@ static void end(void)
     stage_end(&stage);
 }
 
-static void assert_answered(size_t count)
+static void assert_responses(size_t count)
 {
-    assert_int_equal(stage_drive_answers(&stage, &client, STEP, count), count);
+    assert_int_equal(stage_drive_responses(&stage, &client, STEP, count), count);
 }
 
 static size_t active(void)
@@ -163,49 +162,49 @@ static size_t active(void)
     return uvhttp_server_stats(stage.server)->active_connections;
 }
 
-static void turn_until_stopped(void)
+static void run_until_stopped(void)
 {
-    for (int i = 0; i < MOST_WAITS && stopped == 0; i++)
+    for (int i = 0; i < MAX_WAITS && stopped == 0; i++)
         stage_wait(&stage);
     assert_int_equal(stopped, 1);
 }
 
-/* ---- the client's end while a response is awaited ---- */
+/* ---- the client's end while a response is pending ---- */
 
-static void begin_waiting(const char *request, int result)
+static void begin_pending(const char *request, int result)
 {
     ends = 0;
     end_result = result;
-    awaited = NULL;
+    pending = NULL;
     begin(0);
     raw_client_send_text(&client, request);
     raw_client_step(&client, STEP);
 }
 
-static void await_end(void)
+static void wait_for_peer_end(void)
 {
-    for (int i = 0; i < MOST_WAITS && ends == 0; i++)
+    for (int i = 0; i < MAX_WAITS && ends == 0; i++)
         stage_wait(&stage);
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     assert_int_equal(ends, 1);
 }
 
 #define LATER "GET /later HTTP/1.1\r\nHost: h\r\n\r\n"
 #define BEGUN "GET /begun HTTP/1.1\r\nHost: h\r\n\r\n"
 
-static void closing_client_is_noticed_while_a_response_is_awaited(void **state)
+static void client_close_aborts_pending_response(void **state)
 {
     static const char *const requests[] = {LATER, BEGUN,
-                                           /* the last with bytes that are not taken yet */
+                                           /* the last one with bytes that are not read yet */
                                            LATER GET};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        begin_waiting(requests[i], UVHTTP_EDISCONNECTED);
-        stage_turns(&stage, 10);
-        assert_non_null(awaited);
+        begin_pending(requests[i], UVHTTP_EDISCONNECTED);
+        stage_iterations(&stage, 10);
+        assert_non_null(pending);
         assert_int_equal(ends, 0);
         raw_client_close(&client, false);
-        await_end();
+        wait_for_peer_end();
         assert_int_equal(aborted, 1);
         assert_int_equal(active(), 0);
         assert_int_equal(stage.errors_logged, 0);
@@ -213,63 +212,63 @@ static void closing_client_is_noticed_while_a_response_is_awaited(void **state)
     }
 }
 
-static void end_that_comes_with_the_request_is_noticed(void **state)
+static void client_close_with_request_aborts_response(void **state)
 {
     (void)state;
-    begin_waiting(LATER, UVHTTP_EDISCONNECTED);
+    begin_pending(LATER, UVHTTP_EDISCONNECTED);
     raw_client_close(&client, false);
-    await_end();
+    wait_for_peer_end();
     assert_int_equal(aborted, 1);
     end();
 }
 
-static void client_that_only_ends_its_side_is_answered(void **state)
+static void half_close_gets_late_response(void **state)
 {
     (void)state;
-    begin_waiting(LATER, 0);
+    begin_pending(LATER, 0);
     assert_int_equal(shutdown(client.socket, SHUT_WR), 0);
-    await_end();
+    wait_for_peer_end();
     assert_int_equal(aborted, 0);
-    assert_int_equal(uvhttp_response_send_text(awaited, 200, "late"), 0);
-    assert_answered(1);
+    assert_int_equal(uvhttp_response_send_text(pending, 200, "late"), 0);
+    assert_responses(1);
     stage_drive_to_end(&stage, &client, STEP);
     assert_int_equal(ends, 1);
     end();
 }
 
-static void client_that_only_ends_its_side_gets_a_whole_body_in_pieces(void **state)
+static void half_close_gets_complete_chunked_body(void **state)
 {
     (void)state;
-    begin_waiting("GET /pieces HTTP/1.1\r\nHost: h\r\n\r\n", 0);
+    begin_pending("GET /pieces HTTP/1.1\r\nHost: h\r\n\r\n", 0);
     assert_int_equal(shutdown(client.socket, SHUT_WR), 0);
-    assert_answered(1);
+    assert_responses(1);
     end();
 }
 
-static void failure_at_the_clients_end_is_answered_as_a_handlers(void **state)
+static void peer_end_callback_error_gets_503(void **state)
 {
-    struct raw_answer got;
+    struct raw_response got;
     size_t offset = 0;
     (void)state;
-    begin_waiting(LATER, UVHTTP_ENOMEM);
+    begin_pending(LATER, UVHTTP_ENOMEM);
     assert_int_equal(shutdown(client.socket, SHUT_WR), 0);
-    await_end();
-    assert_answered(1);
-    assert_true(raw_client_answer(&client, &offset, false, &got));
+    wait_for_peer_end();
+    assert_responses(1);
+    assert_true(raw_client_response(&client, &offset, false, &got));
     assert_int_equal(got.status, 503);
     end();
 }
 
 /* ---- drain ---- */
 
-static void request_during_the_grace_is_answered_and_ends_its_connection(void **state)
+static void drain_grace_request_gets_response_and_close(void **state)
 {
     (void)state;
     begin(600);
     raw_client_send_text(&client, GET);
-    assert_answered(1);
+    assert_responses(1);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_int_equal(active(), 1);
     size_t before = client.received;
     raw_client_send_text(&client, GET GET);
@@ -277,63 +276,64 @@ static void request_during_the_grace_is_answered_and_ends_its_connection(void **
     const char *response = client.data + before;
     assert_non_null(memmem(response, client.received - before, "Connection: close", 17));
     size_t offset = 0;
-    struct raw_answer one;
-    assert_true(raw_client_answer(&client, &offset, false, &one));
-    assert_true(raw_client_answer(&client, &offset, false, &one));
-    assert_int_equal(offset, client.received); /* one response says close, and is the last */
+    struct raw_response one;
+    assert_true(raw_client_response(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
+    /* one response has Connection: close, and is the last */
+    assert_int_equal(offset, client.received);
     raw_client_close(&client, false);
-    turn_until_stopped(); /* long before the grace is over */
+    run_until_stopped(); /* long before the grace period ends */
     end();
 }
 
-static void idle_connection_is_closed_after_the_grace(void **state)
+static void drain_grace_end_closes_idle_connection(void **state)
 {
     (void)state;
     begin(1);
     raw_client_send_text(&client, GET);
-    assert_answered(1);
+    assert_responses(1);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_int_equal(active(), 1);
     stage_drive_to_end(&stage, &client, STEP);
-    turn_until_stopped();
+    run_until_stopped();
     end();
 }
 
-static void idle_connection_is_closed_at_once_without_a_grace(void **state)
+static void stop_without_grace_closes_idle_connection(void **state)
 {
     (void)state;
     begin(0);
     raw_client_send_text(&client, GET);
-    assert_answered(1);
+    assert_responses(1);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_int_equal(active(), 0);
-    turn_until_stopped();
+    run_until_stopped();
     end();
 }
 
-static void second_stop_ends_the_grace(void **state)
+static void second_stop_ends_drain_grace(void **state)
 {
     (void)state;
     begin(600);
     raw_client_send_text(&client, GET);
-    assert_answered(1);
+    assert_responses(1);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     uvhttp_server_stop(stage.server);
-    turn_until_stopped();
+    run_until_stopped();
     end();
 }
 
-static void stopping_is_called_once_before_stopped(void **state)
+static void on_stopping_called_once_before_on_stopped(void **state)
 {
     (void)state;
     begin(0);
     assert_int_equal(stopping, 0);
     uvhttp_server_stop(stage.server);
     uvhttp_server_stop(stage.server);
-    turn_until_stopped();
+    run_until_stopped();
     assert_int_equal(stopping, 1);
     end();
 }
@@ -350,7 +350,7 @@ static bool has_last_chunk(void *arg)
     return client.received > 5 && memcmp(client.data + client.received - 5, "0\r\n\r\n", 5) == 0;
 }
 
-static void event_stream_ends_when_the_server_stops(void **state)
+static void server_stop_ends_event_stream(void **state)
 {
     (void)state;
     for (size_t grace = 0; grace <= 600; grace += 600) {
@@ -361,43 +361,43 @@ static void event_stream_ends_when_the_server_stops(void **state)
         stage_drive(&stage, &client, STEP, has_last_chunk, NULL);
         assert_int_equal(aborted, 1);
         raw_client_close(&client, false);
-        turn_until_stopped();
+        run_until_stopped();
         end();
     }
 }
 
-static void event_stream_is_refused_while_the_server_drains(void **state)
+static void event_stream_during_drain_gets_503(void **state)
 {
     (void)state;
     begin(600);
     raw_client_send_text(&client, GET);
-    assert_answered(1);
+    assert_responses(1);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
     stage_drive_to_end(&stage, &client, STEP);
     size_t offset = 0;
-    struct raw_answer one;
-    assert_true(raw_client_answer(&client, &offset, false, &one));
-    assert_true(raw_client_answer(&client, &offset, false, &one));
+    struct raw_response one;
+    assert_true(raw_client_response(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
     assert_int_equal(one.status, 503);
     raw_client_close(&client, false);
-    turn_until_stopped();
+    run_until_stopped();
     end();
 }
 
-static void event_stream_that_has_ended_is_not_ended_again(void **state)
+static void ended_event_stream_not_ended_by_stop(void **state)
 {
     (void)state;
     begin(0);
     raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
     stage_drive(&stage, &client, STEP, has_head, NULL);
     raw_client_close(&client, true);
-    for (int i = 0; i < MOST_WAITS && aborted == 0; i++)
+    for (int i = 0; i < MAX_WAITS && aborted == 0; i++)
         stage_wait(&stage);
     assert_int_equal(aborted, 1);
     uvhttp_server_stop(stage.server);
-    turn_until_stopped();
+    run_until_stopped();
     assert_int_equal(aborted, 1);
     end();
 }
@@ -409,7 +409,7 @@ static struct uvh_conn_shared *conns(void)
     return &uvh_server_of(stage.server)->workers[0].conns;
 }
 
-/* As after a pause of the process: timers expire before the socket is looked at. */
+/* Simulates a pause of the process: timers expire before the sockets are checked. */
 static void expire(void)
 {
     uint64_t now = uv_now(&stage.loop);
@@ -421,84 +421,84 @@ static void expire(void)
     uvh_shared_expire(conns(), now);
 }
 
-static void request_in_the_socket_is_answered_when_the_timeout_expires(void **state)
+static void keep_alive_timeout_reads_pending_request(void **state)
 {
     (void)state;
     begin(0);
     raw_client_send_text(&client, GET);
-    assert_answered(1);
+    assert_responses(1);
     raw_client_send_text(&client, GET);
     raw_client_step(&client, 0);
     expire();
-    assert_answered(2);
+    assert_responses(2);
     expire();
     stage_drive_to_end(&stage, &client, STEP);
     end();
 }
 
-static void rest_of_a_head_in_the_socket_is_read_when_the_timeout_expires(void **state)
+static void head_timeout_reads_pending_bytes(void **state)
 {
     (void)state;
     begin(0);
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHo");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     raw_client_send_text(&client, "st: h\r\n\r\n");
     raw_client_step(&client, 0);
     expire();
-    assert_answered(1);
+    assert_responses(1);
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHo");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     raw_client_send_text(&client, "s");
     raw_client_step(&client, 0);
-    expire(); /* progress does not renew the time for a head */
-    assert_answered(2);
-    struct raw_answer one;
+    expire(); /* progress does not extend the timeout of a head */
+    assert_responses(2);
+    struct raw_response one;
     size_t offset = 0;
-    assert_true(raw_client_answer(&client, &offset, false, &one));
-    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
     assert_int_equal(one.status, 408);
     end();
 }
 
-static void head_behind_a_late_one_has_time_of_its_own(void **state)
+static void next_head_has_own_timeout(void **state)
 {
     (void)state;
     begin(0);
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHo");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     raw_client_send_text(&client, "st: h\r\n\r\nGET / HTTP/1.1\r\nHo");
     raw_client_step(&client, 0);
     expire();
-    assert_answered(1);
+    assert_responses(1);
     raw_client_send_text(&client, "st: h\r\n\r\n");
-    assert_answered(2);
-    struct raw_answer one;
+    assert_responses(2);
+    struct raw_response one;
     size_t offset = 0;
-    assert_true(raw_client_answer(&client, &offset, false, &one));
-    assert_true(raw_client_answer(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
+    assert_true(raw_client_response(&client, &offset, false, &one));
     assert_int_equal(one.status, 200);
     end();
 }
 
-static void event_stream_behind_head_ends_with_its_head(void **state)
+static void event_stream_for_head_ends_after_head(void **state)
 {
-    struct raw_answer one;
+    struct raw_response one;
     size_t offset = 0;
     (void)state;
     begin(0);
     raw_client_send_text(&client, "HEAD /events HTTP/1.1\r\nHost: h\r\n\r\n");
-    for (int i = 0; i < MOST_WAITS && aborted == 0; i++) {
+    for (int i = 0; i < MAX_WAITS && aborted == 0; i++) {
         raw_client_step(&client, STEP);
         stage_wait(&stage);
     }
     assert_int_equal(aborted, 1);
-    assert_true(raw_client_answer(&client, &offset, true, &one));
+    assert_true(raw_client_response(&client, &offset, true, &one));
     assert_int_equal(one.status, 200);
     raw_client_send_text(&client, GET);
-    for (int i = 0; i < MOST_WAITS && !raw_client_answer(&client, &offset, false, &one); i++) {
+    for (int i = 0; i < MAX_WAITS && !raw_client_response(&client, &offset, false, &one); i++) {
         raw_client_step(&client, STEP);
         stage_wait(&stage);
     }
@@ -506,7 +506,7 @@ static void event_stream_behind_head_ends_with_its_head(void **state)
     end();
 }
 
-static void slow_reader_outlives_the_write_timeout(void **state)
+static void write_timeout_renewed_by_slow_reader(void **state)
 {
     (void)state;
     begin(0);
@@ -515,21 +515,21 @@ static void slow_reader_outlives_the_write_timeout(void **state)
     raw_client_connect(&client, uvhttp_server_port(stage.server), 65536);
     raw_client_send_text(&client, "GET /large HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     size_t timeouts = uvhttp_server_stats(stage.server)->timeouts;
     struct uvh_timeout *first = uvh_timeout_first(&conns()->timeouts[UVH_CONN_TIMEOUT_WRITE]);
     assert_non_null(first);
     const struct uvh_conn *conn = UVH_CONTAINER_OF(first, struct uvh_conn, timeout);
-    /* The server does not look meanwhile, so only the system knows. */
-    for (int i = 0; i < MOST_WAITS && uvh_socket_unsent(conn->socket.fd) >= conn->unsent; i++)
+    /* The server does not run meanwhile, so only the kernel knows the progress. */
+    for (int i = 0; i < MAX_WAITS && uvh_socket_unsent(conn->socket.fd) >= conn->unsent; i++)
         raw_client_step(&client, 16384);
     assert_true(uvh_socket_unsent(conn->socket.fd) < conn->unsent);
     expire();
-    assert_int_equal(active(), 1); /* it has read since the timeout was armed */
+    assert_int_equal(active(), 1); /* the client has read since the timeout was armed */
     assert_int_equal(uvhttp_server_stats(stage.server)->timeouts, timeouts);
     for (int i = 0; i < 5 && active() > 0; i++)
         expire();
-    assert_int_equal(active(), 0); /* and not since then */
+    assert_int_equal(active(), 0); /* no progress since then */
     assert_int_equal(uvhttp_server_stats(stage.server)->timeouts, timeouts + 1);
     end();
 }
@@ -546,7 +546,7 @@ static void limit_descriptors(rlim_t count)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-static void fresh_connections_wait_instead_of_closing_each_other(void **state)
+static void emfile_keeps_new_connections_queued(void **state)
 {
     static struct raw_client clients[CLIENTS];
     struct rlimit before;
@@ -559,27 +559,28 @@ static void fresh_connections_wait_instead_of_closing_each_other(void **state)
     size_t warnings = stage.warnings_logged;
     while (count < CLIENTS - 2 && stage.warnings_logged == warnings) {
         raw_client_connect(&clients[count++], uvhttp_server_port(stage.server), 0);
-        stage_turns(&stage, 5);
+        stage_iterations(&stage, 5);
     }
     assert_in_range(count, 10, CLIENTS - 3);
     assert_int_equal(active(), count);
-    for (int i = 0; i < 2; i++) /* they wait in the queue of the system */
+    for (int i = 0; i < 2; i++) /* these wait in the kernel's accept queue */
         raw_client_connect(&clients[count + (size_t)i], uvhttp_server_port(stage.server), 0);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_int_equal(active(), count);
     for (size_t i = 0; i < count + 2; i++)
         raw_client_send_text(&clients[i], GET);
-    /* its end lets the next one in, for which others make way then */
+    /* Its descriptor lets the next connection in. Idle connections are then closed for the
+     * others. */
     raw_client_close(&clients[0], false);
     for (size_t i = 1; i < count + 2; i++)
-        assert_int_equal(stage_drive_answers(&stage, &clients[i], STEP, 1), 1);
+        assert_int_equal(stage_drive_responses(&stage, &clients[i], STEP, 1), 1);
     for (size_t i = 1; i < count + 2; i++)
         raw_client_close(&clients[i], false);
     end();
     limit_descriptors(before.rlim_cur);
 }
 
-static void idlest_connection_makes_way_when_descriptors_are_scarce(void **state)
+static void emfile_closes_longest_idle_connection(void **state)
 {
     static struct raw_client clients[CLIENTS];
     struct rlimit before;
@@ -590,15 +591,15 @@ static void idlest_connection_makes_way_when_descriptors_are_scarce(void **state
     begin(0);
     raw_client_close(&client, false);
     size_t warnings = stage.warnings_logged;
-    assert_true(warnings > 0); /* max_connections is more than that */
+    assert_true(warnings > 0); /* max_connections exceeds the limit of descriptors */
     while (count < CLIENTS && stage.warnings_logged == warnings) {
         raw_client_connect(&clients[count], uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&clients[count], GET);
-        assert_int_equal(stage_drive_answers(&stage, &clients[count], STEP, 1), 1);
+        assert_int_equal(stage_drive_responses(&stage, &clients[count], STEP, 1), 1);
         count++;
     }
     assert_in_range(count, 10, CLIENTS - 1);
-    stage_drive_to_end(&stage, &clients[0], STEP); /* the one that has been idle longest */
+    stage_drive_to_end(&stage, &clients[0], STEP); /* the connection that has been idle longest */
     assert_int_equal(active(), count - 1);
     int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
     assert_true(file >= 0);
@@ -612,26 +613,26 @@ static void idlest_connection_makes_way_when_descriptors_are_scarce(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closing_client_is_noticed_while_a_response_is_awaited),
-        cmocka_unit_test(end_that_comes_with_the_request_is_noticed),
-        cmocka_unit_test(client_that_only_ends_its_side_is_answered),
-        cmocka_unit_test(client_that_only_ends_its_side_gets_a_whole_body_in_pieces),
-        cmocka_unit_test(failure_at_the_clients_end_is_answered_as_a_handlers),
-        cmocka_unit_test(request_during_the_grace_is_answered_and_ends_its_connection),
-        cmocka_unit_test(idle_connection_is_closed_after_the_grace),
-        cmocka_unit_test(idle_connection_is_closed_at_once_without_a_grace),
-        cmocka_unit_test(second_stop_ends_the_grace),
-        cmocka_unit_test(stopping_is_called_once_before_stopped),
-        cmocka_unit_test(event_stream_ends_when_the_server_stops),
-        cmocka_unit_test(event_stream_is_refused_while_the_server_drains),
-        cmocka_unit_test(event_stream_that_has_ended_is_not_ended_again),
-        cmocka_unit_test(request_in_the_socket_is_answered_when_the_timeout_expires),
-        cmocka_unit_test(rest_of_a_head_in_the_socket_is_read_when_the_timeout_expires),
-        cmocka_unit_test(head_behind_a_late_one_has_time_of_its_own),
-        cmocka_unit_test(event_stream_behind_head_ends_with_its_head),
-        cmocka_unit_test(slow_reader_outlives_the_write_timeout),
-        cmocka_unit_test(fresh_connections_wait_instead_of_closing_each_other),
-        cmocka_unit_test(idlest_connection_makes_way_when_descriptors_are_scarce),
+        cmocka_unit_test(client_close_aborts_pending_response),
+        cmocka_unit_test(client_close_with_request_aborts_response),
+        cmocka_unit_test(half_close_gets_late_response),
+        cmocka_unit_test(half_close_gets_complete_chunked_body),
+        cmocka_unit_test(peer_end_callback_error_gets_503),
+        cmocka_unit_test(drain_grace_request_gets_response_and_close),
+        cmocka_unit_test(drain_grace_end_closes_idle_connection),
+        cmocka_unit_test(stop_without_grace_closes_idle_connection),
+        cmocka_unit_test(second_stop_ends_drain_grace),
+        cmocka_unit_test(on_stopping_called_once_before_on_stopped),
+        cmocka_unit_test(server_stop_ends_event_stream),
+        cmocka_unit_test(event_stream_during_drain_gets_503),
+        cmocka_unit_test(ended_event_stream_not_ended_by_stop),
+        cmocka_unit_test(keep_alive_timeout_reads_pending_request),
+        cmocka_unit_test(head_timeout_reads_pending_bytes),
+        cmocka_unit_test(next_head_has_own_timeout),
+        cmocka_unit_test(event_stream_for_head_ends_after_head),
+        cmocka_unit_test(write_timeout_renewed_by_slow_reader),
+        cmocka_unit_test(emfile_keeps_new_connections_queued),
+        cmocka_unit_test(emfile_closes_longest_idle_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* What a connection may lose: a wake-up, an end that is reported once, input beside output, a
- * request that was kept. */
+/* Events that a connection must not lose: a wake-up, an end that is reported once, input during
+ * output, a request that was read early. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,8 +24,8 @@ enum { STEP = 1 << 20 };
 
 static struct stage stage;
 static struct raw_client client;
-static uvhttp_response_t *kept;
-static uvhttp_request_t *kept_request;
+static uvhttp_response_t *pending;
+static uvhttp_request_t *paused_request;
 static int aborted, requests, stopped, ends, drains, data_calls;
 static uint64_t bytes_sent;
 static char chunk[200000];
@@ -35,20 +35,20 @@ static void on_abort(uvhttp_response_t *response, void *arg)
     (void)response;
     (void)arg;
     aborted++;
-    kept = NULL;
+    pending = NULL;
 }
 
-static int later(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int respond_later(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
     requests++;
-    kept = response;
+    pending = response;
     uvhttp_response_on_abort(response, on_abort, NULL);
     return 0;
 }
 
-static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_hello(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -75,7 +75,7 @@ static void on_finished(uvhttp_request_t *request, uvhttp_response_t *response,
 static void begin_server(void)
 {
     aborted = requests = stopped = ends = drains = data_calls = 0;
-    kept = NULL;
+    pending = NULL;
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
 }
@@ -93,7 +93,7 @@ static void end(void)
     stage_end(&stage);
 }
 
-static void waits(int count)
+static void run(int count)
 {
     while (count-- > 0) {
         raw_client_step(&client, STEP);
@@ -102,42 +102,42 @@ static void waits(int count)
 }
 
 /* One edge reports both. */
-static void reset_together_with_request_is_noticed(void **state)
+static void reset_with_request_aborts_response(void **state)
 {
     (void)state;
     begin_server();
-    uvhttp_server_route(stage.server, "GET", "/", later, NULL);
+    uvhttp_server_route(stage.server, "GET", "/", respond_later, NULL);
     listen_and_connect();
-    stage_turns(&stage, 5); /* accepted */
+    stage_iterations(&stage, 5); /* accepted */
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_step(&client, 0);
     raw_client_close(&client, true);
-    waits(500);
-    int seen = aborted;
+    run(500);
+    int reported = aborted;
     end();
     assert_int_equal(requests, 1);
-    assert_int_equal(seen, 1);
+    assert_int_equal(reported, 1);
 }
 
-static void reset_after_request_is_noticed(void **state)
+static void reset_after_request_aborts_response(void **state)
 {
     (void)state;
     begin_server();
-    uvhttp_server_route(stage.server, "GET", "/", later, NULL);
+    uvhttp_server_route(stage.server, "GET", "/", respond_later, NULL);
     listen_and_connect();
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     raw_client_close(&client, true);
-    waits(100);
-    int seen = aborted;
+    run(100);
+    int reported = aborted;
     end();
     assert_int_equal(requests, 1);
-    assert_int_equal(seen, 1);
+    assert_int_equal(reported, 1);
 }
 
-/* What was counted when a large piece was queued is taken back. */
-static int begin_and_break(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+/* The count of a queued chunk is corrected when the chunk is not sent. */
+static int reset_and_write(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -149,124 +149,125 @@ static int begin_and_break(uvhttp_request_t *request, uvhttp_response_t *respons
     return 0;
 }
 
-static void bytes_sent_is_right_when_a_piece_breaks(void **state)
+static void bytes_sent_excludes_unsent_chunk(void **state)
 {
     (void)state;
     begin_server();
     bytes_sent = 0;
-    uvhttp_server_route(stage.server, "GET", "/", begin_and_break, NULL);
+    uvhttp_server_route(stage.server, "GET", "/", reset_and_write, NULL);
     uvhttp_server_on_finished(stage.server, on_finished, NULL);
     listen_and_connect();
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_step(&client, 0);
-    waits(20);
+    run(20);
     end();
     assert_true(bytes_sent < sizeof(chunk) + 1000);
 }
 
 /* The second request was read together with the first. */
-static void answer_and_stop(uvhttp_server_t *server, size_t worker, void *arg)
+static void respond_and_stop(uvhttp_server_t *server, size_t worker, void *arg)
 {
     (void)worker;
     (void)arg;
-    uvhttp_response_send_text(kept, 200, "first");
+    uvhttp_response_send_text(pending, 200, "first");
     uvhttp_server_stop(server);
 }
 
-static int first_later(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int defer_first(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    return requests == 0 ? later(request, response, arg) : say(request, response, arg);
+    return requests == 0 ? respond_later(request, response, arg)
+                         : send_hello(request, response, arg);
 }
 
-static void poster(void *arg)
+static void post_respond_and_stop(void *arg)
 {
-    uvhttp_server_post(arg, 0, answer_and_stop, NULL);
+    uvhttp_server_post(arg, 0, respond_and_stop, NULL);
 }
 
-static void kept_request_is_answered_at_stop(void **state)
+static void pipelined_request_served_during_stop(void **state)
 {
     (void)state;
     begin_server();
     stage.config->drain_grace = 0;
-    uvhttp_server_route(stage.server, "GET", "/", first_later, NULL);
+    uvhttp_server_route(stage.server, "GET", "/", defer_first, NULL);
     listen_and_connect();
     raw_client_send_text(&client,
                          "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     assert_int_equal(requests, 1);
     uv_thread_t thread;
-    uv_thread_create(&thread, poster, stage.server);
+    uv_thread_create(&thread, post_respond_and_stop, stage.server);
     uv_thread_join(&thread);
-    waits(100);
-    int answered = requests;
+    run(100);
+    int responded = requests;
     end();
-    assert_int_equal(answered, 2);
+    assert_int_equal(responded, 2);
 }
 
-/* A middleware pauses the body, and something else resumes it. */
-static int pausing(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+/* A middleware pauses the body, and other code resumes it. */
+static int pause_body(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)response;
     (void)arg;
     uvhttp_request_pause_body(request);
-    kept_request = request;
+    paused_request = request;
     return UVHTTP_DECLINED;
 }
 
-static void collected_body_goes_on_after_resume(void **state)
+static void paused_collected_body_resumes(void **state)
 {
     (void)state;
     begin_server();
-    uvhttp_server_use(stage.server, pausing, NULL);
-    uvhttp_server_route(stage.server, "POST", "/", say, NULL);
+    uvhttp_server_use(stage.server, pause_body, NULL);
+    uvhttp_server_route(stage.server, "POST", "/", send_hello, NULL);
     listen_and_connect();
     raw_client_send_text(&client, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n");
     raw_client_step(&client, 0);
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     raw_client_send_text(&client, "0123456789");
-    waits(10);
+    run(10);
     assert_int_equal(requests, 0);
-    uvhttp_request_resume_body(kept_request);
-    waits(200);
-    int answered = requests;
+    uvhttp_request_resume_body(paused_request);
+    run(200);
+    int responded = requests;
     end();
-    assert_int_equal(answered, 1);
+    assert_int_equal(responded, 1);
 }
 
-/* Output must not starve input. */
+/* ---- streams ---- */
 static uvhttp_stream_t *stream;
 
-static void on_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
+static void on_data(uvhttp_stream_t *on_stream, char *data, size_t size, void *arg)
 {
     (void)arg;
     (void)data;
     data_calls += size > 0;
     ends += size == 0;
     if (size > 0)
-        uvhttp_stream_end(of);
+        uvhttp_stream_end(on_stream);
 }
 
-static void count_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
+static void count_data(uvhttp_stream_t *on_stream, char *data, size_t size, void *arg)
 {
     (void)arg;
     (void)data;
     data_calls += size > 0;
     ends += size == 0;
-    (void)of;
+    (void)on_stream;
 }
 
-static void on_drain(uvhttp_stream_t *of, void *arg)
+static void on_drain(uvhttp_stream_t *on_stream, void *arg)
 {
     (void)arg;
     drains++;
-    uvhttp_stream_write(of, chunk, 1000);
-    uvhttp_stream_await_drain(of);
+    uvhttp_stream_write(on_stream, chunk, 1000);
+    uvhttp_stream_await_drain(on_stream);
 }
 
-static void on_closed(uvhttp_stream_t *of, void *arg)
+static void on_closed(uvhttp_stream_t *on_stream, void *arg)
 {
-    (void)of;
+    (void)on_stream;
     (void)arg;
     stream = NULL;
 }
@@ -280,10 +281,10 @@ static int upgrade(uvhttp_request_t *request, uvhttp_response_t *response, void 
     return err;
 }
 
-static const char offer[] =
+static const char upgrade_request[] =
     "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
 
-static void half_closed_stream_that_is_reset_is_closed(void **state)
+static void half_closed_stream_reset_closes_stream(void **state)
 {
     (void)state;
     static const uvhttp_stream_events_t events = {.data = count_data, .closed = on_closed};
@@ -295,9 +296,9 @@ static void half_closed_stream_that_is_reset_is_closed(void **state)
                             .upgrade = "x"};
     uvhttp_router_add(uvhttp_server_router(stage.server), &route);
     listen_and_connect();
-    raw_client_send_text(&client, offer);
+    raw_client_send_text(&client, upgrade_request);
     raw_client_step(&client, STEP);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     raw_client_step(&client, STEP);
     raw_client_end_sending(&client);
     for (int i = 0; i < 1000 && ends == 0; i++)
@@ -312,7 +313,7 @@ static void half_closed_stream_that_is_reset_is_closed(void **state)
 }
 
 /* Output must not starve input. */
-static void busy_stream_hears_its_client(void **state)
+static void writing_stream_receives_input(void **state)
 {
     (void)state;
     static const uvhttp_stream_events_t events = {
@@ -325,34 +326,34 @@ static void busy_stream_hears_its_client(void **state)
                             .upgrade = "x"};
     uvhttp_router_add(uvhttp_server_router(stage.server), &route);
     listen_and_connect();
-    raw_client_send_text(&client, offer);
+    raw_client_send_text(&client, upgrade_request);
     for (int i = 0; i < 20; i++) {
         raw_client_step(&client, STEP);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     raw_client_send_text(&client, "stop");
     for (int i = 0; i < 20000 && data_calls == 0; i++) {
         raw_client_step(&client, STEP);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
-    int heard = data_calls;
+    int received = data_calls;
     end();
-    assert_int_equal(heard, 1);
+    assert_int_equal(received, 1);
 }
 
-static void write_much(uvhttp_stream_t *of, void *arg)
+static void write_until_full(uvhttp_stream_t *on_stream, void *arg)
 {
     (void)arg;
     drains++;
-    for (int i = 0; i < 100 && uvhttp_stream_write(of, chunk, 100000) == 0; i++)
+    for (int i = 0; i < 100 && uvhttp_stream_write(on_stream, chunk, 100000) == 0; i++)
         ;
 }
 
-static void end_is_told_once(void **state)
+static void stream_peer_end_reported_once(void **state)
 {
     (void)state;
     static const uvhttp_stream_events_t events = {
-        .data = count_data, .drain = write_much, .closed = on_closed};
+        .data = count_data, .drain = write_until_full, .closed = on_closed};
     begin_server();
     uvhttp_route_t route = {.method = "GET",
                             .pattern = "/",
@@ -361,17 +362,17 @@ static void end_is_told_once(void **state)
                             .upgrade = "x"};
     uvhttp_router_add(uvhttp_server_router(stage.server), &route);
     listen_and_connect();
-    raw_client_send_text(&client, offer);
+    raw_client_send_text(&client, upgrade_request);
     raw_client_step(&client, STEP);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     raw_client_end_sending(&client);
     for (int i = 0; i < 3000; i++) {
         raw_client_step(&client, 50000);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
-    int told = ends;
+    int reported = ends;
     end();
-    assert_int_equal(told, 1);
+    assert_int_equal(reported, 1);
 }
 
 /* A source that never ends must not starve the body. */
@@ -401,7 +402,7 @@ static int on_body(uvhttp_request_t *request, uvhttp_response_t *response, const
     return 0;
 }
 
-static int both(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int read_and_pull(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
     int err = uvhttp_request_on_body(request, on_body, NULL);
@@ -410,33 +411,33 @@ static int both(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
                                                   UVHTTP_LENGTH_UNKNOWN, pull, NULL, NULL);
 }
 
-static void body_is_read_while_a_response_is_pulled(void **state)
+static void pulled_response_reads_request_body(void **state)
 {
     (void)state;
     begin_server();
     body_calls = 0;
     pulled = 0;
     uvhttp_route_t route = {
-        .method = "POST", .pattern = "/", .handler = both, .flags = UVHTTP_ROUTE_STREAM};
+        .method = "POST", .pattern = "/", .handler = read_and_pull, .flags = UVHTTP_ROUTE_STREAM};
     uvhttp_router_add(uvhttp_server_router(stage.server), &route);
     listen_and_connect();
     raw_client_send_text(&client, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n");
     for (int i = 0; i < 20; i++) {
         raw_client_step(&client, STEP);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     raw_client_send_text(&client, "0123456789");
     for (int i = 0; i < 2000 && body_calls == 0; i++) {
         while (raw_client_step(&client, STEP))
             ;
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     int calls = body_calls;
     end();
     assert_true(calls > 0);
 }
 
-/* The client reads only when it has sent its body. */
+/* The client reads only after it has sent its body. */
 static int end_before_the_body(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
@@ -447,7 +448,7 @@ static int end_before_the_body(uvhttp_request_t *request, uvhttp_response_t *res
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
-static void upload_is_read_after_a_response_in_pieces_has_ended(void **state)
+static void ended_chunked_response_reads_rest_of_upload(void **state)
 {
     enum { BODY = 8000000 };
     static char body[BODY];
@@ -466,26 +467,26 @@ static void upload_is_read_after_a_response_in_pieces_has_ended(void **state)
     raw_client_send(&client, body, BODY);
     for (int i = 0; i < 20000 && client.out_sent < client.out_length; i++) {
         raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     assert_int_equal(client.out_sent, client.out_length);
-    assert_int_equal(stage_drive_answers(&stage, &client, STEP, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, STEP, 1), 1);
     end();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reset_after_request_is_noticed),
-        cmocka_unit_test(reset_together_with_request_is_noticed),
-        cmocka_unit_test(bytes_sent_is_right_when_a_piece_breaks),
-        cmocka_unit_test(kept_request_is_answered_at_stop),
-        cmocka_unit_test(collected_body_goes_on_after_resume),
-        cmocka_unit_test(half_closed_stream_that_is_reset_is_closed),
-        cmocka_unit_test(upload_is_read_after_a_response_in_pieces_has_ended),
-        cmocka_unit_test(busy_stream_hears_its_client),
-        cmocka_unit_test(end_is_told_once),
-        cmocka_unit_test(body_is_read_while_a_response_is_pulled),
+        cmocka_unit_test(reset_after_request_aborts_response),
+        cmocka_unit_test(reset_with_request_aborts_response),
+        cmocka_unit_test(bytes_sent_excludes_unsent_chunk),
+        cmocka_unit_test(pipelined_request_served_during_stop),
+        cmocka_unit_test(paused_collected_body_resumes),
+        cmocka_unit_test(half_closed_stream_reset_closes_stream),
+        cmocka_unit_test(ended_chunked_response_reads_rest_of_upload),
+        cmocka_unit_test(writing_stream_receives_input),
+        cmocka_unit_test(stream_peer_end_reported_once),
+        cmocka_unit_test(pulled_response_reads_request_body),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* What programs around a server rely on: proxies that are believed, data with connections and
- * servers, levels of the log, a clock of one's own, and servers that come and go on one loop. */
+/* Functions for programs that embed a server: trusted proxies, data of connections and servers, log
+ * levels, a custom clock, and several servers on one loop. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ static struct stage stage;
 static struct raw_client client = {.socket = -1};
 
 /* "client|peer|scheme|host" */
-static int tell_origin(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_origin(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     char text[256];
     (void)arg;
@@ -36,7 +36,7 @@ static void release(void *data)
     released += *(int *)data;
 }
 
-/* Counts the requests of a connection: "id count". */
+/* Sends "id first" or "id again", depending on the connection's data. */
 static int count_requests(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     static int one = 1;
@@ -62,7 +62,7 @@ static int replace_data(uvhttp_request_t *request, uvhttp_response_t *response, 
     return err != 0 ? err : uvhttp_response_send_text(response, 200, "replaced");
 }
 
-static int tell_server_data(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_server_data(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
     const char *data = uvhttp_server_data(uvhttp_request_server(request));
@@ -78,10 +78,10 @@ static void begin(void)
 
 static void add_routes(uvhttp_server_t *server)
 {
-    assert_int_equal(uvhttp_server_route(server, "GET", "/origin", tell_origin, NULL), 0);
+    assert_int_equal(uvhttp_server_route(server, "GET", "/origin", send_origin, NULL), 0);
     assert_int_equal(uvhttp_server_route(server, "GET", "/count", count_requests, NULL), 0);
     assert_int_equal(uvhttp_server_route(server, "GET", "/replace", replace_data, NULL), 0);
-    assert_int_equal(uvhttp_server_route(server, "GET", "/data", tell_server_data, NULL), 0);
+    assert_int_equal(uvhttp_server_route(server, "GET", "/data", send_server_data, NULL), 0);
 }
 
 static void make_server(void)
@@ -102,44 +102,44 @@ static void end(void)
     stage_end(&stage);
 }
 
-static struct raw_answer answer;
+static struct raw_response last_response;
 
-static void ask(const char *target, const char *fields)
+static void send_request(const char *target, const char *fields)
 {
     size_t offset = 0;
     char request[512];
     snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n%s\r\n", target, fields);
     client.received = 0;
     raw_client_send_text(&client, request);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &last_response));
 }
 
 static void assert_body(const char *expected)
 {
     char body[256];
-    snprintf(body, sizeof body, "%.*s", (int)answer.body_length, answer.body);
+    snprintf(body, sizeof body, "%.*s", (int)last_response.body_length, last_response.body);
     assert_string_equal(body, expected);
 }
 
-/* ---- proxies ---- */
+/* ---- trusted proxies ---- */
 
-static void without_believed_proxies_nothing_is_believed(void **state)
+static void forwarded_fields_ignored_without_trusted_proxies(void **state)
 {
     (void)state;
     begin();
     make_server();
     connect_client();
-    ask("/origin", "Host: h\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: "
-                   "https\r\nX-Forwarded-Host: x\r\n"
-                   "Forwarded: for=192.0.2.1;proto=https;host=x\r\n");
+    send_request("/origin", "Host: h\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: "
+                            "https\r\nX-Forwarded-Host: x\r\n"
+                            "Forwarded: for=192.0.2.1;proto=https;host=x\r\n");
     assert_body("127.0.0.1|127.0.0.1|http|h");
     end();
 }
 
 static const char *const loopback[] = {"10.0.0.0/8", "127.0.0.1"};
 
-static void x_forwarded_fields_of_believed_proxies(void **state)
+static void x_forwarded_fields_of_trusted_proxy_used(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -173,13 +173,13 @@ static void x_forwarded_fields_of_believed_proxies(void **state)
         snprintf(fields, sizeof fields, "Host: h\r\n%s", rows[i][0]);
         snprintf(expected, sizeof expected, "%.*s|127.0.0.1%s", (int)(rest - rows[i][1]),
                  rows[i][1], rest);
-        ask("/origin", fields);
+        send_request("/origin", fields);
         assert_body(expected);
     }
     end();
 }
 
-static void strict_transport_security_is_sent_to_who_came_by_https(void **state)
+static void hsts_header_only_for_https_scheme(void **state)
 {
     (void)state;
     uvhttp_security_headers_t *headers;
@@ -192,16 +192,18 @@ static void strict_transport_security_is_sent_to_who_came_by_https(void **state)
     assert_int_equal(
         uvhttp_server_use(stage.server, uvhttp_security_headers_handle_request, headers), 0);
     connect_client();
-    ask("/origin", "Host: h\r\nX-Forwarded-Proto: https\r\n");
-    assert_true(raw_answer_field(&answer, "Strict-Transport-Security", value, sizeof value));
-    ask("/origin", "Host: h\r\nX-Forwarded-Proto: http\r\n");
-    assert_false(raw_answer_field(&answer, "Strict-Transport-Security", value, sizeof value));
-    assert_true(raw_answer_field(&answer, "X-Content-Type-Options", value, sizeof value));
+    send_request("/origin", "Host: h\r\nX-Forwarded-Proto: https\r\n");
+    assert_true(
+        raw_response_field(&last_response, "Strict-Transport-Security", value, sizeof value));
+    send_request("/origin", "Host: h\r\nX-Forwarded-Proto: http\r\n");
+    assert_false(
+        raw_response_field(&last_response, "Strict-Transport-Security", value, sizeof value));
+    assert_true(raw_response_field(&last_response, "X-Content-Type-Options", value, sizeof value));
     end();
     uvhttp_security_headers_free(headers);
 }
 
-static void forwarded_of_believed_proxies(void **state)
+static void forwarded_field_of_trusted_proxy_used(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -223,13 +225,13 @@ static void forwarded_of_believed_proxies(void **state)
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         char fields[256];
         snprintf(fields, sizeof fields, "Host: h\r\n%s", rows[i][0]);
-        ask("/origin", fields);
+        send_request("/origin", fields);
         assert_body(rows[i][1]);
     }
     end();
 }
 
-static void a_peer_that_is_not_believed_is_the_client(void **state)
+static void untrusted_peer_is_client_address(void **state)
 {
     (void)state;
     static const char *const others[] = {"10.0.0.0/8", "::/0", "unix"};
@@ -237,12 +239,13 @@ static void a_peer_that_is_not_believed_is_the_client(void **state)
     make_server();
     assert_int_equal(uvhttp_server_trust_proxies(stage.server, others, 3, UVHTTP_FORWARDING_X), 0);
     connect_client();
-    ask("/origin", "Host: h\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n");
+    send_request("/origin",
+                 "Host: h\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n");
     assert_body("127.0.0.1|127.0.0.1|http|h");
     end();
 }
 
-static void proxies_on_unix_sockets_can_be_believed(void **state)
+static void trusted_unix_proxy_sets_client_address(void **state)
 {
     (void)state;
     static const char *const prefixes[] = {"unix", "10.0.0.0/8"};
@@ -256,7 +259,7 @@ static void proxies_on_unix_sockets_can_be_believed(void **state)
                          0);
         assert_int_equal(uvhttp_server_adopt(stage.server, pair[0]), 0);
         client = (struct raw_client){.socket = pair[1]};
-        ask("/origin", "Host: h\r\nX-Forwarded-For: 192.0.2.1, 10.0.0.1\r\n");
+        send_request("/origin", "Host: h\r\nX-Forwarded-For: 192.0.2.1, 10.0.0.1\r\n");
         static const char *const expected[] = {"unix:|unix:|http|h", "10.0.0.1|unix:|http|h",
                                                "192.0.2.1|unix:|http|h"};
         assert_body(expected[count]);
@@ -264,18 +267,19 @@ static void proxies_on_unix_sockets_can_be_believed(void **state)
     }
 }
 
-static void wrong_proxies_are_refused(void **state)
+static void invalid_trusted_proxies_get_einval(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"10.0.0.1/8", "", "localhost", "10.0.0.0/33", "UNIX", NULL};
+    static const char *const invalid[] = {"10.0.0.1/8",  "",     "localhost",
+                                          "10.0.0.0/33", "UNIX", NULL};
     begin();
     make_server();
-    for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++) {
+    for (size_t i = 0; i < UVH_COUNT_OF(invalid); i++) {
         stage.last_error[0] = '\0';
         assert_int_equal(
-            uvhttp_server_trust_proxies(stage.server, &wrong[i], 1, UVHTTP_FORWARDING_X),
+            uvhttp_server_trust_proxies(stage.server, &invalid[i], 1, UVHTTP_FORWARDING_X),
             UVHTTP_EINVAL);
-        assert_non_null(strstr(stage.last_error, wrong[i] == NULL ? "''" : wrong[i]));
+        assert_non_null(strstr(stage.last_error, invalid[i] == NULL ? "''" : invalid[i]));
     }
     assert_int_equal(uvhttp_server_trust_proxies(stage.server, NULL, 1, UVHTTP_FORWARDING_X),
                      UVHTTP_EINVAL);
@@ -290,19 +294,19 @@ static void wrong_proxies_are_refused(void **state)
             UVHTTP_ENOMEM);
     }
     fault_heap_arm(&stage.heap, 0, false);
-    /* The last call counts. */
+    /* The last call wins. */
     assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X),
                      0);
     assert_int_equal(uvhttp_server_trust_proxies(stage.server, NULL, 0, UVHTTP_FORWARDING_X), 0);
     connect_client();
     assert_int_equal(uvhttp_server_trust_proxies(stage.server, loopback, 2, UVHTTP_FORWARDING_X),
                      UVHTTP_EFROZEN);
-    ask("/origin", "Host: h\r\nX-Forwarded-For: 192.0.2.1\r\n");
+    send_request("/origin", "Host: h\r\nX-Forwarded-For: 192.0.2.1\r\n");
     assert_body("127.0.0.1|127.0.0.1|http|h");
     end();
 }
 
-static void a_host_may_be_missing(void **state)
+static void missing_host_in_http_1_0_is_allowed(void **state)
 {
     (void)state;
     begin();
@@ -314,57 +318,57 @@ static void a_host_may_be_missing(void **state)
     end();
 }
 
-/* ---- data ---- */
+/* ---- data of connections and servers ---- */
 
-static void data_stays_with_its_connection(void **state)
+static void connection_data_released_with_connection(void **state)
 {
     (void)state;
     begin();
     make_server();
     connect_client();
-    ask("/count", "Host: h\r\n");
+    send_request("/count", "Host: h\r\n");
     assert_body("1 first");
-    ask("/count", "Host: h\r\n");
+    send_request("/count", "Host: h\r\n");
     assert_body("1 again");
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(released, 1);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    ask("/count", "Host: h\r\n");
+    send_request("/count", "Host: h\r\n");
     assert_body("2 first");
-    ask("/replace", "Host: h\r\n");
+    send_request("/replace", "Host: h\r\n");
     assert_int_equal(released, 2);
     end();
     assert_int_equal(released, 102);
 }
 
-static void without_memory_no_data_is_taken(void **state)
+static void connection_data_without_memory_gets_enomem(void **state)
 {
     (void)state;
     begin();
     make_server();
     connect_client();
-    ask("/data", "Host: h\r\n"); /* what a connection needs is there */
+    send_request("/data", "Host: h\r\n"); /* allocates what the connection needs */
     fault_heap_arm(&stage.heap, 1, true);
-    ask("/count", "Host: h\r\n");
-    assert_int_equal(answer.status, 503);
+    send_request("/count", "Host: h\r\n");
+    assert_int_equal(last_response.status, 503);
     fault_heap_arm(&stage.heap, 0, false);
     end();
     assert_int_equal(released, 0);
 }
 
-static void a_server_has_data(void **state)
+static void server_data_set_and_read(void **state)
 {
     (void)state;
     begin();
     make_server();
     connect_client();
     assert_null(uvhttp_server_data(stage.server));
-    ask("/data", "Host: h\r\n");
+    send_request("/data", "Host: h\r\n");
     assert_body("none");
     static char text[] = "the server's";
     uvhttp_server_set_data(stage.server, text);
-    ask("/data", "Host: h\r\n");
+    send_request("/data", "Host: h\r\n");
     assert_body("the server's");
     uvhttp_server_set_data(NULL, text);
     assert_null(uvhttp_server_data(NULL));
@@ -375,7 +379,7 @@ static void a_server_has_data(void **state)
 
 static struct {
     size_t lines;
-    uvhttp_log_level_t most;
+    uvhttp_log_level_t highest;
     char text[4096];
 } logged;
 
@@ -383,33 +387,33 @@ static void log_line(uvhttp_log_level_t level, const char *message, void *arg)
 {
     (void)arg;
     logged.lines++;
-    logged.most = level > logged.most ? level : logged.most;
+    logged.highest = level > logged.highest ? level : logged.highest;
     size_t used = strlen(logged.text);
     snprintf(logged.text + used, sizeof logged.text - used, "%s\n", message);
 }
 
-static void misbehave(void)
+static void send_invalid_header(void)
 {
     make_server();
     connect_client();
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\nBad\x01 Name: x\r\n\r\n");
-    stage_drive_answers(&stage, &client, 1000, 1);
+    stage_drive_responses(&stage, &client, 1000, 1);
     raw_client_close(&client, true);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
 }
 
-static void lines_below_the_level_are_not_written(void **state)
+static void log_level_filters_lines(void **state)
 {
     (void)state;
     for (int level = UVHTTP_LOG_ERROR; level <= UVHTTP_LOG_DEBUG; level++) {
         memset(&logged, 0, sizeof logged);
         begin();
-        assert_int_equal(stage.config->log_level, UVHTTP_LOG_INFO); /* unless it is set */
+        assert_int_equal(stage.config->log_level, UVHTTP_LOG_INFO); /* default */
         stage.config->log = log_line;
         stage.config->log_level = (uvhttp_log_level_t)level;
-        misbehave();
-        assert_true((int)logged.most <= level);
+        send_invalid_header();
+        assert_true((int)logged.highest <= level);
         assert_int_equal(strstr(logged.text, "stopping") != NULL, level >= UVHTTP_LOG_INFO);
         assert_int_equal(strstr(logged.text, "127.0.0.1 refused with 400: ") != NULL,
                          level == UVHTTP_LOG_DEBUG);
@@ -417,7 +421,7 @@ static void lines_below_the_level_are_not_written(void **state)
     }
 }
 
-static void a_timeout_is_told_to_those_who_debug(void **state)
+static void debug_log_reports_timeout(void **state)
 {
     (void)state;
     memset(&logged, 0, sizeof logged);
@@ -432,7 +436,7 @@ static void a_timeout_is_told_to_those_who_debug(void **state)
     end();
 }
 
-static void a_wrong_level_is_refused(void **state)
+static void invalid_log_level_gets_econfig(void **state)
 {
     (void)state;
     begin();
@@ -443,8 +447,8 @@ static void a_wrong_level_is_refused(void **state)
     end();
 }
 
-/* Runs `act` and gives what it wrote on standard error. */
-static const char *captured(void (*act)(void))
+/* Calls `function` and returns what it writes to standard error. */
+static const char *captured(void (*function)(void))
 {
     static char text[4096];
     int pipes[2];
@@ -452,7 +456,7 @@ static const char *captured(void (*act)(void))
     fflush(stderr);
     int before = dup(STDERR_FILENO);
     dup2(pipes[1], STDERR_FILENO);
-    act();
+    function();
     fflush(stderr);
     dup2(before, STDERR_FILENO);
     close(before);
@@ -463,36 +467,36 @@ static const char *captured(void (*act)(void))
     return text;
 }
 
-static void nothing_is_written_unless_asked(void **state)
+static void null_log_writes_nothing(void **state)
 {
     (void)state;
     begin();
     stage.config->log = NULL;
     stage.config->log_level = UVHTTP_LOG_DEBUG;
-    assert_string_equal(captured(misbehave), "");
+    assert_string_equal(captured(send_invalid_header), "");
     end();
 }
 
-static uvhttp_log_level_t wanted = UVHTTP_LOG_WARNING;
+static uvhttp_log_level_t threshold = UVHTTP_LOG_WARNING;
 
 static void write_lines(void)
 {
     uvhttp_log_to_stderr(UVHTTP_LOG_ERROR, "one", NULL);
     uvhttp_log_to_stderr(UVHTTP_LOG_DEBUG, "two", NULL);
-    uvhttp_log_to_stderr(UVHTTP_LOG_WARNING, "three", &wanted);
-    uvhttp_log_to_stderr(UVHTTP_LOG_INFO, "four", &wanted);
+    uvhttp_log_to_stderr(UVHTTP_LOG_WARNING, "three", &threshold);
+    uvhttp_log_to_stderr(UVHTTP_LOG_INFO, "four", &threshold);
 }
 
-static void the_ready_made_log_writes_lines(void **state)
+static void log_to_stderr_filters_and_formats_lines(void **state)
 {
     (void)state;
     char kinds[3][32];
-    int year, more = -1;
+    int year, end_of_lines = -1;
     const char *text = captured(write_lines);
     int found = sscanf(text, "%d-%*d-%*dT%*d:%*d:%*dZ %31[^\n]\n%*s %31[^\n]\n%*s %31[^\n]\n%n",
-                       &year, kinds[0], kinds[1], kinds[2], &more);
+                       &year, kinds[0], kinds[1], kinds[2], &end_of_lines);
     assert_int_equal(found, 4);
-    assert_true(year > 2000 && text[more] == '\0');
+    assert_true(year > 2000 && text[end_of_lines] == '\0');
     assert_string_equal(kinds[0], "error one");
     assert_string_equal(kinds[1], "debug two");
     assert_string_equal(kinds[2], "warning three");
@@ -500,7 +504,7 @@ static void the_ready_made_log_writes_lines(void **state)
 
 static int64_t now_ms;
 
-static int64_t own_clock(void *arg)
+static int64_t custom_clock(void *arg)
 {
     assert_ptr_equal(arg, &now_ms);
     return now_ms;
@@ -518,16 +522,16 @@ static void on_finished(uvhttp_request_t *request, uvhttp_response_t *response,
 static void assert_date(const char *expected)
 {
     char date[64];
-    ask("/data", "Host: h\r\n");
-    assert_true(raw_answer_field(&answer, "Date", date, sizeof date));
+    send_request("/data", "Host: h\r\n");
+    assert_true(raw_response_field(&last_response, "Date", date, sizeof date));
     assert_string_equal(date, expected);
 }
 
-static void a_clock_of_ones_own_gives_the_date(void **state)
+static void custom_clock_sets_date(void **state)
 {
     (void)state;
     begin();
-    stage.config->clock = own_clock;
+    stage.config->clock = custom_clock;
     stage.config->clock_arg = &now_ms;
     make_server();
     uvhttp_server_on_finished(stage.server, on_finished, NULL);
@@ -544,9 +548,9 @@ static void a_clock_of_ones_own_gives_the_date(void **state)
     end();
 }
 
-/* ---- several servers, many times ---- */
+/* ---- several servers ---- */
 
-static void a_server_comes_and_goes(uvhttp_server_t *beside, int cycle)
+static void create_and_free_server(uvhttp_server_t *other, int cycle)
 {
     struct raw_client clients[3];
     int pair[2];
@@ -563,33 +567,33 @@ static void a_server_comes_and_goes(uvhttp_server_t *beside, int cycle)
         raw_client_connect(&clients[i], uvhttp_server_port(server), 0);
     raw_client_send_text(&clients[0], "GET /count HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_send_text(&clients[1], "GET /count HTTP/1.1\r\nHo");
-    assert_int_equal(stage_drive_answers(&stage, &clients[0], 1000, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &clients[0], 1000, 1), 1);
     raw_client_step(&clients[1], 100);
-    stage_turn(&stage);
-    if (cycle % 2 == 0) { /* in order, or all at once */
+    stage_iterate(&stage);
+    if (cycle % 2 == 0) { /* graceful, or immediate */
         uvhttp_server_stop(server);
-        stage_turns(&stage, 3);
+        stage_iterations(&stage, 3);
     }
     uvhttp_server_free(server);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     for (size_t i = 0; i < UVH_COUNT_OF(clients); i++)
         raw_client_close(&clients[i], cycle % 3 == 0);
     close(pair[1]);
-    assert_int_equal(uvhttp_server_stats(beside)->active_connections, 1);
+    assert_int_equal(uvhttp_server_stats(other)->active_connections, 1);
 }
 
-static void servers_come_and_go_two_hundred_times_beside_another(void **state)
+static void repeated_servers_on_one_loop_leak_nothing(void **state)
 {
     (void)state;
     begin();
     make_server();
     connect_client();
-    ask("/count", "Host: h\r\n");
+    send_request("/count", "Host: h\r\n");
     size_t descriptors = 0, blocks = 0;
     for (int cycle = 0; cycle < 200; cycle++) {
-        a_server_comes_and_goes(stage.server, cycle);
-        ask("/data", "Host: h\r\n");
-        assert_int_equal(answer.status, 200);
+        create_and_free_server(stage.server, cycle);
+        send_request("/data", "Host: h\r\n");
+        assert_int_equal(last_response.status, 200);
         if (cycle == 0) {
             descriptors = stage_descriptors();
             blocks = atomic_load(&stage.heap.live);
@@ -601,44 +605,44 @@ static void servers_come_and_go_two_hundred_times_beside_another(void **state)
     end();
 }
 
-/* ---- freeing ---- */
+/* ---- uvhttp_server_free ---- */
 
-static int told;
+static int stopped_calls;
 
-/* What docs/embedding.md does. */
-static void free_when_told(uvhttp_server_t *server, void *arg)
+/* As in docs/embedding.md. */
+static void free_on_stopped(uvhttp_server_t *server, void *arg)
 {
     (void)arg;
-    told++;
+    stopped_calls++;
     uvhttp_server_free(server);
     stage.server = NULL;
 }
 
-static void free_counts(void *arg)
+static void count_free(void *arg)
 {
     ++*(int *)arg;
 }
 
-/* A server with one connection, freed `frees` times, after `stops` stops, before the loop runs on.
- * */
+/* Frees a server with one connection `frees` times, after `stops` stops, before the loop runs
+ * again. */
 static void free_before_stopped(int stops, int frees)
 {
     int freed = 0;
     begin();
     make_server();
-    assert_int_equal(uvhttp_server_own(stage.server, free_counts, &freed), 0);
+    assert_int_equal(uvhttp_server_own(stage.server, count_free, &freed), 0);
     connect_client();
-    ask("/data", "Host: h\r\n");
-    told = 0;
-    uvhttp_server_on_stopped(stage.server, free_when_told, NULL);
+    send_request("/data", "Host: h\r\n");
+    stopped_calls = 0;
+    uvhttp_server_on_stopped(stage.server, free_on_stopped, NULL);
     while (stops-- > 0)
         uvhttp_server_stop(stage.server);
     while (frees-- > 0)
         uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(freed, 1);
-    assert_int_equal(told, 0);
+    assert_int_equal(stopped_calls, 0);
     assert_int_equal(atomic_load(&stage.heap.live), 0);
     end();
 }
@@ -651,7 +655,7 @@ static void free_cancels_on_stopped(void **state)
     free_before_stopped(2, 1);
 }
 
-static void free_twice_is_free_once(void **state)
+static void repeated_free_releases_once(void **state)
 {
     (void)state;
     free_before_stopped(0, 2);
@@ -663,17 +667,17 @@ static void free_cancels_on_stopped_without_listening(void **state)
     (void)state;
     begin();
     make_server();
-    told = 0;
+    stopped_calls = 0;
     assert_int_equal(uvhttp_server_stop_on_signals(stage.server), 0);
-    uvhttp_server_on_stopped(stage.server, free_when_told, NULL);
+    uvhttp_server_on_stopped(stage.server, free_on_stopped, NULL);
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 5);
-    assert_int_equal(told, 0);
+    stage_iterations(&stage, 5);
+    assert_int_equal(stopped_calls, 0);
     end();
 }
 
-static void free_cancels_on_stopped_on_its_own_loop(void **state)
+static void free_cancels_on_stopped_with_own_loop(void **state)
 {
     (void)state;
     begin();
@@ -681,39 +685,39 @@ static void free_cancels_on_stopped_on_its_own_loop(void **state)
     assert_non_null(server);
     add_routes(server);
     assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
-    told = 0;
-    uvhttp_server_on_stopped(server, free_when_told, NULL);
+    stopped_calls = 0;
+    uvhttp_server_on_stopped(server, free_on_stopped, NULL);
     uvhttp_server_stop(server);
     uvhttp_server_free(server);
-    assert_int_equal(told, 0);
+    assert_int_equal(stopped_calls, 0);
     end();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_believed_proxies_nothing_is_believed),
-        cmocka_unit_test(x_forwarded_fields_of_believed_proxies),
-        cmocka_unit_test(strict_transport_security_is_sent_to_who_came_by_https),
-        cmocka_unit_test(forwarded_of_believed_proxies),
-        cmocka_unit_test(a_peer_that_is_not_believed_is_the_client),
-        cmocka_unit_test(proxies_on_unix_sockets_can_be_believed),
-        cmocka_unit_test(wrong_proxies_are_refused),
-        cmocka_unit_test(a_host_may_be_missing),
-        cmocka_unit_test(data_stays_with_its_connection),
-        cmocka_unit_test(without_memory_no_data_is_taken),
-        cmocka_unit_test(a_server_has_data),
-        cmocka_unit_test(lines_below_the_level_are_not_written),
-        cmocka_unit_test(a_timeout_is_told_to_those_who_debug),
-        cmocka_unit_test(a_wrong_level_is_refused),
-        cmocka_unit_test(nothing_is_written_unless_asked),
-        cmocka_unit_test(the_ready_made_log_writes_lines),
-        cmocka_unit_test(a_clock_of_ones_own_gives_the_date),
-        cmocka_unit_test(servers_come_and_go_two_hundred_times_beside_another),
+        cmocka_unit_test(forwarded_fields_ignored_without_trusted_proxies),
+        cmocka_unit_test(x_forwarded_fields_of_trusted_proxy_used),
+        cmocka_unit_test(hsts_header_only_for_https_scheme),
+        cmocka_unit_test(forwarded_field_of_trusted_proxy_used),
+        cmocka_unit_test(untrusted_peer_is_client_address),
+        cmocka_unit_test(trusted_unix_proxy_sets_client_address),
+        cmocka_unit_test(invalid_trusted_proxies_get_einval),
+        cmocka_unit_test(missing_host_in_http_1_0_is_allowed),
+        cmocka_unit_test(connection_data_released_with_connection),
+        cmocka_unit_test(connection_data_without_memory_gets_enomem),
+        cmocka_unit_test(server_data_set_and_read),
+        cmocka_unit_test(log_level_filters_lines),
+        cmocka_unit_test(debug_log_reports_timeout),
+        cmocka_unit_test(invalid_log_level_gets_econfig),
+        cmocka_unit_test(null_log_writes_nothing),
+        cmocka_unit_test(log_to_stderr_filters_and_formats_lines),
+        cmocka_unit_test(custom_clock_sets_date),
+        cmocka_unit_test(repeated_servers_on_one_loop_leak_nothing),
         cmocka_unit_test(free_cancels_on_stopped),
-        cmocka_unit_test(free_twice_is_free_once),
+        cmocka_unit_test(repeated_free_releases_once),
         cmocka_unit_test(free_cancels_on_stopped_without_listening),
-        cmocka_unit_test(free_cancels_on_stopped_on_its_own_loop),
+        cmocka_unit_test(free_cancels_on_stopped_with_own_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

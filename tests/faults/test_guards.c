@@ -1,5 +1,5 @@
-/* The shipped middleware without memory: whichever allocation fails, nobody passes who should not,
- * nothing is left behind, and what is answered as if nothing had happened has all its fields. */
+/* The built-in middleware with allocation failures. Whichever allocation fails, no unauthorized
+ * request reaches the handler, nothing leaks, and a regular response has all of its fields. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "support/stage.h"
 
-enum { MOST_ALLOCATIONS = 400, REQUESTS = 6 };
+enum { MAX_ALLOCATIONS = 400, REQUESTS = 6 };
 
 static struct stage stage;
 static struct raw_client client;
@@ -45,7 +45,7 @@ static int decide(uvhttp_response_t *response, void *verdict)
     return uvhttp_auth_decide(response, verdict != NULL ? UVHTTP_AUTH_ACCEPT : UVHTTP_AUTH_REFUSE);
 }
 
-/* Decides about "good" and "bad" on the pool, and about others at once. */
+/* Decides about "good" and "bad" on the pool, and about other users immediately. */
 static int check(uvhttp_request_t *request, uvhttp_response_t *response,
                  const uvhttp_credentials_t *given, void *arg)
 {
@@ -59,7 +59,7 @@ static int check(uvhttp_request_t *request, uvhttp_response_t *response,
     return err != 0 ? err : UVHTTP_AUTH_LATER;
 }
 
-static int make(void)
+static int create_guards(void)
 {
     static const uvhttp_address_rule_t local = {"127.0.0.1", true};
     const uvhttp_allocator_t *allocator = &stage.heap.allocator;
@@ -91,7 +91,7 @@ static int make(void)
 static int build(void)
 {
     uvhttp_router_t *group = NULL;
-    int err = make();
+    int err = create_guards();
     if (err == 0)
         err = uvhttp_server_use(stage.server, uvhttp_request_ids_handle_request, guards.ids);
     if (err == 0)
@@ -112,7 +112,7 @@ static void clean(void)
 {
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     uvhttp_request_ids_free(guards.ids);
     uvhttp_security_headers_free(guards.headers);
     uvhttp_cors_free(guards.cors);
@@ -126,7 +126,7 @@ static void clean(void)
 static const struct {
     const char *request;
     int status;
-    const char *field; /* that this answer has */
+    const char *field; /* a field that the response has */
 } requests[REQUESTS] = {
     {HEAD("GET") "Authorization: Basic Z29vZDp4\r\n\r\n", 200, "Content-Type"},
     {HEAD("GET") "Authorization: Basic YmFkOng=\r\n\r\n", 401, "WWW-Authenticate"},
@@ -139,7 +139,7 @@ static const struct {
      404, "Content-Type"},
 };
 
-static void assert_complete(const struct raw_answer *answer, const char *own)
+static void assert_complete(const struct raw_response *response, const char *own)
 {
     static const char *const fields[] = {"X-Request-Id",
                                          "Content-Security-Policy",
@@ -149,18 +149,19 @@ static void assert_complete(const struct raw_answer *answer, const char *own)
                                          "Vary",
                                          "Access-Control-Allow-Origin"};
     char value[256];
-    assert_true(raw_answer_field(answer, own, value, sizeof(value)));
+    assert_true(raw_response_field(response, own, value, sizeof(value)));
     for (size_t i = 0; i < UVH_COUNT_OF(fields); i++) {
-        if (!raw_answer_field(answer, fields[i], value, sizeof(value)))
-            fail_msg("%s is missing in %.*s", fields[i], (int)answer->head_length, answer->head);
+        if (!raw_response_field(response, fields[i], value, sizeof(value)))
+            fail_msg("%s is missing in %.*s", fields[i], (int)response->head_length,
+                     response->head);
     }
-    assert_true(raw_answer_field(answer, "X-Request-Id", value, sizeof(value)));
+    assert_true(raw_response_field(response, "X-Request-Id", value, sizeof(value)));
     assert_string_equal(value, "the-one");
 }
 
-/* One request with the n-th allocation since the server listens failing. True when there was one to
- * fail. */
-static bool ask(size_t index, size_t n, bool fail_on)
+/* Sends one request, with the n-th allocation since listening failing. Returns true if an
+ * allocation has failed. */
+static bool run_request(size_t index, size_t n, bool keep_failing)
 {
     stage_begin(&stage);
     runs = 0;
@@ -168,20 +169,20 @@ static bool ask(size_t index, size_t n, bool fail_on)
     assert_int_equal(build(), 0);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    stage_turns(&stage, 4);
-    fault_heap_arm(&stage.heap, n, fail_on);
+    stage_iterations(&stage, 4);
+    fault_heap_arm(&stage.heap, n, keep_failing);
     raw_client_send_text(&client, requests[index].request);
-    size_t seen = stage_drive_answers(&stage, &client, 10000, 1), offset = 0;
+    size_t responses = stage_drive_responses(&stage, &client, 10000, 1), offset = 0;
     bool failed = atomic_load(&stage.heap.failures) > 0;
     fault_heap_arm(&stage.heap, 0, false);
-    struct raw_answer answer;
-    if (seen == 1 && raw_client_answer(&client, &offset, false, &answer)) {
-        if (answer.status == requests[index].status)
-            assert_complete(&answer, requests[index].field);
+    struct raw_response response;
+    if (responses == 1 && raw_client_response(&client, &offset, false, &response)) {
+        if (response.status == requests[index].status)
+            assert_complete(&response, requests[index].field);
         else
-            assert_true(failed && (answer.status == 503 || answer.status == 500));
-        assert_int_equal(answer.status == 200,
-                         requests[index].status == 200 && answer.status < 400);
+            assert_true(failed && (response.status == 503 || response.status == 500));
+        assert_int_equal(response.status == 200,
+                         requests[index].status == 200 && response.status < 400);
     } else {
         assert_true(failed && client.ended);
     }
@@ -192,21 +193,21 @@ static bool ask(size_t index, size_t n, bool fail_on)
     return failed;
 }
 
-static void nobody_passes_for_want_of_memory(void **state)
+static void middleware_denies_access_without_memory(void **state)
 {
     (void)state;
     for (size_t index = 0; index < REQUESTS; index++) {
-        assert_false(ask(index, 0, false));
-        for (int fail_on = 0; fail_on <= 1; fail_on++) {
+        assert_false(run_request(index, 0, false));
+        for (int keep_failing = 0; keep_failing <= 1; keep_failing++) {
             size_t n = 1;
-            while (ask(index, n, fail_on != 0))
-                assert_true(++n < MOST_ALLOCATIONS);
+            while (run_request(index, n, keep_failing != 0))
+                assert_true(++n < MAX_ALLOCATIONS);
             assert_true(n > 1);
         }
     }
 }
 
-static void a_server_that_cannot_be_built_leaves_nothing(void **state)
+static void failed_middleware_setup_leaks_nothing(void **state)
 {
     (void)state;
     int err = UVHTTP_ENOMEM;
@@ -219,15 +220,15 @@ static void a_server_that_cannot_be_built_leaves_nothing(void **state)
         fault_heap_arm(&stage.heap, 0, false);
         clean();
         stage_end(&stage);
-        assert_true(n < MOST_ALLOCATIONS);
+        assert_true(n < MAX_ALLOCATIONS);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_passes_for_want_of_memory),
-        cmocka_unit_test(a_server_that_cannot_be_built_leaves_nothing),
+        cmocka_unit_test(middleware_denies_access_without_memory),
+        cmocka_unit_test(failed_middleware_setup_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

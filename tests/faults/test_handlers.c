@@ -1,6 +1,5 @@
-/* What handlers may do and what the server does for them: order of middleware, refusals, declining,
- * failing, answering twice, sending nothing wrong, and that every counter of uvhttp_stats_t says
- * what happened. */
+/* Handlers and what the server does for them: order of middleware, refusals, declined requests,
+ * errors, second responses, invalid responses, and the counters of uvhttp_stats_t. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,9 +14,9 @@
 
 static struct stage stage;
 static struct raw_client client;
-static char trace[64]; /* who ran, in order */
+static char trace[64]; /* names of the handlers that ran, in order */
 
-static void note(const char *name)
+static void add_to_trace(const char *name)
 {
     assert_true(strlen(trace) + strlen(name) < sizeof(trace));
     memcpy(trace + strlen(trace), name, strlen(name) + 1);
@@ -27,34 +26,34 @@ static int pass(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
 {
     (void)request;
     (void)response;
-    note(arg);
+    add_to_trace(arg);
     return UVHTTP_DECLINED;
 }
 
 static int guard(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    const char *what = uvhttp_request_query(request, "guard");
-    note(arg);
-    if (what == NULL)
+    const char *action = uvhttp_request_query(request, "guard");
+    add_to_trace(arg);
+    if (action == NULL)
         return UVHTTP_DECLINED;
-    if (strcmp(what, "refuse") == 0)
+    if (strcmp(action, "refuse") == 0)
         return uvhttp_response_send_status(response, 403);
-    if (strcmp(what, "fail") == 0)
+    if (strcmp(action, "fail") == 0)
         return UVHTTP_EINVAL;
-    if (strcmp(what, "nomem") == 0)
+    if (strcmp(action, "nomem") == 0)
         return UVHTTP_ENOMEM;
-    if (strcmp(what, "sloppy") == 0) /* answers, and says that it has not */
+    if (strcmp(action, "sloppy") == 0) /* responds, and returns that it has not */
         uvhttp_response_send_status(response, 403);
     return UVHTTP_DECLINED;
 }
 
-static void nothing(void *arg)
+static void do_nothing(void *arg)
 {
     (void)arg;
 }
 
-/* Answers later, and cannot. `arg` is the error. */
-static int fail_later(uvhttp_response_t *response, void *arg)
+/* Fails a deferred response. `arg` is the error. */
+static int fail_deferred(uvhttp_response_t *response, void *arg)
 {
     int error = *(const int *)arg;
     assert_int_equal(uvhttp_response_fail(response, 0), UVHTTP_EINVAL);
@@ -70,8 +69,7 @@ static void count_release(void *arg)
     ++*(int *)arg;
 }
 
-/* Refuses the answer, and lets the one that is sent instead pass; `arg` is whether it is that
- * already. */
+/* Refuses the first response, and accepts the one that replaces it. `arg` tells which one it is. */
 static int refuse_once(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     bool *refused = arg;
@@ -84,8 +82,8 @@ static int refuse_once(uvhttp_request_t *request, uvhttp_response_t *response, v
     return UVHTTP_ENOMEM;
 }
 
-/* What a getter gives for what is not there, handed on. */
-static void hand_on_null(uvhttp_request_t *request, uvhttp_response_t *response)
+/* Passes NULL, as getters return it for missing values. */
+static void pass_null_values(uvhttp_request_t *request, uvhttp_response_t *response)
 {
     uvhttp_stream_t *stream;
     int released = 0;
@@ -110,33 +108,33 @@ static void hand_on_null(uvhttp_request_t *request, uvhttp_response_t *response)
 
 static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    const char *what = uvhttp_request_query(request, "do");
-    note(arg);
-    if (what == NULL)
+    const char *action = uvhttp_request_query(request, "do");
+    add_to_trace(arg);
+    if (action == NULL)
         return uvhttp_response_send_text(response, 0, "done");
-    if (strcmp(what, "decline") == 0)
+    if (strcmp(action, "decline") == 0)
         return UVHTTP_DECLINED;
-    if (strcmp(what, "fail") == 0) {
+    if (strcmp(action, "fail") == 0) {
         uvhttp_response_set_header(response, "X-Half", "made");
         uvhttp_response_set_status(response, 201);
         return UVHTTP_EHEADER;
     }
-    if (strcmp(what, "gone") == 0) /* what a handler may hand on that has answered somebody else */
+    if (strcmp(action, "gone") == 0) /* result of a call for another client */
         return UVHTTP_EDISCONNECTED;
-    if (strcmp(what, "queued") == 0) { /* of a message sent by the handler */
+    if (strcmp(action, "queued") == 0) { /* result of a posted message */
         int err = uvhttp_response_send_text(response, 200, "queued");
         return err != 0 ? err : UVHTTP_QUEUED;
     }
-    if (strcmp(what, "fail-number") == 0) /* a status is no result */
+    if (strcmp(action, "fail-number") == 0) /* a status is not a valid result */
         return 200;
-    if (strncmp(what, "later-", 6) == 0) {
+    if (strncmp(action, "later-", 6) == 0) {
         static const int errors[] = {UVHTTP_ENOMEM, UVHTTP_EHEADER};
-        int error = strcmp(what, "later-nomem") == 0 ? 0 : 1;
+        int error = strcmp(action, "later-nomem") == 0 ? 0 : 1;
         uvhttp_response_set_header(response, "X-Half", "made");
-        return uvhttp_response_defer(response, nothing, fail_later,
+        return uvhttp_response_defer(response, do_nothing, fail_deferred,
                                      (void *)(uintptr_t)&errors[error]);
     }
-    if (strcmp(what, "hook-nomem") == 0) {
+    if (strcmp(action, "hook-nomem") == 0) {
         int released = 0;
         bool refused = false;
         assert_int_equal(uvhttp_response_on_send(response, refuse_once, &refused), 0);
@@ -144,15 +142,15 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
             uvhttp_response_send_borrowed(response, 200, NULL, "x", 1, count_release, &released);
         assert_int_equal(err, UVHTTP_ENOMEM);
         assert_int_equal(released, 1);
-        return uvhttp_response_fail(response, err); /* at once, while `refused` is there */
+        return uvhttp_response_fail(response, err); /* immediately, while `refused` is in scope */
     }
-    if (strcmp(what, "zero") == 0) {
+    if (strcmp(action, "zero") == 0) {
         uvhttp_response_set_status(response, 410);
         return uvhttp_response_send_status(response, 0);
     }
-    if (strcmp(what, "reset") == 0) /* RFC 9110 section 15.3.6: no content */
+    if (strcmp(action, "reset") == 0) /* RFC 9110 section 15.3.6: no content */
         return uvhttp_response_send_text(response, 205, "x");
-    if (strcmp(what, "twice") == 0) {
+    if (strcmp(action, "twice") == 0) {
         int err = uvhttp_response_send_text(response, 200, "first");
         assert_int_equal(uvhttp_response_send_text(response, 200, "second"), UVHTTP_ERESPONDED);
         assert_int_equal(uvhttp_response_set_header(response, "X-A", "1"), UVHTTP_ERESPONDED);
@@ -160,7 +158,7 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
         assert_false(uvhttp_response_open(response));
         return err;
     }
-    if (strcmp(what, "status") == 0) {
+    if (strcmp(action, "status") == 0) {
         assert_int_equal(uvhttp_response_set_status(response, 202), 0);
         assert_int_equal(uvhttp_response_send_text(response, 600, "x"), UVHTTP_EINVAL);
         assert_int_equal(uvhttp_response_send_text(response, 100, "x"), UVHTTP_EINVAL);
@@ -171,12 +169,12 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
         assert_int_equal(uvhttp_response_send_file(response, 200, "/"), UVHTTP_ENOTREG);
         assert_int_equal(uvhttp_response_send_file(response, 200, NULL), UVHTTP_EINVAL);
         assert_int_equal(uvhttp_response_defer(response, NULL, NULL, NULL), UVHTTP_EINVAL);
-        hand_on_null(request, response);
+        pass_null_values(request, response);
         assert_int_equal(uvhttp_response_status(response), 202);
         assert_true(uvhttp_response_open(response));
         return uvhttp_response_send_text(response, 0, "still open");
     }
-    assert_string_equal(what, "prepared");
+    assert_string_equal(action, "prepared");
     uvhttp_prepared_t *prepared = uvhttp_prepared_new(NULL); /* empty, which is allowed */
     uvhttp_response_use_prepared(response, prepared);
     int err = uvhttp_response_send_text(response, 200, "prepared");
@@ -211,14 +209,14 @@ static void end(void)
     stage_end(&stage);
 }
 
-static void ask(const char *method, const char *target)
+static void send_request(const char *method, const char *target)
 {
     char request[256];
     snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: h\r\n\r\n", method, target);
     raw_client_send_text(&client, request);
 }
 
-static void middleware_runs_in_order_and_what_is_behind_a_refusal_does_not(void **state)
+static void middleware_refusal_skips_following_handlers(void **state)
 {
     (void)state;
     static const struct {
@@ -254,19 +252,19 @@ static void middleware_runs_in_order_and_what_is_behind_a_refusal_does_not(void 
         {"GET", "/?do=prepared", 200, "abch", "prepared"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        struct raw_answer answer;
+        struct raw_response response;
         size_t offset = 0;
         char half[16];
         begin();
-        ask(cases[i].method, cases[i].target);
-        assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
+        send_request(cases[i].method, cases[i].target);
+        assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+        assert_true(raw_client_response(&client, &offset, false, &response));
         assert_string_equal(trace, cases[i].trace);
-        assert_int_equal(answer.status, cases[i].status);
-        assert_int_equal(answer.body_length, strlen(cases[i].body));
-        assert_memory_equal(answer.body, cases[i].body, answer.body_length);
+        assert_int_equal(response.status, cases[i].status);
+        assert_int_equal(response.body_length, strlen(cases[i].body));
+        assert_memory_equal(response.body, cases[i].body, response.body_length);
         assert_int_equal(offset, client.received);
-        assert_false(raw_answer_field(&answer, "X-Half", half, sizeof(half)));
+        assert_false(raw_response_field(&response, "X-Half", half, sizeof(half)));
         assert_int_equal(stage.errors_logged, strstr(cases[i].target, "fail") != NULL ||
                                                   strstr(cases[i].target, "gone") != NULL ||
                                                   strstr(cases[i].target, "nomem") != NULL);
@@ -274,7 +272,7 @@ static void middleware_runs_in_order_and_what_is_behind_a_refusal_does_not(void 
     }
 }
 
-/* A middleware that answers with what it sees of the body. */
+/* A middleware that responds with the body it can access. */
 static int echo_body(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
@@ -293,22 +291,22 @@ static void begin_limited(uvhttp_handler_cb middleware)
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
 }
 
-static void expect_answer(int status, const char *body)
+static void expect_response(int status, const char *body)
 {
-    struct raw_answer answer;
+    struct raw_response response;
     size_t offset = 0;
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
-    assert_int_equal(answer.status, status);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &response));
+    assert_int_equal(response.status, status);
     if (body == NULL)
         return;
-    assert_int_equal(answer.body_length, strlen(body));
-    assert_memory_equal(answer.body, body, answer.body_length);
+    assert_int_equal(response.body_length, strlen(body));
+    assert_memory_equal(response.body, body, response.body_length);
 }
 
-/* It decides about the request before the body is there, so it must not depend on how much of it
- * has come. */
-static void a_middleware_sees_no_body_however_it_is_cut(void **state)
+/* Middleware runs before the body is read, so its result must not depend on how much of the body is
+ * received. */
+static void middleware_gets_empty_body(void **state)
 {
     (void)state;
     static const char *const targets[] = {"/", "/nowhere"};
@@ -317,53 +315,53 @@ static void a_middleware_sees_no_body_however_it_is_cut(void **state)
         "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     };
     for (size_t i = 0; i < UVH_COUNT_OF(targets) * UVH_COUNT_OF(bodies); i++) {
-        char asked[128];
-        int length = snprintf(asked, sizeof(asked), "PUT %s HTTP/1.1\r\nHost: h\r\n%s",
+        char requested[128];
+        int length = snprintf(requested, sizeof(requested), "PUT %s HTTP/1.1\r\nHost: h\r\n%s",
                               targets[i / 2], bodies[i % 2]);
         for (size_t cut = 1; cut <= (size_t)length; cut++) {
             begin_limited(echo_body);
-            raw_client_send(&client, asked, cut);
-            stage_turns(&stage, 3);
+            raw_client_send(&client, requested, cut);
+            stage_iterations(&stage, 3);
             raw_client_step(&client, 1000);
-            stage_turns(&stage, 3);
-            raw_client_send(&client, asked + cut, (size_t)length - cut);
-            expect_answer(200, "");
+            stage_iterations(&stage, 3);
+            raw_client_send(&client, requested + cut, (size_t)length - cut);
+            expect_response(200, "");
             end();
         }
     }
 }
 
-/* Nobody wants it, so how large it is does not matter. */
-static void a_body_without_a_route_is_not_found(void **state)
+/* The size of the body does not matter without a route. */
+static void too_large_body_without_route_gets_404(void **state)
 {
     (void)state;
     begin_limited(NULL);
     raw_client_send_text(&client,
                          "PUT /nowhere HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n123456789");
-    expect_answer(404, NULL);
+    expect_response(404, NULL);
     end();
 }
 
 /* ---- counters ---- */
 
-static void every_counter_counts_its_own(void **state)
+static void stats_count_requests_and_responses(void **state)
 {
     (void)state;
     begin();
-    ask("GET", "/");
-    ask("HEAD", "/");
-    ask("OPTIONS", "/");
-    ask("GET", "/nowhere");
-    ask("GET", "/?do=fail");
+    send_request("GET", "/");
+    send_request("HEAD", "/");
+    send_request("OPTIONS", "/");
+    send_request("GET", "/nowhere");
+    send_request("GET", "/?do=fail");
     raw_client_send_text(
         &client, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
     size_t sent = client.out_length + 2 + strlen("GET / HTTP/1.1\r\n\r\n");
-    for (int turn = 0; turn < 10; turn++) {
+    for (int iteration = 0; iteration < 10; iteration++) {
         raw_client_step(&client, 10000);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     raw_client_send_text(&client, "ab");
-    raw_client_send_text(&client, "GET / HTTP/1.1\r\n\r\n"); /* without Host: refused */
+    raw_client_send_text(&client, "GET / HTTP/1.1\r\n\r\n"); /* refused, since Host is missing */
     stage_drive_to_end(&stage, &client, 10000);
     const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
     assert_true(stats->total_connections == 1);
@@ -380,12 +378,12 @@ static void every_counter_counts_its_own(void **state)
     assert_true(stats->bytes_received == sent);
     assert_true(stats->bytes_sent == client.received);
     raw_client_close(&client, false);
-    stage_turns(&stage, 10);
+    stage_iterations(&stage, 10);
     assert_true(uvhttp_server_stats(stage.server)->active_connections == 0);
     end();
 }
 
-static void idle_connections_are_those_without_a_request(void **state)
+static void idle_connections_exclude_started_requests(void **state)
 {
     (void)state;
     struct raw_client fresh, partial;
@@ -394,21 +392,21 @@ static void idle_connections_are_those_without_a_request(void **state)
     raw_client_connect(&partial, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&partial, "GET / ");
     raw_client_step(&partial, 0);
-    ask("GET", "/");
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    stage_turns(&stage, 5);
+    send_request("GET", "/");
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    stage_iterations(&stage, 5);
     const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
     assert_true(stats->active_connections == 3);
     assert_true(stats->idle_connections == 2);
     raw_client_close(&fresh, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_true(uvhttp_server_stats(stage.server)->active_connections == 2);
     assert_true(uvhttp_server_stats(stage.server)->idle_connections == 1);
     raw_client_close(&partial, false);
     end();
 }
 
-static void connections_beyond_the_most_are_told_so(void **state)
+static void max_connections_exceeded_gets_503(void **state)
 {
     (void)state;
     struct raw_client second;
@@ -420,19 +418,20 @@ static void connections_beyond_the_most_are_told_so(void **state)
     stage_listen(&stage);
     trace[0] = '\0';
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     raw_client_connect(&second, uvhttp_server_port(stage.server), 0);
     stage_drive_to_end(&stage, &second, 1000);
     assert_memory_equal(second.data, "HTTP/1.1 503 ", 13);
     raw_client_close(&second, false);
-    stage_turns(&stage, 5);
-    ask("GET", "/"); /* the first is none the worse for it */
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    stage_iterations(&stage, 5);
+    send_request("GET", "/"); /* the first connection is not affected */
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
-    raw_client_connect(&client, uvhttp_server_port(stage.server), 0); /* and there is room again */
-    ask("GET", "/");
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    stage_iterations(&stage, 5);
+    /* and the limit is not reached any more */
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    send_request("GET", "/");
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
     assert_memory_equal(client.data, "HTTP/1.1 200 ", 13);
     const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
     assert_true(stats->total_connections == 3);
@@ -441,7 +440,7 @@ static void connections_beyond_the_most_are_told_so(void **state)
     end();
 }
 
-static void a_body_that_is_too_large_for_its_route_is_refused(void **state)
+static void body_over_route_limit_gets_413(void **state)
 {
     (void)state;
     static const struct {
@@ -460,7 +459,7 @@ static void a_body_that_is_too_large_for_its_route_is_refused(void **state)
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         begin();
         raw_client_send_text(&client, cases[i].request);
-        assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+        assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
         char expected[16];
         snprintf(expected, sizeof(expected), "HTTP/1.1 %d ", cases[i].status);
         assert_memory_equal(client.data, expected, 13);
@@ -469,15 +468,15 @@ static void a_body_that_is_too_large_for_its_route_is_refused(void **state)
     }
 }
 
-static void a_client_that_ends_its_side_is_still_answered(void **state)
+static void half_closed_client_gets_responses(void **state)
 {
     (void)state;
     begin();
     for (int i = 0; i < 3; i++)
-        ask("GET", "/");
+        send_request("GET", "/");
     raw_client_step(&client, 0);
     raw_client_end_sending(&client);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 3), 3);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 3), 3);
     stage_drive_to_end(&stage, &client, 1000);
     end();
 }
@@ -485,14 +484,14 @@ static void a_client_that_ends_its_side_is_still_answered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(middleware_runs_in_order_and_what_is_behind_a_refusal_does_not),
-        cmocka_unit_test(a_middleware_sees_no_body_however_it_is_cut),
-        cmocka_unit_test(a_body_without_a_route_is_not_found),
-        cmocka_unit_test(every_counter_counts_its_own),
-        cmocka_unit_test(idle_connections_are_those_without_a_request),
-        cmocka_unit_test(connections_beyond_the_most_are_told_so),
-        cmocka_unit_test(a_body_that_is_too_large_for_its_route_is_refused),
-        cmocka_unit_test(a_client_that_ends_its_side_is_still_answered),
+        cmocka_unit_test(middleware_refusal_skips_following_handlers),
+        cmocka_unit_test(middleware_gets_empty_body),
+        cmocka_unit_test(too_large_body_without_route_gets_404),
+        cmocka_unit_test(stats_count_requests_and_responses),
+        cmocka_unit_test(idle_connections_exclude_started_requests),
+        cmocka_unit_test(max_connections_exceeded_gets_503),
+        cmocka_unit_test(body_over_route_limit_gets_413),
+        cmocka_unit_test(half_closed_client_gets_responses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

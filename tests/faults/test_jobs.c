@@ -1,6 +1,5 @@
-/* Jobs of responses: two lanes that do not delay each other, what happens when a queue is full,
- * which work goes where, and threads that cannot be created. The lanes have one thread each,
- * which a request can block. */
+/* Jobs of responses: two lanes that do not delay each other, full queues, the lane of each kind of
+ * work, and threads that cannot be created. Each lane has one thread, which a request can block. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -19,21 +18,21 @@
 #include "support/failing_threads.h"
 #include "support/stage.h"
 
-enum { LARGE = 2000000, MOST_CLIENTS = 8, MOST_ALLOCATIONS = 1000 };
+enum { LARGE = 2000000, MAX_CLIENTS = 8, MAX_ALLOCATIONS = 1000 };
 
 static struct stage stage;
-static struct raw_client clients[MOST_CLIENTS];
+static struct raw_client clients[MAX_CLIENTS];
 static char directory[] = "/tmp/uvhttp-jobs-XXXXXX";
-static uvhttp_response_t *kept;
+static uvhttp_response_t *pending_response;
 
-/* ---- the site ---- */
+/* ---- handlers and files ---- */
 
 static struct lane {
     uv_sem_t started, gate;
 } lanes[UVH_LANE_COUNT];
 
-static atomic_int ran;
-static pthread_t ran_on;
+static atomic_int jobs_run;
+static pthread_t job_thread;
 
 static void block(void *arg)
 {
@@ -42,24 +41,24 @@ static void block(void *arg)
     uv_sem_wait(&lane->gate);
 }
 
-static int sent;
+static int send_result;
 
-static int released(uvhttp_response_t *response, void *arg)
+static int send_released(uvhttp_response_t *response, void *arg)
 {
     (void)arg;
-    return sent = uvhttp_response_send_text(response, 200, "released");
+    return send_result = uvhttp_response_send_text(response, 200, "released");
 }
 
 static int block_quick(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request, (void)arg;
-    return uvhttp_response_defer(response, block, released, &lanes[UVH_LANE_QUICK]);
+    return uvhttp_response_defer(response, block, send_released, &lanes[UVH_LANE_QUICK]);
 }
 
 static int block_heavy(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request, (void)arg;
-    return uvhttp_response_defer_heavy(response, block, released, &lanes[UVH_LANE_HEAVY]);
+    return uvhttp_response_defer_heavy(response, block, send_released, &lanes[UVH_LANE_HEAVY]);
 }
 
 static int hello(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -68,21 +67,21 @@ static int hello(uvhttp_request_t *request, uvhttp_response_t *response, void *a
     return uvhttp_response_send_text(response, 200, "hello");
 }
 
-static int keep(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int keep_pending(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request, (void)arg;
-    kept = response;
+    pending_response = response;
     return 0;
 }
 
 static void work(void *arg)
 {
     (void)arg;
-    ran_on = pthread_self();
-    atomic_fetch_add(&ran, 1);
+    job_thread = pthread_self();
+    atomic_fetch_add(&jobs_run, 1);
 }
 
-static int wait_on(uvhttp_response_t *response, void *arg)
+static int do_nothing(uvhttp_response_t *response, void *arg)
 {
     (void)response, (void)arg;
     return 0;
@@ -94,21 +93,21 @@ static int end_body(uvhttp_response_t *response, void *arg)
     return uvhttp_response_end(response);
 }
 
-static char posts[8]; /* a character for each post that ran */
+static char messages[8]; /* one character for each message that ran */
 
-static void note_post(uvhttp_server_t *server, size_t worker, void *arg)
+static void add_message(uvhttp_server_t *server, size_t worker, void *arg)
 {
-    size_t length = strlen(posts);
+    size_t length = strlen(messages);
     (void)server, (void)worker;
-    assert_true(length + 1 < sizeof(posts));
-    posts[length] = *(const char *)arg;
+    assert_true(length + 1 < sizeof(messages));
+    messages[length] = *(const char *)arg;
 }
 
 static int post_second(uvhttp_response_t *response, void *arg)
 {
     (void)arg;
     assert_false(uvhttp_response_open(response));
-    assert_int_equal(uvhttp_server_post(stage.server, 0, note_post, "2"), 0);
+    assert_int_equal(uvhttp_server_post(stage.server, 0, add_message, "2"), 0);
     return 0;
 }
 
@@ -118,7 +117,7 @@ static int block_then_post(uvhttp_request_t *request, uvhttp_response_t *respons
     return uvhttp_response_defer(response, block, post_second, &lanes[UVH_LANE_QUICK]);
 }
 
-static void in_folder(const char *name, char path[96])
+static void path_of(const char *name, char path[96])
 {
     snprintf(path, 96, "%s/%s", directory, name);
 }
@@ -126,7 +125,7 @@ static void in_folder(const char *name, char path[96])
 static void write_file(const char *name, size_t size)
 {
     char path[96];
-    in_folder(name, path);
+    path_of(name, path);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     for (size_t i = 0; i < size; i++)
@@ -141,43 +140,43 @@ static int make_dir(void **state)
     assert_non_null(mkdtemp(directory));
     write_file("small.html", 100);
     write_file("text.txt", 20000);
-    in_folder("sub", path);
+    path_of("sub", path);
     assert_int_equal(mkdir(path, 0755), 0);
     write_file("sub/large.bin", LARGE);
     return 0;
 }
 
-static int remove_folder(void **state)
+static int remove_dir(void **state)
 {
     static const char *const names[] = {"small.html", "text.txt", "sub/large.bin", "put.txt"};
     char path[96];
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(names); i++) {
-        in_folder(names[i], path);
+        path_of(names[i], path);
         unlink(path);
     }
-    in_folder("sub", path);
+    path_of("sub", path);
     assert_int_equal(rmdir(path), 0);
     return rmdir(directory);
 }
 
-/* ---- beginning and ending ---- */
+/* ---- setup and teardown ---- */
 
-static void begin_unheard(void)
+static void begin_without_server(void)
 {
     char uploaded[96];
-    in_folder("put.txt", uploaded);
+    path_of("put.txt", uploaded);
     unlink(uploaded);
     failing_threads_reset();
     stage_begin(&stage);
     stage.config->quick_threads = stage.config->heavy_threads = 1;
     stage.config->quick_queue = stage.config->heavy_queue = 1;
-    ran = 0;
+    jobs_run = 0;
     for (size_t i = 0; i < UVH_LANE_COUNT; i++) {
         assert_int_equal(uv_sem_init(&lanes[i].started, 0), 0);
         assert_int_equal(uv_sem_init(&lanes[i].gate, 0), 0);
     }
-    for (size_t i = 0; i < MOST_CLIENTS; i++)
+    for (size_t i = 0; i < MAX_CLIENTS; i++)
         clients[i] = (struct raw_client){.socket = -1};
 }
 
@@ -187,7 +186,7 @@ static void build(void)
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", hello, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/quick", block_quick, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/heavy", block_heavy, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/keep", keep, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/keep", keep_pending, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/post", block_then_post, NULL), 0);
     const uvhttp_static_options_t files = {.root = directory,
                                            .listing = true,
@@ -201,14 +200,14 @@ static void build(void)
 
 static void begin(void)
 {
-    begin_unheard();
+    begin_without_server();
     build();
     stage_listen(&stage);
 }
 
 static void end(void)
 {
-    for (size_t i = 0; i < MOST_CLIENTS; i++)
+    for (size_t i = 0; i < MAX_CLIENTS; i++)
         raw_client_close(&clients[i], false);
     stage_end(&stage);
     assert_int_equal(failing_threads_alive(), 0);
@@ -218,20 +217,20 @@ static void end(void)
     }
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static void send_request(size_t index, const char *request)
 {
     if (clients[index].socket < 0)
         raw_client_connect(&clients[index], uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&clients[index], request);
-    for (int turn = 0; turn < 20; turn++) {
+    for (int iteration = 0; iteration < 20; iteration++) {
         raw_client_step(&clients[index], 100000);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
 }
 
-static void ask(size_t index, const char *target)
+static void send_get(size_t index, const char *target)
 {
     char request[256];
     snprintf(request, sizeof(request),
@@ -239,18 +238,18 @@ static void ask(size_t index, const char *target)
     send_request(index, request);
 }
 
-/* The status of the answer; `retry` says whether it has "Retry-After: 1". */
+/* Returns the status of the response. `retry` is set if it has "Retry-After: 1". */
 static int status_of(size_t index, bool *retry)
 {
     size_t offset = 0;
     char value[16];
-    struct raw_answer answer;
-    assert_int_equal(stage_drive_answers(&stage, &clients[index], 100000, 1), 1);
-    assert_true(raw_client_answer(&clients[index], &offset, false, &answer));
+    struct raw_response response;
+    assert_int_equal(stage_drive_responses(&stage, &clients[index], 100000, 1), 1);
+    assert_true(raw_client_response(&clients[index], &offset, false, &response));
     clients[index].received = 0;
-    *retry =
-        raw_answer_field(&answer, "Retry-After", value, sizeof(value)) && strcmp(value, "1") == 0;
-    return answer.status;
+    *retry = raw_response_field(&response, "Retry-After", value, sizeof(value)) &&
+             strcmp(value, "1") == 0;
+    return response.status;
 }
 
 static void assert_status(size_t index, int status)
@@ -266,9 +265,9 @@ static const uvhttp_job_stats_t *counts_of(enum uvh_lane lane)
     return lane == UVH_LANE_QUICK ? &stats->quick_jobs : &stats->heavy_jobs;
 }
 
-static void await_counts(enum uvh_lane lane, uint64_t pending, uint64_t running)
+static void wait_for_counts(enum uvh_lane lane, uint64_t pending, uint64_t running)
 {
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int iteration = 0; iteration < STAGE_MAX_ITERATIONS; iteration++) {
         const uvhttp_job_stats_t *counts = counts_of(lane);
         if (counts->pending == pending && counts->running == running)
             return;
@@ -278,29 +277,29 @@ static void await_counts(enum uvh_lane lane, uint64_t pending, uint64_t running)
              (unsigned long long)counts_of(lane)->running);
 }
 
-/* A job that blocks the lane has its thread. */
-static void await_blocked(enum uvh_lane lane)
+/* Waits until a blocking job runs in the lane. */
+static void wait_until_blocked(enum uvh_lane lane)
 {
-    for (int turn = 0; uv_sem_trywait(&lanes[lane].started) != 0; turn++) {
-        assert_true(turn < STAGE_MOST_TURNS);
+    for (int iteration = 0; uv_sem_trywait(&lanes[lane].started) != 0; iteration++) {
+        assert_true(iteration < STAGE_MAX_ITERATIONS);
         stage_wait(&stage);
     }
 }
 
-/* Client `index` has the lane's thread from now on. */
+/* A job of client `index` blocks the lane's thread. */
 static void block_lane(size_t index, enum uvh_lane lane)
 {
-    ask(index, lane == UVH_LANE_QUICK ? "/quick" : "/heavy");
-    await_blocked(lane);
-    await_counts(lane, 0, 1);
+    send_get(index, lane == UVH_LANE_QUICK ? "/quick" : "/heavy");
+    wait_until_blocked(lane);
+    wait_for_counts(lane, 0, 1);
 }
 
-/* The same, and client `index` + 1 has the place in the queue. */
+/* The same, and a job of client `index` + 1 fills the queue. */
 static void fill_lane(size_t index, enum uvh_lane lane)
 {
     block_lane(index, lane);
-    ask(index + 1, lane == UVH_LANE_QUICK ? "/quick" : "/heavy");
-    await_counts(lane, 1, 1);
+    send_get(index + 1, lane == UVH_LANE_QUICK ? "/quick" : "/heavy");
+    wait_for_counts(lane, 1, 1);
 }
 
 static void release_lane(enum uvh_lane lane, int jobs)
@@ -314,19 +313,19 @@ static void drain_lane(size_t index, enum uvh_lane lane)
     release_lane(lane, 2);
     assert_status(index, 200);
     assert_status(index + 1, 200);
-    await_counts(lane, 0, 0);
+    wait_for_counts(lane, 0, 0);
 }
 
 /* ---- lanes ---- */
 
-static void quick_lookup_is_answered_while_heavy_lane_is_full(void **state)
+static void full_heavy_lane_does_not_delay_lookup(void **state)
 {
     (void)state;
     begin();
     fill_lane(0, UVH_LANE_HEAVY);
-    ask(2, "/files/small.html");
+    send_get(2, "/files/small.html");
     assert_status(2, 200);
-    ask(2, "/files/nowhere");
+    send_get(2, "/files/nowhere");
     assert_status(2, 404);
     assert_int_equal(counts_of(UVH_LANE_HEAVY)->pending, 1);
     assert_int_equal(counts_of(UVH_LANE_HEAVY)->running, 1);
@@ -335,7 +334,7 @@ static void quick_lookup_is_answered_while_heavy_lane_is_full(void **state)
     end();
 }
 
-static void heavy_job_runs_while_quick_lane_is_full(void **state)
+static void full_quick_lane_does_not_delay_heavy_job(void **state)
 {
     (void)state;
     begin();
@@ -347,36 +346,37 @@ static void heavy_job_runs_while_quick_lane_is_full(void **state)
     end();
 }
 
-static void job_behind_its_timeout_hears_that_its_response_is_gone(void **state)
+static void job_after_handler_timeout_gets_edisconnected(void **state)
 {
     bool retry;
     (void)state;
-    begin_unheard();
+    begin_without_server();
     stage.config->handler_timeout = 1;
     build();
     stage_listen(&stage);
     block_lane(0, UVH_LANE_HEAVY);
     assert_int_equal(status_of(0, &retry), 503);
     release_lane(UVH_LANE_HEAVY, 1);
-    await_counts(UVH_LANE_HEAVY, 0, 0);
-    stage_turns(&stage, 5);
-    assert_int_equal(sent, UVHTTP_EDISCONNECTED);
+    wait_for_counts(UVH_LANE_HEAVY, 0, 0);
+    stage_iterations(&stage, 5);
+    assert_int_equal(send_result, UVHTTP_EDISCONNECTED);
     assert_int_equal(stage.errors_logged, 0);
     end();
 }
 
-static void refuse_in(enum uvh_lane lane, enum uvh_lane other)
+static void reject_in(enum uvh_lane lane, enum uvh_lane other)
 {
     begin();
     for (size_t round = 1; round <= 2; round++) {
         fill_lane(0, lane);
         for (size_t i = 0; i < 3; i++) {
-            ask(2, lane == UVH_LANE_QUICK ? "/quick" : "/heavy");
+            send_get(2, lane == UVH_LANE_QUICK ? "/quick" : "/heavy");
             assert_status(2, 503);
         }
         assert_int_equal(counts_of(lane)->rejected, 3 * round);
         assert_int_equal(counts_of(lane)->pending, 1);
-        assert_int_equal(stage.warnings_logged, round); /* once, until there was room again */
+        /* logged once until the queue has space again */
+        assert_int_equal(stage.warnings_logged, round);
         drain_lane(0, lane);
     }
     assert_int_equal(counts_of(other)->rejected, 0);
@@ -387,121 +387,125 @@ static void refuse_in(enum uvh_lane lane, enum uvh_lane other)
 static void full_queue_gets_503_with_retry_after(void **state)
 {
     (void)state;
-    refuse_in(UVH_LANE_QUICK, UVH_LANE_HEAVY);
-    refuse_in(UVH_LANE_HEAVY, UVH_LANE_QUICK);
+    reject_in(UVH_LANE_QUICK, UVH_LANE_HEAVY);
+    reject_in(UVH_LANE_HEAVY, UVH_LANE_QUICK);
 }
 
-static void static_lookup_gets_503_when_quick_queue_is_full(void **state)
+static void static_lookup_with_full_queue_gets_503(void **state)
 {
     (void)state;
     begin();
     fill_lane(0, UVH_LANE_QUICK);
-    ask(2, "/files/small.html");
+    send_get(2, "/files/small.html");
     assert_status(2, 503);
     drain_lane(0, UVH_LANE_QUICK);
-    ask(2, "/files/small.html");
+    send_get(2, "/files/small.html");
     assert_status(2, 200);
-    fill_lane(0, UVH_LANE_QUICK); /* what is cached needs no job */
-    ask(2, "/files/small.html");
+    fill_lane(0, UVH_LANE_QUICK); /* a cached file needs no job */
+    send_get(2, "/files/small.html");
     assert_status(2, 200);
     drain_lane(0, UVH_LANE_QUICK);
     end();
 }
 
-/* ---- beyond the limit ---- */
+/* ---- jobs above the limit ---- */
 
-static void full_queue_takes_nothing_of_a_new_response(void **state)
+static void full_queue_rejects_first_job(void **state)
 {
     (void)state;
     begin();
     fill_lane(0, UVH_LANE_QUICK);
-    ask(2, "/keep");
-    assert_int_equal(uvhttp_response_defer(kept, work, released, NULL), UVHTTP_EFULL);
-    assert_int_equal(uvhttp_response_defer(kept, work, released, NULL), UVHTTP_EFULL);
-    assert_true(uvhttp_response_open(kept));
-    /* there is room */
-    assert_int_equal(uvhttp_response_defer_heavy(kept, work, released, NULL), 0);
+    send_get(2, "/keep");
+    assert_int_equal(uvhttp_response_defer(pending_response, work, send_released, NULL),
+                     UVHTTP_EFULL);
+    assert_int_equal(uvhttp_response_defer(pending_response, work, send_released, NULL),
+                     UVHTTP_EFULL);
+    assert_true(uvhttp_response_open(pending_response));
+    /* the other queue has space */
+    assert_int_equal(uvhttp_response_defer_heavy(pending_response, work, send_released, NULL), 0);
     assert_status(2, 200);
-    assert_int_equal(ran, 1);
+    assert_int_equal(jobs_run, 1);
     drain_lane(0, UVH_LANE_QUICK);
-    assert_int_equal(ran, 1);
+    assert_int_equal(jobs_run, 1);
     end();
 }
 
-static void begun_response_is_not_cut_by_a_full_queue(void **state)
+static void full_queue_accepts_job_of_begun_response(void **state)
 {
     (void)state;
     begin();
     fill_lane(0, UVH_LANE_HEAVY);
-    ask(2, "/keep");
-    assert_int_equal(uvhttp_response_defer_heavy(kept, work, end_body, NULL), UVHTTP_EFULL);
-    assert_int_equal(uvhttp_response_begin(kept, 200, NULL, UVHTTP_LENGTH_UNKNOWN), 0);
-    assert_int_equal(uvhttp_response_defer_heavy(kept, work, end_body, NULL), 0);
-    await_counts(UVH_LANE_HEAVY, 2, 1);
+    send_get(2, "/keep");
+    assert_int_equal(uvhttp_response_defer_heavy(pending_response, work, end_body, NULL),
+                     UVHTTP_EFULL);
+    assert_int_equal(uvhttp_response_begin(pending_response, 200, NULL, UVHTTP_LENGTH_UNKNOWN), 0);
+    assert_int_equal(uvhttp_response_defer_heavy(pending_response, work, end_body, NULL), 0);
+    wait_for_counts(UVH_LANE_HEAVY, 2, 1);
     drain_lane(0, UVH_LANE_HEAVY);
     assert_status(2, 200);
-    assert_int_equal(ran, 1);
+    assert_int_equal(jobs_run, 1);
     end();
 }
 
-static void later_jobs_of_an_admitted_response_are_taken(void **state)
+static void full_queue_accepts_further_jobs(void **state)
 {
     (void)state;
     begin();
-    ask(2, "/keep");
-    assert_int_equal(uvhttp_response_defer(kept, work, wait_on, NULL), 0);
-    await_counts(UVH_LANE_QUICK, 0, 0);
+    send_get(2, "/keep");
+    assert_int_equal(uvhttp_response_defer(pending_response, work, do_nothing, NULL), 0);
+    wait_for_counts(UVH_LANE_QUICK, 0, 0);
     fill_lane(0, UVH_LANE_QUICK);
     fill_lane(3, UVH_LANE_HEAVY);
-    assert_int_equal(uvhttp_response_defer_heavy(kept, work, released, NULL), UVHTTP_EFULL);
-    assert_int_equal(uvhttp_response_defer(kept, work, released, NULL), 0);
+    assert_int_equal(uvhttp_response_defer_heavy(pending_response, work, send_released, NULL),
+                     UVHTTP_EFULL);
+    assert_int_equal(uvhttp_response_defer(pending_response, work, send_released, NULL), 0);
     drain_lane(0, UVH_LANE_QUICK);
     drain_lane(3, UVH_LANE_HEAVY);
     assert_status(2, 200);
-    assert_int_equal(ran, 2);
+    assert_int_equal(jobs_run, 2);
     end();
 }
 
-static void clean_up_is_a_job_in_a_full_queue(void **state)
+static void full_queue_accepts_clean_up(void **state)
 {
     (void)state;
     begin();
     fill_lane(0, UVH_LANE_QUICK);
-    ask(2, "/keep");
-    uvhttp_response_clean_up(kept, work, NULL);
-    assert_int_equal(ran, 0);
-    await_counts(UVH_LANE_QUICK, 2, 1);
-    assert_int_equal(uvhttp_response_send_text(kept, 200, "sent"), 0);
+    send_get(2, "/keep");
+    uvhttp_response_clean_up(pending_response, work, NULL);
+    assert_int_equal(jobs_run, 0);
+    wait_for_counts(UVH_LANE_QUICK, 2, 1);
+    assert_int_equal(uvhttp_response_send_text(pending_response, 200, "sent"), 0);
     assert_status(2, 200);
-    assert_int_equal(ran, 0);
+    assert_int_equal(jobs_run, 0);
     drain_lane(0, UVH_LANE_QUICK);
-    assert_int_equal(ran, 1);
-    assert_false(pthread_equal(ran_on, pthread_self()));
+    assert_int_equal(jobs_run, 1);
+    assert_false(pthread_equal(job_thread, pthread_self()));
     end();
 }
 
-static void clean_up_after_a_heavy_job_is_heavy(void **state)
+static void clean_up_after_heavy_job_is_heavy(void **state)
 {
     (void)state;
     begin();
-    ask(2, "/keep");
-    assert_int_equal(uvhttp_response_defer_heavy(kept, work, wait_on, NULL), 0);
-    await_counts(UVH_LANE_HEAVY, 0, 0);
+    send_get(2, "/keep");
+    assert_int_equal(uvhttp_response_defer_heavy(pending_response, work, do_nothing, NULL), 0);
+    wait_for_counts(UVH_LANE_HEAVY, 0, 0);
     fill_lane(0, UVH_LANE_HEAVY);
-    uvhttp_response_clean_up(kept, work, NULL);
-    await_counts(UVH_LANE_HEAVY, 2, 1);
-    assert_int_equal(uvhttp_response_send_text(kept, 200, "sent"), 0);
+    uvhttp_response_clean_up(pending_response, work, NULL);
+    wait_for_counts(UVH_LANE_HEAVY, 2, 1);
+    assert_int_equal(uvhttp_response_send_text(pending_response, 200, "sent"), 0);
     drain_lane(0, UVH_LANE_HEAVY);
     assert_status(2, 200);
-    assert_int_equal(ran, 2);
+    assert_int_equal(jobs_run, 2);
     end();
 }
 
-/* ---- what is heavy ---- */
+/* ---- heavy jobs ---- */
 
 struct heavy_case {
     const char *request;
-    int status;      /* in its turn */
+    int status;      /* in a queue with space */
     int full_status; /* with a full queue */
 };
 
@@ -512,18 +516,18 @@ static const struct heavy_case heavy_cases[] = {
     {"GET /files/text.txt HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", 200, 200},
 };
 
-/* The last one is about compression. */
+/* The last one needs compression. */
 enum { HEAVY_CASES = UVH_COUNT_OF(heavy_cases) - !UVHTTP_TESTS_COMPRESSION };
 
-static void long_work_waits_in_the_heavy_lane(void **state)
+static void static_heavy_work_uses_heavy_lane(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEAVY_CASES; i++) {
         begin();
         block_lane(0, UVH_LANE_HEAVY);
         send_request(2, heavy_cases[i].request);
-        await_counts(UVH_LANE_HEAVY, 1, 1);
-        await_counts(UVH_LANE_QUICK, 0, 0);
+        wait_for_counts(UVH_LANE_HEAVY, 1, 1);
+        wait_for_counts(UVH_LANE_QUICK, 0, 0);
         assert_int_equal(clients[2].received, 0);
         release_lane(UVH_LANE_HEAVY, 1);
         assert_status(2, heavy_cases[i].status);
@@ -532,7 +536,7 @@ static void long_work_waits_in_the_heavy_lane(void **state)
     }
 }
 
-static void long_work_with_a_full_heavy_queue(void **state)
+static void static_heavy_work_with_full_queue(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEAVY_CASES; i++) {
@@ -546,73 +550,74 @@ static void long_work_with_a_full_heavy_queue(void **state)
     }
 }
 
-static void style_sheet_of_a_listing_needs_no_heavy_job(void **state)
+static void listing_stylesheet_needs_no_heavy_job(void **state)
 {
     (void)state;
     begin();
     fill_lane(0, UVH_LANE_HEAVY);
-    ask(2, "/files/sub/?format=css");
+    send_get(2, "/files/sub/?format=css");
     assert_status(2, 200);
     drain_lane(0, UVH_LANE_HEAVY);
     end();
 }
 
-/* Two jobs, with one that blocks the lane between them, and one after them. */
-static void upload_is_written_and_published_in_the_heavy_lane(void **state)
+/* An upload has two jobs. A job that blocks the lane runs between them, and another one after
+ * them. */
+static void upload_write_and_publish_use_heavy_lane(void **state)
 {
     (void)state;
-    begin_unheard();
+    begin_without_server();
     stage.config->heavy_queue = 2;
     build();
     stage_listen(&stage);
     block_lane(0, UVH_LANE_HEAVY);
     send_request(2, "PUT /files/put.txt HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc");
-    await_counts(UVH_LANE_HEAVY, 1, 1);
-    ask(1, "/heavy");
-    await_counts(UVH_LANE_HEAVY, 2, 1);
+    wait_for_counts(UVH_LANE_HEAVY, 1, 1);
+    send_get(1, "/heavy");
+    wait_for_counts(UVH_LANE_HEAVY, 2, 1);
     release_lane(UVH_LANE_HEAVY, 1);
     assert_status(0, 200);
-    await_blocked(UVH_LANE_HEAVY);
-    await_counts(UVH_LANE_HEAVY, 1, 1);
-    await_counts(UVH_LANE_QUICK, 0, 0);
-    ask(0, "/heavy");
-    await_counts(UVH_LANE_HEAVY, 2, 1);
+    wait_until_blocked(UVH_LANE_HEAVY);
+    wait_for_counts(UVH_LANE_HEAVY, 1, 1);
+    wait_for_counts(UVH_LANE_QUICK, 0, 0);
+    send_get(0, "/heavy");
+    wait_for_counts(UVH_LANE_HEAVY, 2, 1);
     release_lane(UVH_LANE_HEAVY, 1);
     assert_status(1, 200);
     assert_status(2, 201);
-    await_blocked(UVH_LANE_HEAVY);
-    await_counts(UVH_LANE_HEAVY, 0, 1); /* nothing is left to be cleaned up */
-    ask(2, "/");
+    wait_until_blocked(UVH_LANE_HEAVY);
+    wait_for_counts(UVH_LANE_HEAVY, 0, 1); /* no clean-up job is left */
+    send_get(2, "/");
     assert_status(2, 200);
     release_lane(UVH_LANE_HEAVY, 1);
     assert_status(0, 200);
     end();
 }
 
-/* The one job of a short listing is followed by one that blocks the lane. */
-static void next_request_after_a_listing_waits_for_no_job(void **state)
+/* A short listing has one job. A job that blocks the lane follows it. */
+static void request_after_listing_waits_for_no_job(void **state)
 {
     (void)state;
-    begin_unheard();
+    begin_without_server();
     stage.config->heavy_queue = 2;
     build();
     stage_listen(&stage);
     block_lane(0, UVH_LANE_HEAVY);
-    ask(2, "/files/sub/");
-    await_counts(UVH_LANE_HEAVY, 1, 1);
-    ask(1, "/heavy");
-    await_counts(UVH_LANE_HEAVY, 2, 1);
+    send_get(2, "/files/sub/");
+    wait_for_counts(UVH_LANE_HEAVY, 1, 1);
+    send_get(1, "/heavy");
+    wait_for_counts(UVH_LANE_HEAVY, 2, 1);
     release_lane(UVH_LANE_HEAVY, 1);
     assert_status(2, 200);
-    await_blocked(UVH_LANE_HEAVY);
-    await_counts(UVH_LANE_HEAVY, 0, 1);
-    ask(2, "/");
+    wait_until_blocked(UVH_LANE_HEAVY);
+    wait_for_counts(UVH_LANE_HEAVY, 0, 1);
+    send_get(2, "/");
     assert_status(2, 200);
     drain_lane(0, UVH_LANE_HEAVY);
     end();
 }
 
-static void passwords_are_hashed_in_the_heavy_lane(void **state)
+static void password_hashing_uses_heavy_lane(void **state)
 {
     (void)state;
     static const uvhttp_hashed_user_t users[] = {
@@ -632,7 +637,7 @@ static void passwords_are_hashed_in_the_heavy_lane(void **state)
                                                               .arg = passwords},
                                      NULL),
                      0);
-    begin_unheard();
+    begin_without_server();
     build();
     assert_int_equal(uvhttp_router_group(uvhttp_server_router(stage.server), "/staff", &group), 0);
     assert_int_equal(uvhttp_router_use(group, uvhttp_auth_handle_request, auth), 0);
@@ -644,7 +649,7 @@ static void passwords_are_hashed_in_the_heavy_lane(void **state)
     drain_lane(0, UVH_LANE_HEAVY);
     block_lane(0, UVH_LANE_HEAVY);
     send_request(2, request);
-    await_counts(UVH_LANE_HEAVY, 1, 1);
+    wait_for_counts(UVH_LANE_HEAVY, 1, 1);
     release_lane(UVH_LANE_HEAVY, 1);
     assert_status(2, 200);
     assert_status(0, 200);
@@ -653,67 +658,69 @@ static void passwords_are_hashed_in_the_heavy_lane(void **state)
     uvhttp_passwords_free(passwords);
 }
 
-/* The queue gets full while the client reads slowly: the archive waits for its turn then, and is
+/* The queue fills up while the client reads slowly. The archive waits in the queue and is
  * complete. */
-static void archive_is_complete_after_a_full_queue(void **state)
+static void archive_with_full_queue_is_complete(void **state)
 {
     (void)state;
     begin();
     stage_shrink_send_buffer(&stage, 8192);
     raw_client_connect(&clients[2], uvhttp_server_port(stage.server), 8192);
     raw_client_send_text(&clients[2], "GET /files/sub/?format=tar HTTP/1.1\r\nHost: h\r\n\r\n");
-    for (int turn = 0; turn < STAGE_MOST_TURNS && clients[2].received == 0; turn++) {
+    for (int iteration = 0; iteration < STAGE_MAX_ITERATIONS && clients[2].received == 0;
+         iteration++) {
         raw_client_step(&clients[2], 100);
         stage_wait(&stage);
     }
-    await_counts(UVH_LANE_HEAVY, 0, 0);
+    wait_for_counts(UVH_LANE_HEAVY, 0, 0);
     fill_lane(0, UVH_LANE_HEAVY);
-    for (int turn = 0; turn < STAGE_MOST_TURNS && counts_of(UVH_LANE_HEAVY)->pending < 2; turn++) {
+    for (int iteration = 0;
+         iteration < STAGE_MAX_ITERATIONS && counts_of(UVH_LANE_HEAVY)->pending < 2; iteration++) {
         raw_client_step(&clients[2], 100000);
         stage_wait(&stage);
     }
     assert_int_equal(counts_of(UVH_LANE_HEAVY)->pending, 2);
     release_lane(UVH_LANE_HEAVY, 2);
     size_t offset = 0;
-    struct raw_answer answer;
-    assert_int_equal(stage_drive_answers(&stage, &clients[2], 100000, 1), 1);
-    assert_true(raw_client_answer(&clients[2], &offset, false, &answer));
-    assert_int_equal(answer.status, 200);
-    assert_true(answer.body_length > LARGE && answer.body_length % 512 == 0);
+    struct raw_response response;
+    assert_int_equal(stage_drive_responses(&stage, &clients[2], 100000, 1), 1);
+    assert_true(raw_client_response(&clients[2], &offset, false, &response));
+    assert_int_equal(response.status, 200);
+    assert_true(response.body_length > LARGE && response.body_length % 512 == 0);
     assert_int_equal(counts_of(UVH_LANE_HEAVY)->rejected, 0);
     end();
 }
 
-/* The end of the job frees the last connection of a server that stops, while a post is pending. */
-static void posts_after_the_last_job_of_a_stopping_server_run_in_order(void **state)
+/* The end of the job frees the last connection of a stopping server, while a message is queued. */
+static void stopping_server_runs_messages_in_order(void **state)
 {
     (void)state;
     begin();
-    memset(posts, 0, sizeof(posts));
-    ask(0, "/post");
+    memset(messages, 0, sizeof(messages));
+    send_get(0, "/post");
     uv_sem_wait(&lanes[UVH_LANE_QUICK].started);
     raw_client_close(&clients[0], true);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, 0);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     uv_sem_post(&lanes[UVH_LANE_QUICK].gate);
-    /* its result is pending, the loop does not run */
+    /* the job has completed, but the loop does not run */
     while (counts_of(UVH_LANE_QUICK)->running > 0)
         ;
-    assert_int_equal(uvhttp_server_post(stage.server, 0, note_post, "1"), 0);
-    stage_turns(&stage, 20);
-    assert_string_equal(posts, "12");
-    assert_int_equal(uvhttp_server_post(stage.server, 0, note_post, "3"), UVHTTP_ESTOPPED);
+    assert_int_equal(uvhttp_server_post(stage.server, 0, add_message, "1"), 0);
+    stage_iterations(&stage, 20);
+    assert_string_equal(messages, "12");
+    assert_int_equal(uvhttp_server_post(stage.server, 0, add_message, "3"), UVHTTP_ESTOPPED);
     end();
 }
 
 /* ---- threads ---- */
 
-static void failed_thread_creation_is_an_error_of_listen(void **state)
+static void thread_creation_failure_fails_listen(void **state)
 {
     (void)state;
-    begin_unheard();
+    begin_without_server();
     stage.config->quick_threads = 3;
     stage.config->heavy_threads = 2;
     stage.config->handshake_threads = 1;
@@ -737,17 +744,17 @@ static void failed_thread_creation_is_an_error_of_listen(void **state)
     assert_int_equal(failing_threads_created(), 6);
     stage_listen(&stage); /* on another port, with the same threads */
     assert_int_equal(failing_threads_created(), 6);
-    ask(0, "/files/small.html");
+    send_get(0, "/files/small.html");
     assert_status(0, 200);
     end();
 }
 
-static void failed_listen_leaves_no_thread(void **state)
+static void failed_listen_leaves_no_threads(void **state)
 {
     (void)state;
     bool listening = false;
-    for (size_t n = 1; n < MOST_ALLOCATIONS && !listening; n++) {
-        begin_unheard();
+    for (size_t n = 1; n < MAX_ALLOCATIONS && !listening; n++) {
+        begin_without_server();
         build();
         fault_heap_arm(&stage.heap, n, false);
         int err = uvhttp_server_listen(stage.server, "127.0.0.1", 0);
@@ -757,17 +764,17 @@ static void failed_listen_leaves_no_thread(void **state)
         if (uvh_server_of(stage.server)->life == UVH_SERVER_NEW)
             assert_int_equal(failing_threads_alive(), 0);
         stage_listen(&stage);
-        ask(0, "/files/small.html");
+        send_get(0, "/files/small.html");
         assert_status(0, 200);
         end();
     }
     assert_true(listening);
 }
 
-static void streams_need_no_threads_before_listening(void **state)
+static void streams_before_listen_create_no_threads(void **state)
 {
     (void)state;
-    begin_unheard();
+    begin_without_server();
     build();
     assert_int_equal(uvh_server_start_for_streams(uvh_server_of(stage.server)), 0);
     assert_int_equal(failing_threads_created(), 0);
@@ -779,15 +786,15 @@ static void streams_need_no_threads_before_listening(void **state)
     failing_threads_reset();
     stage_listen(&stage);
     assert_int_equal(failing_threads_created(), 2);
-    ask(0, "/files/small.html");
+    send_get(0, "/files/small.html");
     assert_status(0, 200);
     end();
 }
 
-static void workers_share_the_threads(void **state)
+static void workers_share_job_threads(void **state)
 {
     (void)state;
-    begin_unheard();
+    begin_without_server();
     stage.config->workers = 3;
     stage.config->quick_threads = 2;
     stage.config->heavy_threads = 0;
@@ -802,28 +809,28 @@ static void workers_share_the_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quick_lookup_is_answered_while_heavy_lane_is_full),
-        cmocka_unit_test(heavy_job_runs_while_quick_lane_is_full),
-        cmocka_unit_test(job_behind_its_timeout_hears_that_its_response_is_gone),
+        cmocka_unit_test(full_heavy_lane_does_not_delay_lookup),
+        cmocka_unit_test(full_quick_lane_does_not_delay_heavy_job),
+        cmocka_unit_test(job_after_handler_timeout_gets_edisconnected),
         cmocka_unit_test(full_queue_gets_503_with_retry_after),
-        cmocka_unit_test(static_lookup_gets_503_when_quick_queue_is_full),
-        cmocka_unit_test(full_queue_takes_nothing_of_a_new_response),
-        cmocka_unit_test(begun_response_is_not_cut_by_a_full_queue),
-        cmocka_unit_test(later_jobs_of_an_admitted_response_are_taken),
-        cmocka_unit_test(clean_up_is_a_job_in_a_full_queue),
-        cmocka_unit_test(clean_up_after_a_heavy_job_is_heavy),
-        cmocka_unit_test(long_work_waits_in_the_heavy_lane),
-        cmocka_unit_test(long_work_with_a_full_heavy_queue),
-        cmocka_unit_test(style_sheet_of_a_listing_needs_no_heavy_job),
-        cmocka_unit_test(upload_is_written_and_published_in_the_heavy_lane),
-        cmocka_unit_test(next_request_after_a_listing_waits_for_no_job),
-        cmocka_unit_test(passwords_are_hashed_in_the_heavy_lane),
-        cmocka_unit_test(archive_is_complete_after_a_full_queue),
-        cmocka_unit_test(posts_after_the_last_job_of_a_stopping_server_run_in_order),
-        cmocka_unit_test(failed_thread_creation_is_an_error_of_listen),
-        cmocka_unit_test(failed_listen_leaves_no_thread),
-        cmocka_unit_test(streams_need_no_threads_before_listening),
-        cmocka_unit_test(workers_share_the_threads),
+        cmocka_unit_test(static_lookup_with_full_queue_gets_503),
+        cmocka_unit_test(full_queue_rejects_first_job),
+        cmocka_unit_test(full_queue_accepts_job_of_begun_response),
+        cmocka_unit_test(full_queue_accepts_further_jobs),
+        cmocka_unit_test(full_queue_accepts_clean_up),
+        cmocka_unit_test(clean_up_after_heavy_job_is_heavy),
+        cmocka_unit_test(static_heavy_work_uses_heavy_lane),
+        cmocka_unit_test(static_heavy_work_with_full_queue),
+        cmocka_unit_test(listing_stylesheet_needs_no_heavy_job),
+        cmocka_unit_test(upload_write_and_publish_use_heavy_lane),
+        cmocka_unit_test(request_after_listing_waits_for_no_job),
+        cmocka_unit_test(password_hashing_uses_heavy_lane),
+        cmocka_unit_test(archive_with_full_queue_is_complete),
+        cmocka_unit_test(stopping_server_runs_messages_in_order),
+        cmocka_unit_test(thread_creation_failure_fails_listen),
+        cmocka_unit_test(failed_listen_leaves_no_threads),
+        cmocka_unit_test(streams_before_listen_create_no_threads),
+        cmocka_unit_test(workers_share_job_threads),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_folder);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

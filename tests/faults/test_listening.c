@@ -1,5 +1,5 @@
-/* Ways to get connections other than address and port: unix sockets and their files, descriptors
- * that listen or are connected already. What the server does not take stays with who made it. */
+/* Connections other than those of an address and port: unix sockets and their files, and
+ * descriptors that listen or are connected. A descriptor that the server rejects stays open. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static struct stage stage;
 static struct raw_client client = {.socket = -1};
 static char directory[64], path[96];
 
-static int tell_client(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_client_address(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
     return uvhttp_response_send_text(response, 200, uvhttp_request_client_address(request));
@@ -39,7 +39,8 @@ static void begin(void)
 {
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/client", tell_client, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/client", send_client_address, NULL),
+                     0);
     client.socket = -1;
 }
 
@@ -50,8 +51,8 @@ static void end(void)
     unlink(path);
 }
 
-/* The client talks over a socket that is connected. */
-static void use(int socket)
+/* Uses a connected socket for the client. */
+static void use_socket(int socket)
 {
     assert_true(socket >= 0);
     client = (struct raw_client){.socket = socket};
@@ -72,11 +73,11 @@ static int connect_to(const char *name)
 {
     socklen_t length;
     struct sockaddr_un address = address_of(name, &length);
-    int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(made >= 0);
-    if (connect(made, (struct sockaddr *)&address, length) == 0)
-        return made;
-    close(made);
+    int created = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(created >= 0);
+    if (connect(created, (struct sockaddr *)&address, length) == 0)
+        return created;
+    close(created);
     return -errno;
 }
 
@@ -84,21 +85,21 @@ static int bind_to(const char *name)
 {
     socklen_t length;
     struct sockaddr_un address = address_of(name, &length);
-    int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(made, (struct sockaddr *)&address, length), 0);
-    return made;
+    int created = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(created, (struct sockaddr *)&address, length), 0);
+    return created;
 }
 
 static void assert_client_is(const char *expected)
 {
     size_t offset = 0;
-    struct raw_answer answer;
+    struct raw_response response;
     raw_client_send_text(&client, "GET /client HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
-    assert_int_equal(answer.status, 200);
-    assert_int_equal(answer.body_length, strlen(expected));
-    assert_memory_equal(answer.body, expected, answer.body_length);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &response));
+    assert_int_equal(response.status, 200);
+    assert_int_equal(response.body_length, strlen(expected));
+    assert_memory_equal(response.body, expected, response.body_length);
     client.received = 0;
 }
 
@@ -110,23 +111,23 @@ static bool exists(void)
 
 /* ---- unix sockets ---- */
 
-static void a_unix_socket_serves_and_its_file_goes(void **state)
+static void unix_socket_serves_and_file_is_removed(void **state)
 {
     (void)state;
     begin();
     assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), 0);
     assert_int_equal(uvhttp_server_port(stage.server), 0);
-    use(connect_to(path));
+    use_socket(connect_to(path));
     assert_client_is("unix:");
-    stage_listen(&stage); /* beside an address */
+    stage_listen(&stage); /* in addition to the unix socket */
     assert_client_is("unix:");
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     assert_false(exists());
     end();
 }
 
-static void permissions_are_what_was_asked_for(void **state)
+static void unix_socket_mode_is_set(void **state)
 {
     (void)state;
     static const unsigned modes[] = {0600, 0660, 0666, 0777};
@@ -144,20 +145,20 @@ static void permissions_are_what_was_asked_for(void **state)
     umask(before);
 }
 
-static void a_left_over_file_is_replaced(void **state)
+static void stale_unix_socket_is_replaced(void **state)
 {
     (void)state;
     begin();
-    close(bind_to(path)); /* as a process that was killed leaves it */
+    close(bind_to(path)); /* as a killed process leaves it */
     assert_true(exists());
     assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0600), 0);
-    use(connect_to(path));
+    use_socket(connect_to(path));
     assert_client_is("unix:");
     end();
     assert_false(exists());
 }
 
-static void a_path_that_is_in_use_is_left_alone(void **state)
+static void unix_socket_in_use_gets_eaddrinuse(void **state)
 {
     (void)state;
     begin();
@@ -166,7 +167,7 @@ static void a_path_that_is_in_use_is_left_alone(void **state)
     assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), UV_EADDRINUSE);
     assert_non_null(strstr(stage.last_error, path));
     assert_true(exists());
-    /* Also when its queue is full. */
+    /* The same with a full accept queue. */
     int queued[3];
     for (size_t i = 0; i < UVH_COUNT_OF(queued); i++) {
         queued[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -181,7 +182,7 @@ static void a_path_that_is_in_use_is_left_alone(void **state)
     end();
 }
 
-static void what_is_no_socket_is_never_removed(void **state)
+static void unix_path_of_other_file_gets_eexist(void **state)
 {
     (void)state;
     begin();
@@ -201,7 +202,7 @@ static void what_is_no_socket_is_never_removed(void **state)
     end();
 }
 
-static void a_file_of_somebody_else_stays_when_listening_ends(void **state)
+static void replaced_unix_socket_not_removed_at_stop(void **state)
 {
     (void)state;
     begin();
@@ -218,7 +219,7 @@ static void a_file_of_somebody_else_stays_when_listening_ends(void **state)
     end();
 }
 
-static void wrong_paths_are_refused(void **state)
+static void invalid_unix_paths_are_rejected(void **state)
 {
     (void)state;
     begin();
@@ -238,7 +239,7 @@ static void wrong_paths_are_refused(void **state)
     end();
 }
 
-static void abstract_names_have_no_file(void **state)
+static void abstract_unix_socket_has_no_file(void **state)
 {
     (void)state;
     char name[64];
@@ -246,53 +247,53 @@ static void abstract_names_have_no_file(void **state)
     begin();
     assert_int_equal(uvhttp_server_listen_unix(stage.server, name, 0600), 0);
     assert_int_equal(uvhttp_server_listen_unix(stage.server, name, 0), UV_EADDRINUSE);
-    use(connect_to(name));
+    use_socket(connect_to(name));
     assert_client_is("unix:");
     end();
     assert_int_equal(connect_to(name), -ECONNREFUSED);
 }
 
-static void the_queue_is_served_before_a_unix_socket_closes(void **state)
+static void stop_serves_queued_unix_connection(void **state)
 {
     (void)state;
     begin();
     assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), 0);
-    use(connect_to(path));
+    use_socket(connect_to(path));
     raw_client_send_text(&client, "GET /client HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_true(raw_client_step(&client, 0));
     uvhttp_server_stop(stage.server);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
     end();
 }
 
-static struct raw_answer whole;
+static struct raw_response complete;
 
-static bool has_all(void *arg)
+static bool has_response(void *arg)
 {
     size_t offset = 0;
-    while (raw_client_answer(arg, &offset, false, &whole))
-        if (whole.status >= 200)
+    while (raw_client_response(arg, &offset, false, &complete))
+        if (complete.status >= 200)
             return true;
     return false;
 }
 
-static void files_go_by_a_unix_socket(void **state)
+static void unix_socket_sends_files(void **state)
 {
     (void)state;
     begin();
     assert_int_equal(fault_site_prepare(), 0);
     assert_int_equal(fault_site_build(stage.server, NULL), 0);
     assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), 0);
-    use(connect_to(path));
+    use_socket(connect_to(path));
     static const char *const targets[] = {"/file", "/static/large.bin", "/static/large.bin",
                                           "/pieces"};
     for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
         char request[128];
         snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", targets[i]);
         raw_client_send_text(&client, request);
-        stage_drive(&stage, &client, 100000, has_all, &client);
-        assert_int_equal(whole.body_length, FAULT_SITE_LARGE);
-        assert_memory_equal(whole.body, fault_site.large, FAULT_SITE_LARGE);
+        stage_drive(&stage, &client, 100000, has_response, &client);
+        assert_int_equal(complete.body_length, FAULT_SITE_LARGE);
+        assert_memory_equal(complete.body, fault_site.large, FAULT_SITE_LARGE);
         client.received = 0;
     }
     end();
@@ -301,47 +302,48 @@ static void files_go_by_a_unix_socket(void **state)
 
 /* ---- descriptors ---- */
 
-static int listening_on_loopback(int family)
+static int listen_on_loopback(int family)
 {
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6}; /* any address of both kinds */
-    int made = socket(family, SOCK_STREAM, 0);
-    assert_true(made >= 0);
-    int err = family == AF_INET ? bind(made, (struct sockaddr *)&v4, sizeof v4)
-                                : bind(made, (struct sockaddr *)&v6, sizeof v6);
+    struct sockaddr_in ipv4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in6 ipv6_address = {.sin6_family = AF_INET6}; /* any IPv4 or IPv6 address */
+    int created = socket(family, SOCK_STREAM, 0);
+    assert_true(created >= 0);
+    int err = family == AF_INET
+                  ? bind(created, (struct sockaddr *)&ipv4, sizeof ipv4)
+                  : bind(created, (struct sockaddr *)&ipv6_address, sizeof ipv6_address);
     assert_int_equal(err, 0);
-    assert_int_equal(listen(made, 8), 0);
-    return made;
+    assert_int_equal(listen(created, 8), 0);
+    return created;
 }
 
-static void a_listening_descriptor_is_taken(void **state)
+static void listen_fd_serves_connections(void **state)
 {
     (void)state;
     begin();
-    int made = listening_on_loopback(AF_INET);
-    assert_int_equal(uvhttp_server_listen_fd(stage.server, made), 0);
-    assert_int_equal(uvhttp_server_listen_fd(stage.server, made), UV_EEXIST);
-    assert_true(fcntl(made, F_GETFD) & FD_CLOEXEC);
+    int created = listen_on_loopback(AF_INET);
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, created), 0);
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, created), UV_EEXIST);
+    assert_true(fcntl(created, F_GETFD) & FD_CLOEXEC);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     assert_client_is("127.0.0.1");
-    end(); /* which finds it closed */
+    end(); /* fails the test if the descriptor is still open */
 }
 
-static void a_descriptor_for_both_kinds_of_addresses_tells_them_apart(void **state)
+static void dual_stack_listen_fd_reports_ipv4_address(void **state)
 {
     (void)state;
-    int made = socket(AF_INET6, SOCK_STREAM, 0);
-    if (made < 0)
-        skip(); /* a machine without IPv6 */
-    close(made);
+    int created = socket(AF_INET6, SOCK_STREAM, 0);
+    if (created < 0)
+        skip(); /* no IPv6 on this machine */
+    close(created);
     begin();
-    assert_int_equal(uvhttp_server_listen_fd(stage.server, listening_on_loopback(AF_INET6)), 0);
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, listen_on_loopback(AF_INET6)), 0);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     assert_client_is("127.0.0.1");
     end();
 }
 
-static void what_does_not_listen_stays_the_callers(void **state)
+static void listen_fd_rejects_other_descriptors(void **state)
 {
     (void)state;
     begin();
@@ -355,7 +357,7 @@ static void what_does_not_listen_stays_the_callers(void **state)
     assert_int_equal(uvhttp_server_listen_fd(stage.server, pipes[0]), UV_ENOTSOCK);
     assert_int_equal(uvhttp_server_listen_fd(stage.server, -1), UV_EBADF);
     assert_int_equal(uvhttp_server_listen_fd(NULL, pair[0]), UVHTTP_ENOMEM);
-    int listening = listening_on_loopback(AF_INET);
+    int listening = listen_on_loopback(AF_INET);
     assert_int_equal(uvhttp_server_adopt(stage.server, listening), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_server_adopt(stage.server, fresh), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_server_adopt(stage.server, pipes[0]), UV_ENOTSOCK);
@@ -366,11 +368,11 @@ static void what_does_not_listen_stays_the_callers(void **state)
     end();
 }
 
-static void without_memory_descriptors_stay_the_callers(void **state)
+static void failed_listen_fd_keeps_descriptor_open(void **state)
 {
     (void)state;
     for (size_t n = 1; n <= 40; n++) {
-        int pair[2], listening = listening_on_loopback(AF_INET);
+        int pair[2], listening = listen_on_loopback(AF_INET);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
         begin();
         fault_heap_arm(&stage.heap, n, false);
@@ -390,17 +392,17 @@ static void without_memory_descriptors_stay_the_callers(void **state)
         if (results[1] != 0)
             assert_int_equal(close(pair[0]), 0);
         close(pair[1]);
-        stage_turns(&stage, 3);
-        stage.descriptors -= 3; /* those of this test were there when the stage began */
+        stage_iterations(&stage, 3);
+        stage.descriptors -= 3; /* the descriptors of this test were opened before stage_begin */
         end();
         if (!failed)
             return;
     }
-    fail_msg("it never worked");
+    fail_msg("every number of allocations failed");
 }
 
 /* The loop may run later, and on another thread. */
-static void adopting_is_no_event_of_the_loop(void **state)
+static void adopt_starts_no_loop_iteration(void **state)
 {
     int pair[2];
     (void)state;
@@ -410,12 +412,12 @@ static void adopting_is_no_event_of_the_loop(void **state)
     assert_false(uvh_loop_stats_in_iteration(&uvh_server_of(stage.server)->workers[0].loop_stats));
     assert_int_equal(uvhttp_server_stats(stage.server)->total_connections, 1);
     close(pair[1]);
-    stage_turns(&stage, 3);
-    stage.descriptors -= 2; /* those of this test were there when the stage began */
+    stage_iterations(&stage, 3);
+    stage.descriptors -= 2; /* the descriptors of this test were opened before stage_begin */
     end();
 }
 
-static void a_connected_socket_is_served(void **state)
+static void adopted_socket_is_served(void **state)
 {
     (void)state;
     begin();
@@ -423,7 +425,7 @@ static void a_connected_socket_is_served(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     assert_int_equal(uvhttp_server_adopt(stage.server, pair[0]), 0);
     assert_int_equal(uvhttp_server_adopt(stage.server, pair[0]), UV_EEXIST);
-    use(pair[1]);
+    use_socket(pair[1]);
     assert_client_is("unix:");
     assert_client_is("unix:");
     assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, 1);
@@ -434,17 +436,17 @@ static void a_connected_socket_is_served(void **state)
     end();
 }
 
-static void run_serves_adopted_connection_without_listener(void **state)
+static void run_serves_adopted_socket_without_listener(void **state)
 {
     (void)state;
     int pair[2];
     stage_begin(&stage);
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, stage.config);
     assert_non_null(server);
-    assert_int_equal(uvhttp_server_route(server, "GET", "/client", tell_client, NULL), 0);
+    assert_int_equal(uvhttp_server_route(server, "GET", "/client", send_client_address, NULL), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     assert_int_equal(uvhttp_server_adopt(server, pair[0]), 0);
-    use(pair[1]);
+    use_socket(pair[1]);
     raw_client_send_text(&client, "GET /client HTTP/1.1\r\nHost: h\r\n\r\n");
     raw_client_step(&client, 0);
     uvhttp_server_stop(server);
@@ -455,7 +457,7 @@ static void run_serves_adopted_connection_without_listener(void **state)
     end();
 }
 
-static void adopted_connections_count(void **state)
+static void adopted_sockets_count_as_connections(void **state)
 {
     (void)state;
     begin();
@@ -467,14 +469,14 @@ static void adopted_connections_count(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, second), 0);
     assert_int_equal(uvhttp_server_adopt(stage.server, first[0]), 0);
     assert_int_equal(uvhttp_server_adopt(stage.server, second[0]), 0);
-    use(second[1]);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    use_socket(second[1]);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
     assert_memory_equal(client.data, "HTTP/1.1 503", 12);
     close(first[1]);
     end();
 }
 
-/* Puts `socket` where a manager would and says so. */
+/* Passes `socket` as a service manager does. */
 static void inherit(int socket, const char *pid, const char *count)
 {
     if (socket >= 0) {
@@ -485,29 +487,29 @@ static void inherit(int socket, const char *pid, const char *count)
     setenv("LISTEN_FDS", count, 1);
 }
 
-static void inherited_sockets_are_taken(void **state)
+static void listen_inherited_takes_passed_sockets(void **state)
 {
     (void)state;
     char own[32];
     size_t count = 7;
-    /* what the test's runner has there */
+    /* The test runner may use this descriptor. */
     int spare = fcntl(LISTEN_FDS_START, F_DUPFD_CLOEXEC, 100);
     snprintf(own, sizeof own, "%ld", (long)getpid());
     close(LISTEN_FDS_START);
-    int placed = listening_on_loopback(AF_INET);
-    if (placed != LISTEN_FDS_START) {
-        assert_int_equal(dup2(placed, LISTEN_FDS_START), LISTEN_FDS_START);
-        close(placed);
+    int listener = listen_on_loopback(AF_INET);
+    if (listener != LISTEN_FDS_START) {
+        assert_int_equal(dup2(listener, LISTEN_FDS_START), LISTEN_FDS_START);
+        close(listener);
     }
     begin();
     unsetenv("LISTEN_PID");
     assert_int_equal(uvhttp_server_listen_inherited(stage.server, &count), 0);
     assert_int_equal(count, 0);
-    static const char *const wrong[][2] = {
+    static const char *const ignored[][2] = {
         {"1", "1"},   {NULL, "0"},  {NULL, ""}, {NULL, "x"},
         {NULL, "-1"}, {NULL, "1x"}, {"", "1"},  {NULL, "99999999999999999999"}};
-    for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++) {
-        inherit(-1, wrong[i][0] != NULL ? wrong[i][0] : own, wrong[i][1]);
+    for (size_t i = 0; i < UVH_COUNT_OF(ignored); i++) {
+        inherit(-1, ignored[i][0] != NULL ? ignored[i][0] : own, ignored[i][1]);
         assert_int_equal(uvhttp_server_listen_inherited(stage.server, &count), 0);
         assert_int_equal(count, 0);
     }
@@ -516,11 +518,11 @@ static void inherited_sockets_are_taken(void **state)
     assert_int_equal(count, 1);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     assert_client_is("127.0.0.1");
-    stage.descriptors--; /* the socket was there when the stage began */
+    stage.descriptors--; /* the socket was opened before stage_begin */
     end();
     begin();
-    assert_int_not_equal(uvhttp_server_listen_inherited(stage.server, &count),
-                         0); /* now that is another one, if any */
+    /* The descriptor is another one, or closed. */
+    assert_int_not_equal(uvhttp_server_listen_inherited(stage.server, &count), 0);
     assert_int_equal(count, 0);
     end();
     unsetenv("LISTEN_PID");
@@ -531,7 +533,7 @@ static void inherited_sockets_are_taken(void **state)
     }
 }
 
-static void localhost_is_both_loopback_addresses(void **state)
+static void localhost_listens_on_both_loopback_addresses(void **state)
 {
     (void)state;
     begin();
@@ -541,16 +543,16 @@ static void localhost_is_both_loopback_addresses(void **state)
     raw_client_connect(&client, port, 0);
     assert_client_is("127.0.0.1");
     raw_client_close(&client, false);
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
-                              .sin6_port = htons((uint16_t)port),
-                              .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    int six = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (six >= 0 && connect(six, (struct sockaddr *)&v6, sizeof v6) == 0) {
-        use(six);
+    struct sockaddr_in6 ipv6_address = {.sin6_family = AF_INET6,
+                                        .sin6_port = htons((uint16_t)port),
+                                        .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int ipv6 = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (ipv6 >= 0 && connect(ipv6, (struct sockaddr *)&ipv6_address, sizeof ipv6_address) == 0) {
+        use_socket(ipv6);
         assert_client_is("::1");
-    } else if (six >= 0) {
-        assert_int_equal(errno, EADDRNOTAVAIL); /* a machine without IPv6 */
-        close(six);
+    } else if (ipv6 >= 0) {
+        assert_int_equal(errno, EADDRNOTAVAIL); /* no IPv6 on this machine */
+        close(ipv6);
     }
     assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), 0);
     assert_int_equal(uvhttp_server_port(stage.server), port);
@@ -565,26 +567,26 @@ int main(void)
         return 1;
     snprintf(path, sizeof path, "%s/socket", directory);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_unix_socket_serves_and_its_file_goes),
-        cmocka_unit_test(permissions_are_what_was_asked_for),
-        cmocka_unit_test(a_left_over_file_is_replaced),
-        cmocka_unit_test(a_path_that_is_in_use_is_left_alone),
-        cmocka_unit_test(what_is_no_socket_is_never_removed),
-        cmocka_unit_test(a_file_of_somebody_else_stays_when_listening_ends),
-        cmocka_unit_test(wrong_paths_are_refused),
-        cmocka_unit_test(abstract_names_have_no_file),
-        cmocka_unit_test(the_queue_is_served_before_a_unix_socket_closes),
-        cmocka_unit_test(files_go_by_a_unix_socket),
-        cmocka_unit_test(a_listening_descriptor_is_taken),
-        cmocka_unit_test(a_descriptor_for_both_kinds_of_addresses_tells_them_apart),
-        cmocka_unit_test(what_does_not_listen_stays_the_callers),
-        cmocka_unit_test(without_memory_descriptors_stay_the_callers),
-        cmocka_unit_test(adopting_is_no_event_of_the_loop),
-        cmocka_unit_test(a_connected_socket_is_served),
-        cmocka_unit_test(run_serves_adopted_connection_without_listener),
-        cmocka_unit_test(adopted_connections_count),
-        cmocka_unit_test(inherited_sockets_are_taken),
-        cmocka_unit_test(localhost_is_both_loopback_addresses),
+        cmocka_unit_test(unix_socket_serves_and_file_is_removed),
+        cmocka_unit_test(unix_socket_mode_is_set),
+        cmocka_unit_test(stale_unix_socket_is_replaced),
+        cmocka_unit_test(unix_socket_in_use_gets_eaddrinuse),
+        cmocka_unit_test(unix_path_of_other_file_gets_eexist),
+        cmocka_unit_test(replaced_unix_socket_not_removed_at_stop),
+        cmocka_unit_test(invalid_unix_paths_are_rejected),
+        cmocka_unit_test(abstract_unix_socket_has_no_file),
+        cmocka_unit_test(stop_serves_queued_unix_connection),
+        cmocka_unit_test(unix_socket_sends_files),
+        cmocka_unit_test(listen_fd_serves_connections),
+        cmocka_unit_test(dual_stack_listen_fd_reports_ipv4_address),
+        cmocka_unit_test(listen_fd_rejects_other_descriptors),
+        cmocka_unit_test(failed_listen_fd_keeps_descriptor_open),
+        cmocka_unit_test(adopt_starts_no_loop_iteration),
+        cmocka_unit_test(adopted_socket_is_served),
+        cmocka_unit_test(run_serves_adopted_socket_without_listener),
+        cmocka_unit_test(adopted_sockets_count_as_connections),
+        cmocka_unit_test(listen_inherited_takes_passed_sockets),
+        cmocka_unit_test(localhost_listens_on_both_loopback_addresses),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     rmdir(directory);

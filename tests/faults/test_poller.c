@@ -1,5 +1,5 @@
-/* net/poller.c under a server: every edge counts, so a connection that misses one would hang. This
- * program has system calls of its own between the server and the system. */
+/* net/poller.c with a server. Sockets are edge-triggered, so a connection that misses one edge
+ * hangs. This program replaces system calls that the server uses. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,63 +21,65 @@
 
 enum {
     OFTEN = 12,
-    BURST = 400,     /* requests at once, more than the server reads at once */
-    BUFFER = 4096,   /* that it reads into */
-    LARGE = 4000000, /* more than the sockets hold */
-    LITTLE = 16384,  /* bytes of a file leave at once, although there may be space for more */
+    BURST = 400,     /* number of pipelined requests, more than the server reads at a time */
+    BUFFER = 4096,   /* size of the server's read buffer */
+    LARGE = 4000000, /* more than the socket buffers hold */
+    /* most bytes of a sendfile call, although the socket may have space for more */
+    SENDFILE_MAX = 16384,
     STEP = 1 << 20,
-    MOST_WAITS = 2000,
+    MAX_WAITS = 2000,
 };
 
 #define GET       "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 #define LARGE_GET "GET /large HTTP/1.1\r\nHost: h\r\n\r\n"
 #define FILE_GET  "GET /file HTTP/1.1\r\nHost: h\r\n\r\n"
 
-static int refuses; /* an errno that epoll_ctl gives for sockets; 0: none */
+static int epoll_error; /* error of epoll_ctl for sockets; 0: none */
 static size_t added;
 
 static struct stage stage;
 static struct raw_client client;
-static size_t answers; /* of `client` */
+static size_t responses; /* of `client` */
 static char large[LARGE];
-static int file = -1; /* as large */
+static int file = -1; /* of LARGE bytes */
 
-/* ---- the system calls ---- */
+/* ---- system calls ---- */
 
-__attribute__((visibility("default"))) /* libuv's calls, too */
+__attribute__((visibility("default"))) /* replaces libuv's calls, too */
 int epoll_ctl(int set, int operation, int descriptor, struct epoll_event *event)
 {
     bool socket = operation == EPOLL_CTL_ADD && (event->events & EPOLLET) != 0;
     added += socket;
-    if (socket && refuses != 0) {
-        errno = refuses;
+    if (socket && epoll_error != 0) {
+        errno = epoll_error;
         return -1;
     }
     return (int)syscall(SYS_epoll_ctl, set, operation, descriptor, event);
 }
 
-ssize_t sendfile(int socket, int descriptor, off_t *offset, size_t count)
+ssize_t sendfile(int socket, int descriptor, off_t *offset, size_t count_request)
 {
-    return syscall(SYS_sendfile, socket, descriptor, offset, count < LITTLE ? count : LITTLE);
+    return syscall(SYS_sendfile, socket, descriptor, offset,
+                   count_request < SENDFILE_MAX ? count_request : SENDFILE_MAX);
 }
 
 /* ---- the server ---- */
 
-static int answer(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_small(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
     return uvhttp_response_send(response, 200, "text/plain", "a", 1);
 }
 
-static int answer_much(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_large(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
     return uvhttp_response_send_borrowed(response, 200, "text/plain", large, LARGE, NULL, NULL);
 }
 
-static int answer_with_file(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_file(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -88,21 +90,21 @@ static void connect_client(void)
 {
     raw_client_close(&client, false);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    answers = 0;
+    responses = 0;
 }
 
-/* What was sent so far gets so many answers more. */
-static void assert_answered(size_t count)
+/* Waits for `count` more responses. */
+static void assert_responses(size_t count_request)
 {
-    answers += count;
-    assert_int_equal(stage_drive_answers(&stage, &client, STEP, answers), answers);
+    responses += count_request;
+    assert_int_equal(stage_drive_responses(&stage, &client, STEP, responses), responses);
 }
 
-static void ask_often(void)
+static void request_often(void)
 {
     for (int i = 0; i < OFTEN; i++) {
         raw_client_send_text(&client, GET);
-        assert_answered(1);
+        assert_responses(1);
     }
 }
 
@@ -110,15 +112,15 @@ static void begin(void)
 {
     added = 0;
     stage_begin(&stage);
-    /* A connection that was forgotten is not found by a timeout. */
+    /* Long timeouts, so that no timeout hides a missed edge. */
     stage.config->keep_alive_timeout = stage.config->linger_timeout = 3600;
     stage.config->max_header_size = stage.config->max_trailer_size = BUFFER / 2;
     stage.config->buffer_size = BUFFER;
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", answer, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "POST", "/", answer, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/large", answer_much, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/file", answer_with_file, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", send_small, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "POST", "/", send_small, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/large", send_large, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/file", send_file, NULL), 0);
     stage_listen(&stage);
     client.socket = -1;
     connect_client();
@@ -128,70 +130,71 @@ static void end(void)
 {
     raw_client_close(&client, false);
     stage_end(&stage);
-    refuses = 0;
+    epoll_error = 0;
 }
 
-static void assert_connections(size_t count)
+static void assert_connections(size_t count_request)
 {
     for (int i = 0;
-         i < MOST_WAITS && uvhttp_server_stats(stage.server)->active_connections != count; i++)
+         i < MAX_WAITS && uvhttp_server_stats(stage.server)->active_connections != count_request;
+         i++)
         stage_wait(&stage);
-    assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, count);
+    assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, count_request);
 }
 
 /* ---- tests ---- */
 
-static void socket_is_added_once(void **state)
+static void socket_added_to_epoll_once(void **state)
 {
     (void)state;
     begin();
-    ask_often();
-    ask_often();
+    request_often();
+    request_often();
     assert_int_equal(added, 1);
     end();
 }
 
-static void input_larger_than_the_buffer_is_read_on(void **state)
+static void input_over_buffer_size_is_read(void **state)
 {
     (void)state;
     begin();
     for (int i = 0; i < BURST; i++)
         raw_client_send_text(&client, GET);
-    assert_answered(BURST);
-    ask_often();
+    assert_responses(BURST);
+    request_often();
     end();
 }
 
-static void large_request_body_is_read_to_its_end(void **state)
+static void large_request_body_is_read_completely(void **state)
 {
     static const char head[] = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 500000\r\n\r\n";
     (void)state;
     begin();
     raw_client_send(&client, head, sizeof(head) - 1);
     raw_client_send(&client, large, 500000);
-    assert_answered(1);
-    ask_often();
+    assert_responses(1);
+    request_often();
     end();
 }
 
-static void half_close_after_a_request_is_seen(void **state)
+static void half_close_after_request_detected(void **state)
 {
     (void)state;
     begin();
-    ask_often();
+    request_often();
     raw_client_send_text(&client, GET);
     raw_client_step(&client, STEP);
-    raw_client_end_sending(&client); /* both are there before the server looks */
+    raw_client_end_sending(&client); /* both arrive before the server reads */
     stage_drive_to_end(&stage, &client, STEP);
-    assert_answered(1);
+    assert_responses(1);
     end();
 }
 
-static void reset_after_a_request_is_seen(void **state)
+static void reset_after_request_detected(void **state)
 {
     (void)state;
     begin();
-    ask_often();
+    request_often();
     raw_client_send_text(&client, GET);
     raw_client_step(&client, STEP);
     raw_client_close(&client, true);
@@ -199,17 +202,17 @@ static void reset_after_a_request_is_seen(void **state)
     end();
 }
 
-/* A read stops at urgent data, although more follows. */
-static void urgent_data_does_not_hide_what_follows(void **state)
+/* A read stops at urgent data, although more data follows. */
+static void data_after_urgent_data_is_read(void **state)
 {
     (void)state;
     begin();
-    ask_often();
+    request_often();
     assert_int_equal(send(client.socket, "GET / HT", 8, 0), 8);
     assert_int_equal(send(client.socket, "!", 1, MSG_OOB), 1);
     static const char rest[] = "TP/1.1\r\nHost: h\r\n\r\n";
     assert_int_equal(send(client.socket, rest, sizeof(rest) - 1, 0), (ssize_t)(sizeof(rest) - 1));
-    assert_answered(1);
+    assert_responses(1);
     end();
 }
 
@@ -218,65 +221,65 @@ static void begin_with_small_send_buffer(void)
     begin();
     stage_shrink_send_buffer(&stage, 4096);
     connect_client();
-    ask_often();
+    request_often();
 }
 
-static void full_socket_is_written_on(void **state)
+static void full_socket_resumes_writing(void **state)
 {
     (void)state;
     begin_with_small_send_buffer();
     for (int i = 0; i < 2; i++) {
         raw_client_send_text(&client, LARGE_GET GET);
-        assert_answered(2);
-        ask_often();
+        assert_responses(2);
+        request_often();
     }
     end();
 }
 
-static void request_during_a_full_socket_is_answered(void **state)
+static void request_on_full_socket_gets_response(void **state)
 {
     (void)state;
     begin_with_small_send_buffer();
     for (int i = 0; i < 3; i++) {
         raw_client_send_text(&client, LARGE_GET);
         raw_client_step(&client, 0);
-        stage_turns(&stage, OFTEN);
+        stage_iterations(&stage, OFTEN);
         raw_client_send_text(&client, GET);
         raw_client_step(&client, 0);
-        stage_turns(&stage, OFTEN);
-        assert_answered(2);
+        stage_iterations(&stage, OFTEN);
+        assert_responses(2);
     }
     end();
 }
 
-static void half_close_during_a_full_socket_is_seen(void **state)
+static void half_close_on_full_socket_detected(void **state)
 {
     (void)state;
     begin_with_small_send_buffer();
     raw_client_send_text(&client, LARGE_GET);
     raw_client_step(&client, 0);
-    stage_turns(&stage, OFTEN);
+    stage_iterations(&stage, OFTEN);
     raw_client_end_sending(&client);
-    stage_turns(&stage, OFTEN);
+    stage_iterations(&stage, OFTEN);
     stage_drive_to_end(&stage, &client, STEP);
-    assert_answered(1);
+    assert_responses(1);
     end();
 }
 
-static void reset_during_a_full_socket_is_seen(void **state)
+static void reset_on_full_socket_detected(void **state)
 {
     (void)state;
     begin_with_small_send_buffer();
     raw_client_send_text(&client, LARGE_GET);
     raw_client_step(&client, 0);
-    stage_turns(&stage, OFTEN);
+    stage_iterations(&stage, OFTEN);
     raw_client_close(&client, true);
     assert_connections(0);
     end();
 }
 
-/* The system reports space once, and not again because it was not used up. */
-static void space_left_by_a_file_is_used(void **state)
+/* The kernel reports space only once, unless all of it is used. */
+static void sendfile_uses_remaining_socket_space(void **state)
 {
     (void)state;
     begin();
@@ -284,7 +287,7 @@ static void space_left_by_a_file_is_used(void **state)
         file = memfd_create("large", MFD_CLOEXEC);
         assert_int_equal(ftruncate(file, LARGE), 0);
         raw_client_send_text(&client, FILE_GET GET);
-        assert_answered(2);
+        assert_responses(2);
         close(file);
     }
     end();
@@ -296,12 +299,12 @@ static bool has_sent_all(void *arg)
     return client.out_sent == client.out_length;
 }
 
-static void input_after_a_refusal_is_discarded(void **state)
+static void input_after_error_response_is_discarded(void **state)
 {
     (void)state;
     begin();
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nbad field\r\n\r\n");
-    assert_answered(1);
+    assert_responses(1);
     raw_client_send(&client, large, LARGE);
     stage_drive(&stage, &client, STEP, has_sent_all, NULL);
     raw_client_end_sending(&client);
@@ -309,7 +312,7 @@ static void input_after_a_refusal_is_discarded(void **state)
     end();
 }
 
-static void refused_socket_is_closed_and_serving_goes_on(void **state)
+static void epoll_add_failure_closes_only_that_socket(void **state)
 {
     static const int codes[] = {ENOSPC, ENOMEM};
     (void)state;
@@ -317,22 +320,22 @@ static void refused_socket_is_closed_and_serving_goes_on(void **state)
         begin();
         assert_connections(1);
         size_t warnings = stage.warnings_logged;
-        refuses = codes[i];
-        struct raw_client refused;
-        raw_client_connect(&refused, uvhttp_server_port(stage.server), 0);
-        stage_drive_to_end(&stage, &refused, STEP);
-        assert_int_equal(refused.received, 0);
+        epoll_error = codes[i];
+        struct raw_client rejected;
+        raw_client_connect(&rejected, uvhttp_server_port(stage.server), 0);
+        stage_drive_to_end(&stage, &rejected, STEP);
+        assert_int_equal(rejected.received, 0);
         assert_int_equal(stage.warnings_logged, warnings + 1);
-        refuses = 0;
-        raw_client_close(&refused, false);
-        ask_often();
+        epoll_error = 0;
+        raw_client_close(&rejected, false);
+        request_often();
         connect_client();
-        ask_often();
+        request_often();
         end();
     }
 }
 
-/* ---- many sockets at once ---- */
+/* ---- many sockets in one batch ---- */
 
 enum { MANY = UVH_POLLER_BATCH + 50 };
 
@@ -349,7 +352,7 @@ static int close_others(uvhttp_request_t *request, uvhttp_response_t *response, 
     for (struct uvh_list *link = idle->next, *next = link->next; link != idle;
          link = next, next = link->next) {
         struct uvh_conn *conn = UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link);
-        if (conn->owner != NULL) /* the one that asks */
+        if (conn->owner != NULL) /* the connection of this request */
             continue;
         uvh_conn_event_begin(conn);
         uvh_conn_close(conn);
@@ -358,10 +361,10 @@ static int close_others(uvhttp_request_t *request, uvhttp_response_t *response, 
     return uvhttp_response_send(response, 200, "text/plain", "a", 1);
 }
 
-static int count(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int count_request(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     served++;
-    return answer(request, response, arg);
+    return send_small(request, response, arg);
 }
 
 static void begin_with_many(uvhttp_handler_cb handler)
@@ -387,19 +390,19 @@ static void end_with_many(void)
     stage_end(&stage);
 }
 
-static void batch_is_bounded(void **state)
+static void poller_batch_is_limited(void **state)
 {
     (void)state;
-    begin_with_many(count);
-    stage_turn(&stage);
+    begin_with_many(count_request);
+    stage_iterate(&stage);
     assert_in_range(served, 1, UVH_POLLER_BATCH);
-    for (int i = 0; i < MOST_WAITS && served < MANY; i++)
+    for (int i = 0; i < MAX_WAITS && served < MANY; i++)
         stage_wait(&stage);
     assert_int_equal(served, MANY);
     end_with_many();
 }
 
-static void connection_closed_by_another_of_its_batch_is_skipped(void **state)
+static void connection_closed_within_batch_is_skipped(void **state)
 {
     (void)state;
     begin_with_many(close_others);
@@ -413,21 +416,21 @@ static void connection_closed_by_another_of_its_batch_is_skipped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(socket_is_added_once),
-        cmocka_unit_test(input_larger_than_the_buffer_is_read_on),
-        cmocka_unit_test(large_request_body_is_read_to_its_end),
-        cmocka_unit_test(half_close_after_a_request_is_seen),
-        cmocka_unit_test(reset_after_a_request_is_seen),
-        cmocka_unit_test(urgent_data_does_not_hide_what_follows),
-        cmocka_unit_test(full_socket_is_written_on),
-        cmocka_unit_test(request_during_a_full_socket_is_answered),
-        cmocka_unit_test(half_close_during_a_full_socket_is_seen),
-        cmocka_unit_test(reset_during_a_full_socket_is_seen),
-        cmocka_unit_test(space_left_by_a_file_is_used),
-        cmocka_unit_test(input_after_a_refusal_is_discarded),
-        cmocka_unit_test(refused_socket_is_closed_and_serving_goes_on),
-        cmocka_unit_test(batch_is_bounded),
-        cmocka_unit_test(connection_closed_by_another_of_its_batch_is_skipped),
+        cmocka_unit_test(socket_added_to_epoll_once),
+        cmocka_unit_test(input_over_buffer_size_is_read),
+        cmocka_unit_test(large_request_body_is_read_completely),
+        cmocka_unit_test(half_close_after_request_detected),
+        cmocka_unit_test(reset_after_request_detected),
+        cmocka_unit_test(data_after_urgent_data_is_read),
+        cmocka_unit_test(full_socket_resumes_writing),
+        cmocka_unit_test(request_on_full_socket_gets_response),
+        cmocka_unit_test(half_close_on_full_socket_detected),
+        cmocka_unit_test(reset_on_full_socket_detected),
+        cmocka_unit_test(sendfile_uses_remaining_socket_space),
+        cmocka_unit_test(input_after_error_response_is_discarded),
+        cmocka_unit_test(epoll_add_failure_closes_only_that_socket),
+        cmocka_unit_test(poller_batch_is_limited),
+        cmocka_unit_test(connection_closed_within_batch_is_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

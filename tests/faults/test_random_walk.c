@@ -1,9 +1,9 @@
-/* Several clients that do everything in any order: send pieces of pipelined requests, read pieces
- * of answers, reset, end their side, come back, while some answers wait for a job or for the test,
- * and memory runs out now and then. Whatever comes, every client's answers come in the order of its
- * requests, whole, and nothing is left at the end. The walks are random but always the same ones;
- * one that fails names its number. Debug builds check the states of every connection after every
- * event meanwhile. */
+/* Several clients that act in random order. They send parts of pipelined requests, read parts of
+ * responses, reset, shut down their sending side and reconnect, while some responses wait for a job
+ * or for the test, and some allocations fail. The test checks that each client receives complete
+ * responses in the order of its requests, and that nothing leaks. The walks are pseudo-random and
+ * reproducible. A failing walk prints its number. Debug builds also check the state of every
+ * connection after every event. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,26 +16,26 @@
 
 #include "support/stage.h"
 
-enum { WALKS = 60, STEPS = 1500, CLIENTS = 4, LARGE = 30000, MOST_KEPT = 64 };
+enum { WALKS = 60, STEPS = 1500, CLIENTS = 4, LARGE = 30000, MAX_PENDING = 64 };
 
-/* A client and what it has asked. */
+/* A client and its requests. */
 struct walker {
     struct raw_client client;
-    char script[8192]; /* bytes of requests that were not sent yet */
+    char script[8192]; /* requests that are not sent yet */
     size_t script_length;
-    unsigned asked;    /* requests so far; each carries its number */
-    unsigned answered; /* number of the last answer */
-    size_t checked;    /* bytes of the answers so far */
+    unsigned requested; /* requests so far; each one contains its number */
+    unsigned responded; /* number of the last response */
+    size_t checked;     /* bytes of the responses so far */
     bool half_closed;
-    /* its last request leaves HTTP, and the server ends the connection behind the answer */
+    /* the last request upgrades, and the server closes the connection after the response */
     bool upgraded;
 };
 
 static struct stage stage;
 static struct walker walkers[CLIENTS];
 static char large[LARGE];
-static uvhttp_response_t *kept[MOST_KEPT];
-static size_t kept_count;
+static uvhttp_response_t *pending[MAX_PENDING];
+static size_t pending_count;
 static uint64_t random_state;
 static bool memory_fails;
 
@@ -47,7 +47,7 @@ static unsigned pick(unsigned below)
 
 /* ---- the server ---- */
 
-static int answer(uvhttp_response_t *response)
+static int send_response(uvhttp_response_t *response)
 {
     uvhttp_request_t *request = uvhttp_response_request(response);
     const char *id = uvhttp_request_param(request, "id");
@@ -65,23 +65,23 @@ static int answer(uvhttp_response_t *response)
     return uvhttp_response_send(response, 200, NULL, body.base, body.length);
 }
 
-/* ---- bodies in pieces ---- */
+/* ---- response bodies in chunks ---- */
 
 struct source {
     size_t sent;
 };
 
-static size_t next_piece(const struct source *source)
+static size_t next_chunk_size(const struct source *source)
 {
     size_t size = 1 + pick(pick(3) == 0 ? 9000 : 300);
     return size < LARGE - source->sent ? size : LARGE - source->sent;
 }
 
-static int write_on(uvhttp_response_t *response, void *arg)
+static int write_chunks(uvhttp_response_t *response, void *arg)
 {
     struct source *source = arg;
     while (source->sent < LARGE) {
-        size_t size = next_piece(source);
+        size_t size = next_chunk_size(source);
         int err = uvhttp_response_write(response, large + source->sent, size);
         if (err != 0)
             return err == UVHTTP_EFULL ? 0 : err;
@@ -94,7 +94,7 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
 {
     struct source *source = arg;
     (void)response;
-    *length = next_piece(source);
+    *length = next_chunk_size(source);
     if (*length > size)
         *length = size;
     memcpy(buffer, large + source->sent, *length);
@@ -102,7 +102,7 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     return 0;
 }
 
-static int send_pieces(uvhttp_request_t *request, uvhttp_response_t *response, char kind)
+static int send_chunks(uvhttp_request_t *request, uvhttp_response_t *response, char kind)
 {
     struct source *source = uvhttp_request_allocate(request, sizeof(*source));
     const char *id = uvhttp_request_param(request, "id");
@@ -115,22 +115,22 @@ static int send_pieces(uvhttp_request_t *request, uvhttp_response_t *response, c
     uint64_t length = strtoul(id, NULL, 10) % 2 == 0 ? LARGE : UVHTTP_LENGTH_UNKNOWN;
     if (kind == 'q')
         return uvhttp_response_send_pulled(response, 200, NULL, length, pull, NULL, source);
-    uvhttp_response_on_drain(response, write_on, source);
+    uvhttp_response_on_drain(response, write_chunks, source);
     err = uvhttp_response_begin(response, 200, NULL, length);
-    return err != 0 ? err : write_on(response, source);
+    return err != 0 ? err : write_chunks(response, source);
 }
 
-/* Sends back what comes while it comes; a piece that is refused waits here. */
+/* Echoes the request body while it arrives. A chunk over the backlog is kept here. */
 struct echoed {
-    char waiting[70000];
+    char queued[70000];
     size_t size;
     bool ended;
 };
 
-static int echo_waiting(uvhttp_response_t *response, void *arg)
+static int echo_queued(uvhttp_response_t *response, void *arg)
 {
     struct echoed *echoed = arg;
-    int err = uvhttp_response_write(response, echoed->waiting, echoed->size);
+    int err = uvhttp_response_write(response, echoed->queued, echoed->size);
     if (err != 0)
         return err == UVHTTP_EFULL ? 0 : err;
     echoed->size = 0;
@@ -140,7 +140,7 @@ static int echo_waiting(uvhttp_response_t *response, void *arg)
     return 0;
 }
 
-static int echo_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+static int echo_chunk(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
                       size_t size, void *arg)
 {
     struct echoed *echoed = arg;
@@ -152,14 +152,14 @@ static int echo_piece(uvhttp_request_t *request, uvhttp_response_t *response, co
     int err = uvhttp_response_write(response, data, size);
     if (err != UVHTTP_EFULL)
         return err;
-    assert_true(size <= sizeof(echoed->waiting));
-    memcpy(echoed->waiting, data, size);
+    assert_true(size <= sizeof(echoed->queued));
+    memcpy(echoed->queued, data, size);
     echoed->size = size;
     uvhttp_request_pause_body(request);
     return 0;
 }
 
-static int echo_in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int echo_chunks(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     static const char key;
     (void)arg;
@@ -171,21 +171,21 @@ static int echo_in_pieces(uvhttp_request_t *request, uvhttp_response_t *response
         err = id == NULL ? UVHTTP_ENOMEM : uvhttp_response_set_header(response, "X-Id", id);
     if (err != 0)
         return err;
-    uvhttp_response_on_drain(response, echo_waiting, echoed);
+    uvhttp_response_on_drain(response, echo_queued, echoed);
     err = uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
-    return err != 0 ? err : uvhttp_request_on_body(request, echo_piece, echoed);
+    return err != 0 ? err : uvhttp_request_on_body(request, echo_chunk, echoed);
 }
 
-/* ---- threads ---- */
+/* ---- blocking handlers ---- */
 
-static int block(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_blocking(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
-    return answer(response);
+    return send_response(response);
 }
 
-static int block_in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_chunks_blocking(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const char *id = uvhttp_request_param(request, "id");
     (void)arg;
@@ -201,13 +201,13 @@ static int block_in_pieces(uvhttp_request_t *request, uvhttp_response_t *respons
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
-/* ---- streams: behind the 101 comes what looks like one more answer, and then the end ---- */
+/* ---- streams: after the 101 one more response follows, and then the end ---- */
 
-static void stream_on(uvhttp_stream_t *stream, void *arg)
+static void write_stream(uvhttp_stream_t *stream, void *arg)
 {
     struct source *source = arg;
     while (source->sent < LARGE) {
-        size_t size = next_piece(source), first = pick((unsigned)size);
+        size_t size = next_chunk_size(source), first = pick((unsigned)size);
         uvhttp_slice_t areas[] = {{large + source->sent, first},
                                   {large + source->sent + first, size - first}};
         int err = uvhttp_stream_write_areas(stream, areas, 2);
@@ -236,10 +236,10 @@ static void stream_closed(uvhttp_stream_t *stream, void *arg)
     free(arg);
 }
 
-static int go_over(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int upgrade(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     static const uvhttp_stream_events_t events = {
-        .data = stream_data, .drain = stream_on, .closed = stream_closed};
+        .data = stream_data, .drain = write_stream, .closed = stream_closed};
     const char *id = uvhttp_request_param(request, "id");
     struct source *source = calloc(1, sizeof(*source));
     uvhttp_stream_t *stream;
@@ -257,33 +257,33 @@ static int go_over(uvhttp_request_t *request, uvhttp_response_t *response, void 
     if (uvhttp_stream_write(stream, head, (size_t)length) != 0)
         uvhttp_stream_close(stream);
     else
-        stream_on(stream, source);
+        write_stream(stream, source);
     return 0;
 }
 
-/* ---- work and waiting ---- */
+/* ---- jobs and pending responses ---- */
 
-static void nothing(void *arg)
+static void do_nothing(void *arg)
 {
     (void)arg;
 }
 
-static int after_nothing(uvhttp_response_t *response, void *arg)
+static int respond_after_job(uvhttp_response_t *response, void *arg)
 {
     (void)arg;
-    return answer(response);
+    return send_response(response);
 }
 
-static void forget(uvhttp_response_t *response, void *arg)
+static void remove_pending(uvhttp_response_t *response, void *arg)
 {
     (void)arg;
-    for (size_t i = 0; i < kept_count; i++) {
-        if (kept[i] != response)
+    for (size_t i = 0; i < pending_count; i++) {
+        if (pending[i] != response)
             continue;
-        kept[i] = kept[--kept_count];
+        pending[i] = pending[--pending_count];
         return;
     }
-    fail_msg("an exchange was aborted that does not wait");
+    fail_msg("the aborted exchange is not pending");
 }
 
 static int handle(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -291,36 +291,36 @@ static int handle(uvhttp_request_t *request, uvhttp_response_t *response, void *
     (void)arg;
     const char *kind = uvhttp_request_param(request, "kind");
     if (kind != NULL && (kind[0] == 'p' || kind[0] == 'q'))
-        return send_pieces(request, response, kind[0]);
+        return send_chunks(request, response, kind[0]);
     if (kind != NULL && kind[0] == 'j')
-        return uvhttp_response_defer(response, nothing, after_nothing, NULL);
-    if (kind == NULL || kind[0] != 'k' || kept_count == MOST_KEPT)
-        return answer(response);
-    kept[kept_count++] = response;
-    uvhttp_response_on_abort(response, forget, NULL);
+        return uvhttp_response_defer(response, do_nothing, respond_after_job, NULL);
+    if (kind == NULL || kind[0] != 'k' || pending_count == MAX_PENDING)
+        return send_response(response);
+    pending[pending_count++] = response;
+    uvhttp_response_on_abort(response, remove_pending, NULL);
     return 0;
 }
 
-static void answer_one_kept(void)
+static void send_one_pending(void)
 {
-    if (kept_count == 0)
+    if (pending_count == 0)
         return;
-    size_t i = pick((unsigned)kept_count);
-    uvhttp_response_t *response = kept[i];
-    kept[i] = kept[--kept_count];
+    size_t i = pick((unsigned)pending_count);
+    uvhttp_response_t *response = pending[i];
+    pending[i] = pending[--pending_count];
     uvhttp_response_on_abort(response, NULL, NULL);
-    int err = answer(response);
-    if (err == UVHTTP_ENOMEM) { /* it is still open, and somebody has to end it */
+    int err = send_response(response);
+    if (err == UVHTTP_ENOMEM) { /* it is still open and must be ended */
         assert_true(memory_fails);
         uvhttp_response_close_after(response);
         if (uvhttp_response_send_status(response, 503) != 0) {
-            kept[kept_count++] = response;
-            uvhttp_response_on_abort(response, forget, NULL);
+            pending[pending_count++] = response;
+            uvhttp_response_on_abort(response, remove_pending, NULL);
         }
     }
 }
 
-/* ---- the clients ---- */
+/* ---- clients ---- */
 
 static void add_request(struct walker *walker)
 {
@@ -329,7 +329,7 @@ static void add_request(struct walker *walker)
     char text[512];
     if (walker->upgraded)
         return;
-    unsigned id = ++walker->asked;
+    unsigned id = ++walker->requested;
     int length;
     walker->upgraded = kind == 'u';
     if ((kind == 'e' || kind == 'b') && pick(2) == 0)
@@ -346,7 +346,7 @@ static void add_request(struct walker *walker)
                           id, kind == 'u' ? "Connection: upgrade\r\nUpgrade: walk\r\n" : "",
                           kind == 'u' ? "more" : "");
     if (walker->script_length + (size_t)length > sizeof(walker->script)) {
-        walker->asked--;
+        walker->requested--;
         walker->upgraded = false;
         return;
     }
@@ -367,31 +367,31 @@ static void send_some(struct walker *walker)
     raw_client_step(&walker->client, 0);
 }
 
-static void check_answers(struct walker *walker)
+static void check_responses(struct walker *walker)
 {
-    struct raw_answer found;
-    while (raw_client_answer(&walker->client, &walker->checked, false, &found)) {
+    struct raw_response found;
+    while (raw_client_response(&walker->client, &walker->checked, false, &found)) {
         char id[16];
         if (found.status == 503) {
             assert_true(memory_fails);
-            walker->answered++;
+            walker->responded++;
             continue;
         }
         if (found.status == 101)
             continue;
-        assert_true(raw_answer_field(&found, "X-Id", id, sizeof(id)));
+        assert_true(raw_response_field(&found, "X-Id", id, sizeof(id)));
         unsigned number = (unsigned)strtoul(id, NULL, 10);
         assert_int_equal(found.status, 200);
-        assert_int_equal(number, walker->answered + 1);
-        walker->answered = number;
+        assert_int_equal(number, walker->responded + 1);
+        walker->responded = number;
         if (found.body_length == LARGE)
             assert_memory_equal(found.body, large, LARGE);
-        else if (found.body_length > 4) /* an echo: it ends with the number */
+        else if (found.body_length > 4) /* an echo, which ends with the number */
             assert_int_equal(strtoul(found.body + found.body_length - 4, NULL, 10), number % 10000);
     }
 }
 
-static void come_back(struct walker *walker, bool reset)
+static void reconnect(struct walker *walker, bool reset)
 {
     raw_client_close(&walker->client, reset);
     *walker = (struct walker){.client = {.socket = -1}};
@@ -400,49 +400,49 @@ static void come_back(struct walker *walker, bool reset)
 
 static void step(struct walker *walker)
 {
-    unsigned what = pick(100);
-    if (what < 25)
+    unsigned action = pick(100);
+    if (action < 25)
         add_request(walker);
-    else if (what < 50)
+    else if (action < 50)
         send_some(walker);
-    else if (what < 75)
+    else if (action < 75)
         raw_client_step(&walker->client, pick(3) == 0 ? 50000 : 1 + pick(500));
-    else if (what < 93)
-        stage_turns(&stage, 1 + (int)pick(3));
-    else if (what < 96)
-        answer_one_kept();
-    else if (what < 97)
+    else if (action < 93)
+        stage_iterations(&stage, 1 + (int)pick(3));
+    else if (action < 96)
+        send_one_pending();
+    else if (action < 97)
         stage_wait(&stage);
-    else if (what < 98)
-        come_back(walker, true);
-    else if (what < 99)
-        come_back(walker, false);
+    else if (action < 98)
+        reconnect(walker, true);
+    else if (action < 99)
+        reconnect(walker, false);
     else if (pick(3) == 0 && walker->script_length == 0) {
         raw_client_end_sending(&walker->client);
         walker->half_closed = true;
     }
-    check_answers(walker);
+    check_responses(walker);
     if (walker->client.ended) {
         assert_true(memory_fails || walker->half_closed || walker->upgraded);
-        come_back(walker, false);
+        reconnect(walker, false);
     }
 }
 
-/* Everything that was asked is sent and answered. */
+/* All requests are sent and have a response. */
 static bool is_settled(void *arg)
 {
     struct walker *walker = arg;
-    check_answers(walker);
-    while (kept_count > 0)
-        answer_one_kept();
-    return walker->answered == walker->asked || walker->client.ended;
+    check_responses(walker);
+    while (pending_count > 0)
+        send_one_pending();
+    return walker->responded == walker->requested || walker->client.ended;
 }
 
 static void walk(uint64_t number)
 {
     random_state = number * 7919 + 1;
     memory_fails = number % 3 == 2;
-    kept_count = 0;
+    pending_count = 0;
     stage_begin(&stage);
     if (number % 2 == 1) { /* small buffers, so that they fill up */
         stage.config->buffer_size = 4096;
@@ -454,14 +454,14 @@ static void walk(uint64_t number)
     assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server),
                                        &(uvhttp_route_t){.method = "POST",
                                                          .pattern = "/b/:id",
-                                                         .handler = echo_in_pieces,
+                                                         .handler = echo_chunks,
                                                          .flags = UVHTTP_ROUTE_STREAM}),
                      0);
     uvhttp_router_t *router = uvhttp_server_router(stage.server);
     uvhttp_route_t more[] = {
-        {.pattern = "/x/:id", .handler = block, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/y/:id", .handler = block_in_pieces, .flags = UVHTTP_ROUTE_BLOCKING},
-        {.pattern = "/u/:id", .handler = go_over, .upgrade = "walk"}};
+        {.pattern = "/x/:id", .handler = send_blocking, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/y/:id", .handler = send_chunks_blocking, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/u/:id", .handler = upgrade, .upgrade = "walk"}};
     for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
         assert_int_equal(uvhttp_router_add(router, &more[i]), 0);
     stage_listen(&stage);
@@ -469,7 +469,7 @@ static void walk(uint64_t number)
     memset(walkers, 0, sizeof(walkers));
     for (size_t i = 0; i < CLIENTS; i++) {
         walkers[i].client.socket = -1;
-        come_back(&walkers[i], false);
+        reconnect(&walkers[i], false);
     }
     for (int i = 0; i < STEPS; i++) {
         if (memory_fails && pick(40) == 0)
@@ -490,10 +490,10 @@ static void walk(uint64_t number)
     stage_end(&stage);
 }
 
-static void clients_that_do_anything_get_what_they_asked_for(void **state)
+static void random_clients_get_responses_in_order(void **state)
 {
     (void)state;
-    const char *only = getenv("UVHTTP_WALK"); /* one walk by its number */
+    const char *only = getenv("UVHTTP_WALK"); /* runs only the walk with this number */
     for (size_t i = 0; i < LARGE; i++)
         large[i] = (char)(i * 31 + i / 256);
     for (uint64_t number = 0; number < WALKS; number++) {
@@ -507,7 +507,7 @@ static void clients_that_do_anything_get_what_they_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clients_that_do_anything_get_what_they_asked_for),
+        cmocka_unit_test(random_clients_get_responses_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

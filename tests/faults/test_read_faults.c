@@ -1,5 +1,5 @@
-/* Receiving that is cut anywhere: requests with bodies of every kind, split in two at every place,
- * byte by byte, and from two clients in turns, are answered as if they had come in one piece. */
+/* Split input: requests with each kind of body are split in two at each byte, sent byte by byte,
+ * and sent by two clients alternately. The responses are the same as for unsplit input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,15 +33,15 @@ static int echo(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
     return uvhttp_response_send_text(response, 200, text);
 }
 
-static uvhttp_response_t *kept[2];
-static size_t kept_count;
+static uvhttp_response_t *pending[2];
+static size_t pending_count;
 
-static int keep(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int keep_pending(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
-    assert_true(kept_count < 2);
-    kept[kept_count++] = response;
+    assert_true(pending_count < 2);
+    pending[pending_count++] = response;
     return 0;
 }
 
@@ -51,8 +51,8 @@ static void begin(void)
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/small", send_small, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "POST", "/echo/*", echo, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "POST", "/keep/*", keep, NULL), 0);
-    kept_count = 0;
+    assert_int_equal(uvhttp_server_route(stage.server, "POST", "/keep/*", keep_pending, NULL), 0);
+    pending_count = 0;
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
 }
@@ -63,90 +63,90 @@ static void end(void)
     stage_end(&stage);
 }
 
-static const char chunks[] =
+static const char requests[] =
     "POST /echo/a?b=c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
     "5\r\nhello\r\n6;ext=\"v\"\r\n world\r\n0\r\nX-Sum: 42\r\n\r\n"
     "GET /small HTTP/1.1\r\nHost: h\r\n\r\n"
     "POST /echo/d HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\nlength"
     "GET /small HTTP/1.1\r\nHost: h\r\n\r\n";
 
-static void assert_pieces_answered(void)
+static void assert_all_responses(void)
 {
     static const char *const expected[] = {"/echo/a?b=c 42 hello world", "small",
                                            "/echo/d? - length", "small"};
-    assert_int_equal(stage_drive_answers(&stage, &client, 10000, 4), 4);
+    assert_int_equal(stage_drive_responses(&stage, &client, 10000, 4), 4);
     size_t offset = 0;
     for (size_t i = 0; i < 4; i++) {
-        struct raw_answer answer;
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
-        assert_int_equal(answer.status, 200);
-        assert_int_equal(answer.body_length, strlen(expected[i]));
-        assert_memory_equal(answer.body, expected[i], answer.body_length);
+        struct raw_response response;
+        assert_true(raw_client_response(&client, &offset, false, &response));
+        assert_int_equal(response.status, 200);
+        assert_int_equal(response.body_length, strlen(expected[i]));
+        assert_memory_equal(response.body, expected[i], response.body_length);
     }
     assert_int_equal(offset, client.received);
 }
 
-static void requests_cut_in_two_anywhere_are_answered_alike(void **state)
+static void requests_split_in_two_get_same_responses(void **state)
 {
     (void)state;
-    for (size_t cut = 1; cut < sizeof(chunks) - 1; cut++) {
+    for (size_t cut = 1; cut < sizeof(requests) - 1; cut++) {
         begin();
-        raw_client_send(&client, chunks, cut);
-        for (int turn = 0; turn < 4; turn++) {
+        raw_client_send(&client, requests, cut);
+        for (int iteration = 0; iteration < 4; iteration++) {
             raw_client_step(&client, 10000);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
-        raw_client_send_text(&client, chunks + cut);
-        assert_pieces_answered();
+        raw_client_send_text(&client, requests + cut);
+        assert_all_responses();
         end();
     }
 }
 
-static void requests_byte_by_byte_are_answered_alike(void **state)
+static void requests_sent_bytewise_get_same_responses(void **state)
 {
     (void)state;
     begin();
-    for (size_t i = 0; i < sizeof(chunks) - 1; i++) {
-        raw_client_send(&client, chunks + i, 1);
+    for (size_t i = 0; i < sizeof(requests) - 1; i++) {
+        raw_client_send(&client, requests + i, 1);
         raw_client_step(&client, 10000);
-        stage_turns(&stage, 2);
+        stage_iterations(&stage, 2);
     }
-    assert_pieces_answered();
-    assert_true(uvhttp_server_stats(stage.server)->bytes_received == sizeof(chunks) - 1);
+    assert_all_responses();
+    assert_true(uvhttp_server_stats(stage.server)->bytes_received == sizeof(requests) - 1);
     end();
 }
 
-/* Two clients take turns, so that what one has left over lies in a buffer that the other one goes
- * on filling. */
-static void two_clients_in_turns_do_not_mix(void **state)
+/* Two clients send alternately, so that the incomplete request of one is in a buffer that the other
+ * one continues to fill. */
+static void alternating_clients_get_own_responses(void **state)
 {
     (void)state;
     struct raw_client other;
     for (size_t step = 1; step < 40; step += 3) {
         begin();
         raw_client_connect(&other, uvhttp_server_port(stage.server), 0);
-        for (size_t i = 0; i < sizeof(chunks) - 1; i += step) {
-            size_t length = sizeof(chunks) - 1 - i < step ? sizeof(chunks) - 1 - i : step;
-            raw_client_send(&client, chunks + i, length);
+        for (size_t i = 0; i < sizeof(requests) - 1; i += step) {
+            size_t length = sizeof(requests) - 1 - i < step ? sizeof(requests) - 1 - i : step;
+            raw_client_send(&client, requests + i, length);
             raw_client_step(&client, 10000);
-            stage_turns(&stage, 2);
-            raw_client_send(&other, chunks + i, length);
+            stage_iterations(&stage, 2);
+            raw_client_send(&other, requests + i, length);
             raw_client_step(&other, 10000);
-            stage_turns(&stage, 2);
+            stage_iterations(&stage, 2);
         }
-        assert_pieces_answered();
+        assert_all_responses();
         struct raw_client first = client;
         client = other;
-        assert_pieces_answered();
+        assert_all_responses();
         other = first;
         raw_client_close(&other, false);
         end();
     }
 }
 
-/* What the first client has left over lies in a buffer that is full by now, at the very place up to
+/* The incomplete request of the first client ends at the end of a full buffer, at the address up to
  * which the next buffer is filled. */
-static void leftovers_in_different_buffers_do_not_mix(void **state)
+static void partial_requests_in_full_buffers_are_kept(void **state)
 {
     (void)state;
     static const char first_half[] = "GET /small HTTP/1.1\r\nHost: h\r\nX-Padding: ";
@@ -163,30 +163,30 @@ static void leftovers_in_different_buffers_do_not_mix(void **state)
     raw_client_connect(&client, port, 0);
     raw_client_connect(&middle, port, 0);
     raw_client_connect(&last, port, 0);
-    stage_turns(&stage, 4);
+    stage_iterations(&stage, 4);
     struct raw_client *const clients[] = {&client, &middle, &last};
     for (size_t i = 0; i < 3; i++) {
         raw_client_send_text(clients[i], first_half);
         if (i == 1)
             raw_client_send(clients[i], filler, 2010 - strlen(first_half));
         raw_client_step(clients[i], 1000);
-        stage_turns(&stage, 4);
+        stage_iterations(&stage, 4);
     }
     for (size_t i = 0; i < 3; i++) {
         raw_client_send_text(clients[i], "1\r\n\r\n");
-        assert_int_equal(stage_drive_answers(&stage, clients[i], 1000, 1), 1);
+        assert_int_equal(stage_drive_responses(&stage, clients[i], 1000, 1), 1);
         assert_memory_equal(clients[i]->data, "HTTP/1.1 200 ", 13);
         raw_client_close(clients[i], false);
     }
     stage_end(&stage);
 }
 
-/* Other requests fill every buffer over and over meanwhile. */
-static void a_request_stays_as_it_is_until_it_is_answered(void **state)
+/* Other requests fill all buffers repeatedly meanwhile. */
+static void pending_request_keeps_its_data(void **state)
 {
     (void)state;
     static const struct {
-        const char *request, *rest, *answer;
+        const char *request, *rest, *response;
     } cases[] = {
         {"POST /keep/a%20b?c=d HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody", "",
          "/keep/a b?c=d - body"},
@@ -201,13 +201,13 @@ static void a_request_stays_as_it_is_until_it_is_answered(void **state)
     for (size_t i = 0; i < 2; i++) {
         raw_client_connect(&clients[i], uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&clients[i], cases[i].request);
-        for (int turn = 0; turn < 10; turn++) {
-            if (turn == 5)
+        for (int iteration = 0; iteration < 10; iteration++) {
+            if (iteration == 5)
                 raw_client_send_text(&clients[i], cases[i].rest);
             raw_client_step(&clients[i], 0);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
-        assert_int_equal(kept_count, i + 1);
+        assert_int_equal(pending_count, i + 1);
     }
     raw_client_connect(&other, uvhttp_server_port(stage.server), 0);
     for (int i = 0; i < 100; i++) {
@@ -215,15 +215,15 @@ static void a_request_stays_as_it_is_until_it_is_answered(void **state)
         raw_client_send(&other, noise, sizeof(noise));
         raw_client_send_text(&other, "\r\n\r\n");
     }
-    assert_int_equal(stage_drive_answers(&stage, &other, 100000, 100), 100);
+    assert_int_equal(stage_drive_responses(&stage, &other, 100000, 100), 100);
     for (size_t i = 0; i < 2; i++) {
-        struct raw_answer answer;
+        struct raw_response response;
         size_t offset = 0;
-        assert_int_equal(echo(uvhttp_response_request(kept[i]), kept[i], NULL), 0);
-        assert_int_equal(stage_drive_answers(&stage, &clients[i], 1000, 1), 1);
-        assert_true(raw_client_answer(&clients[i], &offset, false, &answer));
-        assert_int_equal(answer.body_length, strlen(cases[i].answer));
-        assert_memory_equal(answer.body, cases[i].answer, answer.body_length);
+        assert_int_equal(echo(uvhttp_response_request(pending[i]), pending[i], NULL), 0);
+        assert_int_equal(stage_drive_responses(&stage, &clients[i], 1000, 1), 1);
+        assert_true(raw_client_response(&clients[i], &offset, false, &response));
+        assert_int_equal(response.body_length, strlen(cases[i].response));
+        assert_memory_equal(response.body, cases[i].response, response.body_length);
         raw_client_close(&clients[i], false);
     }
     raw_client_close(&other, false);
@@ -233,11 +233,11 @@ static void a_request_stays_as_it_is_until_it_is_answered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_cut_in_two_anywhere_are_answered_alike),
-        cmocka_unit_test(requests_byte_by_byte_are_answered_alike),
-        cmocka_unit_test(two_clients_in_turns_do_not_mix),
-        cmocka_unit_test(leftovers_in_different_buffers_do_not_mix),
-        cmocka_unit_test(a_request_stays_as_it_is_until_it_is_answered),
+        cmocka_unit_test(requests_split_in_two_get_same_responses),
+        cmocka_unit_test(requests_sent_bytewise_get_same_responses),
+        cmocka_unit_test(alternating_clients_get_own_responses),
+        cmocka_unit_test(partial_requests_in_full_buffers_are_kept),
+        cmocka_unit_test(pending_request_keeps_its_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The life of servers: made, listening or failing to, several on one loop, a hundred one after the
- * other. Nothing is left on the loop, on the heap or in the table of descriptors. */
+/* The life of servers: creation, successful and failing listen, several on one loop, one hundred in
+ * sequence. Nothing is left on the loop, on the heap or in the descriptor table. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,22 +17,22 @@
 static struct stage stage;
 static struct raw_client client;
 
-static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_text(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     return uvhttp_response_send_text(response, 200, arg == NULL ? "hello" : arg);
 }
 
-static void begin_unheard(void)
+static void begin_without_listening(void)
 {
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", say, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", send_text, NULL), 0);
 }
 
 static void begin(void)
 {
-    begin_unheard();
+    begin_without_listening();
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
 }
@@ -43,23 +43,23 @@ static void end(void)
     stage_end(&stage);
 }
 
-static void ask(struct raw_client *asking, const char *target)
+static void send_request(struct raw_client *from, const char *target)
 {
     char request[128];
     snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", target);
-    raw_client_send_text(asking, request);
+    raw_client_send_text(from, request);
 }
 
-static void assert_answer(struct raw_client *asked, const char *body)
+static void assert_response(struct raw_client *client_of_response, const char *body)
 {
     size_t offset = 0;
-    struct raw_answer answer;
-    assert_int_equal(stage_drive_answers(&stage, asked, 1000, 1), 1);
-    assert_true(raw_client_answer(asked, &offset, false, &answer));
-    assert_int_equal(answer.body_length, strlen(body));
-    assert_memory_equal(answer.body, body, strlen(body));
-    assert_int_equal(offset, asked->received);
-    asked->received = 0;
+    struct raw_response response;
+    assert_int_equal(stage_drive_responses(&stage, client_of_response, 1000, 1), 1);
+    assert_true(raw_client_response(client_of_response, &offset, false, &response));
+    assert_int_equal(response.body_length, strlen(body));
+    assert_memory_equal(response.body, body, strlen(body));
+    assert_int_equal(offset, client_of_response->received);
+    client_of_response->received = 0;
 }
 
 static void free_server(void)
@@ -95,8 +95,8 @@ static void functions_accept_a_null_server(void **state)
     (void)state;
     uvhttp_server_free(NULL);
     assert_null(uvhttp_server_router(NULL));
-    assert_int_equal(uvhttp_server_route(NULL, "GET", "/", say, NULL), UVHTTP_ENOMEM);
-    assert_int_equal(uvhttp_server_use(NULL, say, NULL), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_server_route(NULL, "GET", "/", send_text, NULL), UVHTTP_ENOMEM);
+    assert_int_equal(uvhttp_server_use(NULL, send_text, NULL), UVHTTP_ENOMEM);
     assert_int_equal(uvhttp_server_own(NULL, NULL, NULL), UVHTTP_ENOMEM);
     assert_int_equal(uvhttp_server_listen(NULL, "127.0.0.1", 0), UVHTTP_ENOMEM);
     assert_int_equal(uvhttp_server_port(NULL), 0);
@@ -108,23 +108,23 @@ static void functions_accept_a_null_server(void **state)
     assert_null(uvhttp_server_stats(NULL));
 }
 
-static void a_server_that_never_listened_can_be_freed(void **state)
+static void server_without_listen_can_be_freed(void **state)
 {
     (void)state;
-    begin_unheard();
-    uvhttp_server_stop(stage.server); /* does nothing before listening */
+    begin_without_listening();
+    uvhttp_server_stop(stage.server); /* does nothing before listen */
     assert_int_equal(uvhttp_server_port(stage.server), 0);
     assert_true(uvhttp_server_stats(stage.server)->idle_connections == 0);
     stage_end(&stage);
-    begin_unheard();
+    begin_without_listening();
     assert_int_equal(uvhttp_server_stop_on_signals(stage.server), 0);
     stage_end(&stage);
-    begin_unheard(); /* listened in vain */
+    begin_without_listening(); /* with a failed listen */
     assert_int_equal(uvhttp_server_listen(stage.server, "no address", 0), UVHTTP_EINVAL);
     stage_end(&stage);
 }
 
-static uvhttp_server_t *new_server_with_its_own_loop(struct fault_heap *heap)
+static uvhttp_server_t *new_server_with_own_loop(struct fault_heap *heap)
 {
     uvhttp_config_t *config = uvhttp_config_new();
     fault_heap_init(heap);
@@ -135,13 +135,13 @@ static uvhttp_server_t *new_server_with_its_own_loop(struct fault_heap *heap)
     return server;
 }
 
-static void a_server_with_a_loop_of_its_own_is_gone_on_return(void **state)
+static void server_with_own_loop_freed_synchronously(void **state)
 {
     (void)state;
     struct fault_heap heap;
     size_t descriptors = stage_descriptors();
     for (int listens = 0; listens < 2; listens++) {
-        uvhttp_server_t *server = new_server_with_its_own_loop(&heap);
+        uvhttp_server_t *server = new_server_with_own_loop(&heap);
         assert_non_null(uvhttp_server_loop(server));
         if (listens) {
             assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
@@ -151,11 +151,11 @@ static void a_server_with_a_loop_of_its_own_is_gone_on_return(void **state)
             raw_client_step(&client, 0);
             uvhttp_server_stop(server);
             assert_int_equal(uvhttp_server_run(server), 0);
-            /* it was connected before the stop, so it is answered */
+            /* The client connected before the stop, so it gets a response. */
             raw_client_step(&client, 1000);
             assert_memory_equal(client.data, "HTTP/1.1 404 ", 13);
             raw_client_close(&client, false);
-        } else { /* signals would have nothing to stop */
+        } else { /* signals have nothing to stop */
             assert_int_equal(uvhttp_server_stop_on_signals(server), 0);
             assert_int_equal(uvhttp_server_run(server), UVHTTP_EINVAL);
         }
@@ -165,37 +165,37 @@ static void a_server_with_a_loop_of_its_own_is_gone_on_return(void **state)
     assert_int_equal(stage_descriptors(), descriptors);
 }
 
-static void take_a_while(uv_work_t *work)
+static void sleep_100_ms(uv_work_t *work)
 {
     (void)work;
     (void)poll(NULL, 0, 100);
 }
 
-static void note_done(uv_work_t *work, int status)
+static void set_done(uv_work_t *work, int status)
 {
     *(int *)work->data = status == 0;
 }
 
-static void requests_on_a_loop_of_its_own_are_over_on_return(void **state)
+static void own_loop_requests_complete_before_free_returns(void **state)
 {
     (void)state;
     struct fault_heap heap;
     int done = 0;
     uv_work_t work = {.data = &done};
-    uvhttp_server_t *server = new_server_with_its_own_loop(&heap);
-    assert_int_equal(uv_queue_work(uvhttp_server_loop(server), &work, take_a_while, note_done), 0);
+    uvhttp_server_t *server = new_server_with_own_loop(&heap);
+    assert_int_equal(uv_queue_work(uvhttp_server_loop(server), &work, sleep_100_ms, set_done), 0);
     uvhttp_server_free(server);
     assert_int_equal(done, 1);
     assert_int_equal(atomic_load(&heap.live), 0);
 }
 
-/* What it may still touch stays, and nobody waits for what does not come. */
-static void a_handle_left_on_a_loop_of_its_own_keeps_its_memory(void **state)
+/* Memory that the handle may use is not released, and the call does not wait for the handle. */
+static void open_user_handle_keeps_own_loop_memory(void **state)
 {
     (void)state;
     struct fault_heap heap;
     uv_timer_t timer;
-    uvhttp_server_t *server = new_server_with_its_own_loop(&heap);
+    uvhttp_server_t *server = new_server_with_own_loop(&heap);
     uv_loop_t *loop = uvhttp_server_loop(server);
     assert_int_equal(uv_timer_init(loop, &timer), 0);
     uvhttp_server_free(server);
@@ -212,13 +212,13 @@ static void stop_server(uv_timer_t *timer)
     uvhttp_server_stop(timer->data);
 }
 
-/* A handle of the user's that is active for ever is nothing to run for. */
-static void running_ends_with_the_server_whoever_uses_its_loop(void **state)
+/* An active handle of the user does not keep uvhttp_server_run running. */
+static void run_returns_with_active_user_handle(void **state)
 {
     (void)state;
     struct fault_heap heap;
     uv_timer_t timer;
-    uvhttp_server_t *server = new_server_with_its_own_loop(&heap);
+    uvhttp_server_t *server = new_server_with_own_loop(&heap);
     assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
     assert_int_equal(uv_timer_init(uvhttp_server_loop(server), &timer), 0);
     timer.data = server;
@@ -231,7 +231,7 @@ static void running_ends_with_the_server_whoever_uses_its_loop(void **state)
     assert_int_equal(atomic_load(&heap.live), 0);
 }
 
-static void several_servers_share_a_loop(void **state)
+static void several_servers_share_loop(void **state)
 {
     (void)state;
     enum { SERVERS = 3 };
@@ -241,35 +241,35 @@ static void several_servers_share_a_loop(void **state)
     stage_begin(&stage);
     for (int i = 0; i < SERVERS; i++) {
         servers[i] = uvhttp_server_new_with(&stage.loop, stage.config);
-        assert_int_equal(uvhttp_server_route(servers[i], "GET", "/", say, names[i]), 0);
+        assert_int_equal(uvhttp_server_route(servers[i], "GET", "/", send_text, names[i]), 0);
         assert_int_equal(uvhttp_server_listen(servers[i], "127.0.0.1", 0), 0);
         raw_client_connect(&clients[i], uvhttp_server_port(servers[i]), 0);
     }
-    for (int gone = 0; gone < SERVERS; gone++) { /* those left go on */
-        for (int i = gone; i < SERVERS; i++) {
-            ask(&clients[i], "/");
-            assert_answer(&clients[i], names[i]);
-            assert_true(uvhttp_server_stats(servers[i])->total_requests == (uint64_t)gone + 1);
+    for (int freed = 0; freed < SERVERS; freed++) { /* the remaining servers are not affected */
+        for (int i = freed; i < SERVERS; i++) {
+            send_request(&clients[i], "/");
+            assert_response(&clients[i], names[i]);
+            assert_true(uvhttp_server_stats(servers[i])->total_requests == (uint64_t)freed + 1);
         }
-        uvhttp_server_free(servers[gone]);
-        stage_drive_to_end(&stage, &clients[gone], 1000);
-        raw_client_close(&clients[gone], false);
+        uvhttp_server_free(servers[freed]);
+        stage_drive_to_end(&stage, &clients[freed], 1000);
+        raw_client_close(&clients[freed], false);
     }
     stage_end(&stage);
 }
 
-static void starting_and_stopping_a_hundred_times_leaves_nothing(void **state)
+static void repeated_start_and_stop_leaks_nothing(void **state)
 {
     (void)state;
     size_t descriptors = stage_descriptors();
     stage_begin(&stage);
     for (int round = 0; round < 100; round++) {
         assert_non_null(stage_new_server(&stage));
-        assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", say, NULL), 0);
+        assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", send_text, NULL), 0);
         stage_listen(&stage);
         raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-        ask(&client, "/");
-        assert_answer(&client, "hello");
+        send_request(&client, "/");
+        assert_response(&client, "hello");
         stop();
         stage_drive(&stage, &client, 100, has_stopped, NULL);
         assert_true(uvhttp_server_stats(stage.server)->active_connections == 0);
@@ -283,37 +283,37 @@ static void starting_and_stopping_a_hundred_times_leaves_nothing(void **state)
     assert_int_equal(stage_descriptors(), descriptors);
 }
 
-static void what_cannot_be_listened_on_is_refused_and_the_next_is_tried(void **state)
+static void listen_succeeds_after_invalid_addresses(void **state)
 {
     (void)state;
-    begin_unheard();
+    begin_without_listening();
     uvhttp_server_t *other = uvhttp_server_new_with(&stage.loop, stage.config);
     assert_int_equal(uvhttp_server_listen(other, "127.0.0.1", 0), 0);
-    int taken = uvhttp_server_port(other);
+    int used_port = uvhttp_server_port(other);
     static const struct {
         const char *address;
         int port;
-    } wrong[] = {
+    } invalid[] = {
         {"example.com", 0},   {"", 0},           {"127.0.0.1:8", 0},
         {"127.0.0.1", 65536}, {"127.0.0.1", -1}, {NULL, 0},
     };
-    for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++)
-        assert_int_equal(uvhttp_server_listen(stage.server, wrong[i].address, wrong[i].port),
+    for (size_t i = 0; i < UVH_COUNT_OF(invalid); i++)
+        assert_int_equal(uvhttp_server_listen(stage.server, invalid[i].address, invalid[i].port),
                          UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", taken), UV_EADDRINUSE);
+    assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", used_port), UV_EADDRINUSE);
     assert_int_equal(uvhttp_server_port(stage.server), 0);
     stage_listen(&stage);
     uvhttp_server_free(other);
     int port = uvhttp_server_port(stage.server);
-    assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), 0); /* a second one */
+    assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), 0); /* a second address */
     assert_int_equal(uvhttp_server_port(stage.server), port);
     raw_client_connect(&client, port, 0);
-    ask(&client, "/");
-    assert_answer(&client, "hello");
+    send_request(&client, "/");
+    assert_response(&client, "hello");
     end();
 }
 
-static void a_wrong_configuration_is_refused_when_listening(void **state)
+static void invalid_config_fails_listen_with_econfig(void **state)
 {
     (void)state;
     stage_begin(&stage);
@@ -321,41 +321,42 @@ static void a_wrong_configuration_is_refused_when_listening(void **state)
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), UVHTTP_ECONFIG);
     assert_non_null(strstr(stage.last_error, "max_connections is 0"));
-    /* not frozen by that */
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", say, NULL), 0);
+    /* the failed call has not frozen the router */
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", send_text, NULL), 0);
     stage_end(&stage);
 }
 
-static void without_descriptors_accepting_pauses_and_goes_on_later(void **state)
+static void emfile_pauses_and_resumes_accept(void **state)
 {
     (void)state;
     struct rlimit usual, none;
-    begin_unheard();
+    begin_without_listening();
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
     none = usual;
     none.rlim_cur = 3; /* fewer than are open already */
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    ask(&client, "/");
-    for (int turn = 0; turn < 300; turn++) {
+    send_request(&client, "/");
+    for (int iteration = 0; iteration < 300; iteration++) {
         raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     size_t warnings = stage.warnings_logged;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
-    assert_true(warnings > 0 && warnings < 100); /* it does not try again in every turn */
+    assert_true(warnings > 0 && warnings < 100); /* it does not retry in every iteration */
     assert_true(uvhttp_server_stats(stage.server)->total_connections == 0);
-    assert_answer(&client, "hello");
+    assert_response(&client, "hello");
     end();
 }
 
-static void routes_are_frozen_by_listening(void **state)
+static void listen_freezes_routes(void **state)
 {
     (void)state;
     begin();
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/more", say, NULL), UVHTTP_EFROZEN);
-    assert_int_equal(uvhttp_server_use(stage.server, say, NULL), UVHTTP_EFROZEN);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/more", send_text, NULL),
+                     UVHTTP_EFROZEN);
+    assert_int_equal(uvhttp_server_use(stage.server, send_text, NULL), UVHTTP_EFROZEN);
     end();
 }
 
@@ -366,12 +367,12 @@ static void free_in_callback(uvhttp_server_t *server, void *arg)
     stage.server = NULL;
 }
 
-static void a_server_may_be_freed_when_it_says_that_it_has_stopped(void **state)
+static void server_free_in_on_stopped_is_allowed(void **state)
 {
     (void)state;
     begin();
-    ask(&client, "/");
-    assert_answer(&client, "hello");
+    send_request(&client, "/");
+    assert_response(&client, "hello");
     stopped = 0;
     uvhttp_server_on_stopped(stage.server, free_in_callback, &stopped);
     uvhttp_server_stop(stage.server);
@@ -386,18 +387,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_accept_a_null_server),
-        cmocka_unit_test(a_server_that_never_listened_can_be_freed),
-        cmocka_unit_test(a_server_with_a_loop_of_its_own_is_gone_on_return),
-        cmocka_unit_test(requests_on_a_loop_of_its_own_are_over_on_return),
-        cmocka_unit_test(a_handle_left_on_a_loop_of_its_own_keeps_its_memory),
-        cmocka_unit_test(running_ends_with_the_server_whoever_uses_its_loop),
-        cmocka_unit_test(several_servers_share_a_loop),
-        cmocka_unit_test(starting_and_stopping_a_hundred_times_leaves_nothing),
-        cmocka_unit_test(what_cannot_be_listened_on_is_refused_and_the_next_is_tried),
-        cmocka_unit_test(a_wrong_configuration_is_refused_when_listening),
-        cmocka_unit_test(without_descriptors_accepting_pauses_and_goes_on_later),
-        cmocka_unit_test(routes_are_frozen_by_listening),
-        cmocka_unit_test(a_server_may_be_freed_when_it_says_that_it_has_stopped),
+        cmocka_unit_test(server_without_listen_can_be_freed),
+        cmocka_unit_test(server_with_own_loop_freed_synchronously),
+        cmocka_unit_test(own_loop_requests_complete_before_free_returns),
+        cmocka_unit_test(open_user_handle_keeps_own_loop_memory),
+        cmocka_unit_test(run_returns_with_active_user_handle),
+        cmocka_unit_test(several_servers_share_loop),
+        cmocka_unit_test(repeated_start_and_stop_leaks_nothing),
+        cmocka_unit_test(listen_succeeds_after_invalid_addresses),
+        cmocka_unit_test(invalid_config_fails_listen_with_econfig),
+        cmocka_unit_test(emfile_pauses_and_resumes_accept),
+        cmocka_unit_test(listen_freezes_routes),
+        cmocka_unit_test(server_free_in_on_stopped_is_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

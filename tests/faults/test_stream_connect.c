@@ -1,6 +1,5 @@
-/* Streams to somebody else: how they come about, every way in which they do not, and what a server
- * is that has nothing but them. Names are looked up in a function of this file, which can wait as
- * long as the test wants. */
+/* Outgoing streams: successful and failing connections, and a server that has only such streams.
+ * This file replaces getaddrinfo, so that a test controls the result and duration of a lookup. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -29,50 +28,52 @@
 #include "support/raw_peer.h"
 #include "support/stage.h"
 
-enum { LONG = 600000, MOST_ALLOCATIONS = 60, ANSWER = 65536, FULL = 3 };
+enum { LONG = 600000, MAX_ALLOCATIONS = 60, TRACE_SIZE = 65536, FULL = 3 };
 
 static struct stage stage;
 static uvhttp_stream_t *stream;
-/* 'c' connected, 'e' failed, bytes, '.' for the other's end, 's' stopping, '!' over */
-static char heard[ANSWER];
-static int failed_with;
-static void (*when_told)(void); /* in `connected` */
+/* 'c' connected, 'e' failed, the data, '.' end of input, 's' stopping, '!' closed */
+static char trace[TRACE_SIZE];
+static int error;
+static void (*on_connected_hook)(void); /* called by on_connected */
 static int listener, port;
-static int peer; /* what the listener has accepted; -1: nothing */
+static int peer; /* the accepted connection; -1: none */
 
-/* ---- names ---- */
+/* ---- name lookup ---- */
 
-#define EXPORTED __attribute__((visibility("default"))) /* or libuv would find the system's */
+/* or libuv would call the system's functions */
+#define EXPORTED __attribute__((visibility("default")))
 
-static pthread_mutex_t names = PTHREAD_MUTEX_INITIALIZER; /* held: lookups wait */
-static atomic_uint lookups;                               /* that have begun */
+/* Lookups block while it is locked. */
+static pthread_mutex_t lookup_mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint lookups; /* lookups that have started */
 
 static struct addrinfo *make_address(int family, uint32_t address, const char *service,
                                      struct addrinfo *next)
 {
-    struct addrinfo *made = calloc(1, sizeof(*made) + sizeof(struct sockaddr_in));
-    assert_non_null(made);
-    struct sockaddr_in *in = (struct sockaddr_in *)(void *)(made + 1);
+    struct addrinfo *created = calloc(1, sizeof(*created) + sizeof(struct sockaddr_in));
+    assert_non_null(created);
+    struct sockaddr_in *in = (struct sockaddr_in *)(void *)(created + 1);
     in->sin_family = (sa_family_t)family;
     in->sin_port = htons((uint16_t)strtol(service, NULL, 10));
     in->sin_addr.s_addr = htonl(address);
-    *made = (struct addrinfo){.ai_family = family,
-                              .ai_socktype = SOCK_STREAM,
-                              .ai_addr = (struct sockaddr *)(void *)in,
-                              .ai_addrlen = sizeof(*in),
-                              .ai_next = next};
-    return made;
+    *created = (struct addrinfo){.ai_family = family,
+                                 .ai_socktype = SOCK_STREAM,
+                                 .ai_addr = (struct sockaddr *)(void *)in,
+                                 .ai_addrlen = sizeof(*in),
+                                 .ai_next = next};
+    return created;
 }
 
-/* "one" is this machine, "three" two that are not to be had and then this machine, "silent" one
- * that says nothing and then this machine, "none" no address at all. */
+/* "one" is this machine. "three" is two addresses that fail and then this machine. "silent" is an
+ * address that does not respond and then this machine. "none" has no address. */
 EXPORTED int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
                          struct addrinfo **found)
 {
     assert_int_equal(hints->ai_socktype, SOCK_STREAM);
     atomic_fetch_add(&lookups, 1);
-    pthread_mutex_lock(&names);
-    pthread_mutex_unlock(&names);
+    pthread_mutex_lock(&lookup_mutex);
+    pthread_mutex_unlock(&lookup_mutex);
     *found = NULL;
     if (strcmp(name, "none") == 0)
         return 0;
@@ -80,7 +81,8 @@ EXPORTED int getaddrinfo(const char *name, const char *service, const struct add
         return EAI_NONAME;
     *found = make_address(AF_INET, INADDR_LOOPBACK, service, NULL);
     if (strcmp(name, "three") == 0) {
-        *found = make_address(AF_INET, INADDR_LOOPBACK + 1, service, *found); /* refuses */
+        /* refuses connections */
+        *found = make_address(AF_INET, INADDR_LOOPBACK + 1, service, *found);
         *found = make_address(AF_UNIX, 0, service, *found);
     } else if (strcmp(name, "silent") == 0) {
         *found = make_address(AF_INET, INADDR_LOOPBACK + 1, service, *found);
@@ -99,12 +101,12 @@ EXPORTED void freeaddrinfo(struct addrinfo *found)
 
 /* ---- events ---- */
 
-static void hear(const char *data, size_t size)
+static void add_to_trace(const char *data, size_t size)
 {
-    size_t length = strlen(heard);
-    assert_true(length + size < sizeof(heard));
-    memcpy(heard + length, data, size);
-    heard[length + size] = '\0';
+    size_t length = strlen(trace);
+    assert_true(length + size < sizeof(trace));
+    memcpy(trace + length, data, size);
+    trace[length + size] = '\0';
 }
 
 static void on_connected(uvhttp_stream_t *of, int status, void *arg)
@@ -112,23 +114,23 @@ static void on_connected(uvhttp_stream_t *of, int status, void *arg)
     assert_ptr_equal(of, stream);
     assert_ptr_equal(arg, &stage);
     assert_int_equal(uvhttp_stream_write(of, "", 0), status == 0 ? 0 : UVHTTP_EDISCONNECTED);
-    failed_with = status;
-    hear(status == 0 ? "c" : "e", 1);
-    if (when_told != NULL)
-        when_told();
+    error = status;
+    add_to_trace(status == 0 ? "c" : "e", 1);
+    if (on_connected_hook != NULL)
+        on_connected_hook();
 }
 
 static void on_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
 {
     assert_ptr_equal(of, stream);
     assert_ptr_equal(arg, &stage);
-    hear(size == 0 ? "." : data, size == 0 ? 1 : size);
+    add_to_trace(size == 0 ? "." : data, size == 0 ? 1 : size);
 }
 
 static void on_stopping(uvhttp_stream_t *of, void *arg)
 {
     (void)arg;
-    hear("s", 1);
+    add_to_trace("s", 1);
     uvhttp_stream_end(of);
 }
 
@@ -138,17 +140,17 @@ static void on_closed(uvhttp_stream_t *of, void *arg)
     assert_ptr_equal(arg, &stage);
     assert_int_equal(uvhttp_stream_write(of, "x", 1), UVHTTP_EDISCONNECTED);
     assert_int_equal(uvhttp_stream_pending(of), 0);
-    hear("!", 1);
+    add_to_trace("!", 1);
     stream = NULL;
 }
 
-static int connect_to(const char *host, int to_port, uint32_t timeout_ms)
+static int connect_to(const char *host, int peer_port, uint32_t timeout_ms)
 {
     static const uvhttp_stream_events_t events = {
         .data = on_data, .stopping = on_stopping, .closed = on_closed};
-    heard[0] = '\0';
-    failed_with = 0;
-    return uvhttp_stream_connect(stage.server, host, to_port, timeout_ms, on_connected, &events,
+    trace[0] = '\0';
+    error = 0;
+    return uvhttp_stream_connect(stage.server, host, peer_port, timeout_ms, on_connected, &events,
                                  &stage, &stream);
 }
 
@@ -156,32 +158,32 @@ static void assert_connecting(const char *host, uint32_t timeout_ms)
 {
     assert_int_equal(connect_to(host, port, timeout_ms), 0);
     assert_non_null(stream);
-    assert_string_equal(heard, ""); /* nothing is told before the call has returned */
+    assert_string_equal(trace, ""); /* no event before the call has returned */
     assert_int_equal(uvhttp_stream_write(stream, "x", 1), UVHTTP_EDISCONNECTED);
     assert_int_equal(uvhttp_stream_pending(stream), 0);
 }
 
-static void turn_until_heard(const char *what)
+static void run_until_trace(const char *expected)
 {
-    for (int turn = 0; turn < 5000 && strcmp(heard, what) != 0; turn++)
+    for (int iteration = 0; iteration < 5000 && strcmp(trace, expected) != 0; iteration++)
         stage_wait(&stage);
-    assert_string_equal(heard, what);
+    assert_string_equal(trace, expected);
 }
 
-/* ---- the other side ---- */
+/* ---- the peer ---- */
 
-static void listen_here(int backlog)
+static void start_listener(int backlog)
 {
     port = 0;
     listener = raw_peer_listen(INADDR_LOOPBACK, &port, backlog);
 }
 
-static void accept_here(void)
+static void accept_peer(void)
 {
-    peer = raw_peer_accept(listener); /* it is there */
+    peer = raw_peer_accept(listener); /* does not block */
 }
 
-static void assert_peer_gets(const char *text)
+static void assert_peer_receives(const char *text)
 {
     raw_peer_expect(peer, text);
 }
@@ -196,10 +198,10 @@ static void begin(void)
 {
     stage_begin(&stage);
     stream = NULL;
-    when_told = NULL;
-    heard[0] = '\0';
+    on_connected_hook = NULL;
+    trace[0] = '\0';
     peer = -1;
-    listen_here(16);
+    start_listener(16);
     stage.config->linger_timeout = 1;
     assert_non_null(stage_new_server(&stage));
 }
@@ -214,53 +216,53 @@ static void end(void)
     assert_null(stream);
 }
 
-/* ---- it works ---- */
+/* ---- success ---- */
 
-static void say_hello(void)
+static void send_hello(void)
 {
     assert_int_equal(uvhttp_stream_write(stream, "hel", 3), 0);
     assert_int_equal(uvhttp_stream_write(stream, "lo", 2), 0);
 }
 
-static void talk_and_part(const char *host, uint32_t timeout_ms)
+static void exchange_data(const char *host, uint32_t timeout_ms)
 {
     begin();
-    when_told = say_hello;
+    on_connected_hook = send_hello;
     assert_connecting(host, timeout_ms);
-    turn_until_heard("c");
-    accept_here();
-    assert_peer_gets("hello");
+    run_until_trace("c");
+    accept_peer();
+    assert_peer_receives("hello");
     assert_int_equal(send(peer, "welcome", 7, 0), 7);
-    turn_until_heard("cwelcome");
+    run_until_trace("cwelcome");
     assert_int_equal(uvhttp_stream_write(stream, "bye", 3), 0);
     uvhttp_stream_end(stream);
-    assert_peer_gets("bye");
+    assert_peer_receives("bye");
     close_peer(false);
-    turn_until_heard("cwelcome!");
+    run_until_trace("cwelcome!");
     end();
 }
 
-static void bytes_go_both_ways(void **state)
+static void connected_stream_sends_and_receives(void **state)
 {
     (void)state;
-    talk_and_part("127.0.0.1", 0);
-    talk_and_part("127.0.0.1", LONG);
+    exchange_data("127.0.0.1", 0);
+    exchange_data("127.0.0.1", LONG);
 }
 
-static void names_are_looked_up(void **state)
+static void host_name_is_looked_up(void **state)
 {
     (void)state;
-    talk_and_part("one", LONG);
-    talk_and_part("one", 0);
+    exchange_data("one", LONG);
+    exchange_data("one", 0);
 }
 
-static void addresses_are_tried_in_turn(void **state)
+static void failed_address_tries_next(void **state)
 {
     (void)state;
-    talk_and_part("three", LONG);
+    exchange_data("three", LONG);
 }
 
-static void ipv6_is_as_good(void **state)
+static void ipv6_address_connects(void **state)
 {
     struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
     socklen_t size = sizeof(address);
@@ -270,7 +272,7 @@ static void ipv6_is_as_good(void **state)
     if (other < 0 || bind(other, (struct sockaddr *)(void *)&address, size) != 0) {
         close(other);
         end();
-        skip(); /* a machine without */
+        skip(); /* no IPv6 on this machine */
     }
     close(listener);
     listener = other;
@@ -278,27 +280,27 @@ static void ipv6_is_as_good(void **state)
     assert_int_equal(getsockname(listener, (struct sockaddr *)(void *)&address, &size), 0);
     port = ntohs(address.sin6_port);
     assert_connecting("::1", LONG);
-    turn_until_heard("c");
+    run_until_trace("c");
     uvhttp_stream_close(stream);
     end();
 }
 
-/* The server as its own client: an answer comes, and only the connection that was accepted is one
- * of its connections. */
-static int answer(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+/* The server connects to itself. The response arrives, and only the accepted connection counts as a
+ * connection. */
+static int send_content(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
     return uvhttp_response_send_text(response, 200, "content");
 }
 
-static void ask_by_hand(void)
+static void send_request(void)
 {
     static const char request[] = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
     assert_int_equal(uvhttp_stream_write(stream, request, sizeof(request) - 1), 0);
 }
 
-static void it_is_none_of_the_connections_that_are_counted_and_limited(void **state)
+static void outgoing_stream_not_counted_as_connection(void **state)
 {
     struct raw_client client;
     (void)state;
@@ -306,21 +308,21 @@ static void it_is_none_of_the_connections_that_are_counted_and_limited(void **st
     stage.config->max_connections = 1;
     uvhttp_server_free(stage.server);
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", answer, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", send_content, NULL), 0);
     stage_listen(&stage);
-    when_told = ask_by_hand;
+    on_connected_hook = send_request;
     assert_int_equal(connect_to("127.0.0.1", uvhttp_server_port(stage.server), LONG), 0);
-    for (int turn = 0; turn < 5000 && strstr(heard, "content.") == NULL; turn++)
+    for (int iteration = 0; iteration < 5000 && strstr(trace, "content.") == NULL; iteration++)
         stage_wait(&stage);
-    assert_non_null(strstr(heard, "cHTTP/1.1 200 "));
-    assert_non_null(strstr(heard, "content."));
+    assert_non_null(strstr(trace, "cHTTP/1.1 200 "));
+    assert_non_null(strstr(trace, "content."));
     const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
     assert_int_equal(stats->total_connections, 1);
     assert_int_equal(stats->active_connections, 0);
     assert_int_equal(stats->rejected_connections, 0);
-    raw_client_connect(&client, uvhttp_server_port(stage.server), 0); /* the stream is open still */
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0); /* the stream is still open */
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
     assert_memory_equal(client.data, "HTTP/1.1 200 ", 13);
     assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, 1);
     raw_client_close(&client, false);
@@ -329,7 +331,8 @@ static void it_is_none_of_the_connections_that_are_counted_and_limited(void **st
     end();
 }
 
-/* Its first wish is to write only, which is also what connecting had waited for. */
+/* The first operation of the stream is a write, which is also what the connection attempt has
+ * waited for. */
 static void pause_and_fill(void)
 {
     static const char bytes[100000];
@@ -340,56 +343,56 @@ static void pause_and_fill(void)
     assert_int_equal(uvhttp_stream_write(stream, "last", 4), 0);
 }
 
-static void what_is_written_at_once_may_be_much(void **state)
+static void large_write_in_on_connected_completes(void **state)
 {
     char bytes[65536];
     (void)state;
     begin();
-    when_told = pause_and_fill;
+    on_connected_hook = pause_and_fill;
     assert_connecting("127.0.0.1", LONG);
-    turn_until_heard("c");
-    accept_here();
+    run_until_trace("c");
+    accept_peer();
     char last[4] = "";
-    for (int turn = 0; turn < 100000 && memcmp(last, "last", 4) != 0; turn++) {
+    for (int iteration = 0; iteration < 100000 && memcmp(last, "last", 4) != 0; iteration++) {
         ssize_t count = recv(peer, bytes, sizeof(bytes), MSG_DONTWAIT);
         if (count >= 4)
             memcpy(last, bytes + count - 4, 4);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     assert_memory_equal(last, "last", 4);
     uvhttp_stream_close(stream);
-    assert_string_equal(heard, "c!");
+    assert_string_equal(trace, "c!");
     end();
 }
 
-static void it_may_be_paused_before(void **state)
+static void pause_before_connected_delays_data(void **state)
 {
     (void)state;
     begin();
     assert_connecting("127.0.0.1", LONG);
     uvhttp_stream_pause(stream);
-    turn_until_heard("c");
-    accept_here();
+    run_until_trace("c");
+    accept_peer();
     assert_int_equal(send(peer, "early", 5, 0), 5);
-    stage_turns(&stage, 10);
-    assert_string_equal(heard, "c");
+    stage_iterations(&stage, 10);
+    assert_string_equal(trace, "c");
     uvhttp_stream_resume(stream);
-    turn_until_heard("cearly");
+    run_until_trace("cearly");
     uvhttp_stream_close(stream);
     end();
 }
 
-/* ---- it does not ---- */
+/* ---- failure ---- */
 
 static void assert_fails(const char *host, uint32_t timeout_ms, int code)
 {
     assert_connecting(host, timeout_ms);
-    turn_until_heard("e!");
-    assert_int_equal(failed_with, code);
+    run_until_trace("e!");
+    assert_int_equal(error, code);
     assert_null(stream);
 }
 
-static void failures_are_told_with_their_reason(void **state)
+static void connect_failure_reports_error(void **state)
 {
     (void)state;
     begin();
@@ -399,11 +402,11 @@ static void failures_are_told_with_their_reason(void **state)
     listener = -1;
     assert_fails("127.0.0.1", LONG, UV_ECONNREFUSED);
     assert_fails("127.0.0.1", 0, UV_ECONNREFUSED);
-    assert_fails("three", LONG, UV_ECONNREFUSED); /* that of the last one */
+    assert_fails("three", LONG, UV_ECONNREFUSED); /* the error of the last address */
     end();
 }
 
-static void what_fails_at_once_is_told_later(void **state)
+static void immediate_failure_reported_asynchronously(void **state)
 {
     (void)state;
     begin();
@@ -411,7 +414,7 @@ static void what_fails_at_once_is_told_later(void **state)
     end();
 }
 
-static void without_descriptors_it_fails(void **state)
+static void connect_without_descriptors_fails(void **state)
 {
     struct rlimit limit, none;
     (void)state;
@@ -421,136 +424,136 @@ static void without_descriptors_it_fails(void **state)
     none = limit;
     none.rlim_cur = 0;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    for (int turn = 0; turn < 5000 && stream != NULL; turn++)
+    for (int iteration = 0; iteration < 5000 && stream != NULL; iteration++)
         stage_wait(&stage);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    assert_string_equal(heard, "e!");
-    assert_int_equal(failed_with, UV_EMFILE);
+    assert_string_equal(trace, "e!");
+    assert_int_equal(error, UV_EMFILE);
     end();
 }
 
-/* A queue that is full lets nobody in. */
-static void fill_queue(uint32_t of, int waiting[FULL])
+/* A full accept queue does not accept connections. */
+static void fill_queue(uint32_t of, int queued[FULL])
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(of), .sin_port = htons((uint16_t)port)};
     for (size_t i = 0; i < FULL; i++) {
-        waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        (void)connect(waiting[i], (struct sockaddr *)(void *)&address, sizeof(address));
+        queued[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(queued[i], (struct sockaddr *)(void *)&address, sizeof(address));
     }
 }
 
-static void empty_queue(const int waiting[FULL])
+static void empty_queue(const int queued[FULL])
 {
     for (size_t i = 0; i < FULL; i++)
-        close(waiting[i]);
+        close(queued[i]);
 }
 
-static void an_attempt_has_its_time(void **state)
+static void connect_timeout_fails_attempt(void **state)
 {
-    int waiting[FULL];
+    int queued[FULL];
     (void)state;
     begin();
     close(listener);
-    listen_here(0);
-    fill_queue(INADDR_LOOPBACK, waiting);
+    start_listener(0);
+    fill_queue(INADDR_LOOPBACK, queued);
     assert_fails("127.0.0.1", 1, UV_ETIMEDOUT);
-    empty_queue(waiting);
+    empty_queue(queued);
     end();
 }
 
-static void a_share_is_fair(void **state)
+static void connect_timeout_shared_by_addresses(void **state)
 {
     (void)state;
     assert_int_equal(uvh_stream_connect_share(10000, 1), 10000);
     assert_int_equal(uvh_stream_connect_share(10000, 4), 2500);
-    /* of use to some rather than to none */
+    /* a useful time for some addresses instead of a short one for all */
     assert_int_equal(uvh_stream_connect_share(1000, 100), 250);
     assert_int_equal(uvh_stream_connect_share(100, 3), 100);
     assert_int_equal(uvh_stream_connect_share(0, 3), 1);
 }
 
-/* The time of the first address is over, not that of all: nobody waits for it here. */
-static void an_address_that_is_silent_does_not_take_the_time_of_all(void **state)
+/* The time of the first address has expired, not that of all. The test does not wait for it. */
+static void silent_address_gets_share_of_timeout(void **state)
 {
-    int waiting[FULL];
+    int queued[FULL];
     (void)state;
     begin();
     int silent = raw_peer_listen(INADDR_LOOPBACK + 1, &port, 0);
-    fill_queue(INADDR_LOOPBACK + 1, waiting);
+    fill_queue(INADDR_LOOPBACK + 1, queued);
     assert_connecting("silent", LONG);
     struct uvh_conn_shared *conns = &uvh_server_of(stage.server)->workers[0].conns;
-    for (int turn = 0; turn < 5000 && conns->poller.count == 0; turn++)
+    for (int iteration = 0; iteration < 5000 && conns->poller.count == 0; iteration++)
         stage_wait(&stage);
-    assert_string_equal(heard, "");
+    assert_string_equal(trace, "");
     uint64_t left = stream->timer.deadline - uv_now(&stage.loop);
     assert_in_range(left, LONG / 2 - LONG / 10, LONG / 2 + LONG / 10);
     uvh_stream_on_timer(stream);
-    assert_string_equal(heard, "");
-    turn_until_heard("c");
+    assert_string_equal(trace, "");
+    run_until_trace("c");
     assert_true(uvh_list_empty(&stream->timer.link));
     uvhttp_stream_close(stream);
-    empty_queue(waiting);
+    empty_queue(queued);
     close(silent);
     end();
 }
 
-static void a_lookup_has_its_time(void **state)
+static void connect_timeout_includes_lookup(void **state)
 {
     (void)state;
     begin();
-    pthread_mutex_lock(&names);
+    pthread_mutex_lock(&lookup_mutex);
     assert_fails("one", 1, UV_ETIMEDOUT);
-    pthread_mutex_unlock(&names);
+    pthread_mutex_unlock(&lookup_mutex);
     end();
 }
 
-static void nobody_waits_for_a_lookup(void **state)
+static void loop_close_does_not_wait_for_lookup(void **state)
 {
     (void)state;
     unsigned before = atomic_load(&lookups);
     begin();
-    pthread_mutex_lock(&names);
+    pthread_mutex_lock(&lookup_mutex);
     assert_connecting("one", LONG);
-    for (int turn = 0; turn < 5000 && atomic_load(&lookups) == before; turn++)
+    for (int iteration = 0; iteration < 5000 && atomic_load(&lookups) == before; iteration++)
         stage_wait(&stage);
     assert_int_equal(atomic_load(&lookups), before + 1);
-    end(); /* its loop is closed there */
-    pthread_mutex_unlock(&names);
-    begin(); /* it works as before */
+    end(); /* closes its loop */
+    pthread_mutex_unlock(&lookup_mutex);
+    begin(); /* and the next connection succeeds */
     assert_connecting("one", LONG);
-    turn_until_heard("c");
+    run_until_trace("c");
     uvhttp_stream_close(stream);
     end();
 }
 
-static void peers_may_leave_at_once(void **state)
+static void immediate_peer_close_is_reported(void **state)
 {
     (void)state;
     begin();
     assert_connecting("127.0.0.1", LONG);
-    stage_turn(&stage);
-    accept_here();
+    stage_iterate(&stage);
+    accept_peer();
     close_peer(false);
-    turn_until_heard("c.");
+    run_until_trace("c.");
     uvhttp_stream_end(stream);
-    turn_until_heard("c.!");
+    run_until_trace("c.!");
     assert_connecting("127.0.0.1", LONG);
-    turn_until_heard("c");
-    accept_here();
+    run_until_trace("c");
+    accept_peer();
     close_peer(true);
-    turn_until_heard("c!");
+    run_until_trace("c!");
     assert_connecting("127.0.0.1", LONG);
-    stage_turn(&stage);
-    accept_here();
-    close_peer(true); /* perhaps before anybody has looked */
-    for (int turn = 0; turn < 5000 && stream != NULL; turn++)
+    stage_iterate(&stage);
+    accept_peer();
+    close_peer(true); /* perhaps before the stream has reported the connection */
+    for (int iteration = 0; iteration < 5000 && stream != NULL; iteration++)
         stage_wait(&stage);
-    assert_true(strcmp(heard, "c!") == 0 || strcmp(heard, "e!") == 0);
+    assert_true(strcmp(trace, "c!") == 0 || strcmp(trace, "e!") == 0);
     end();
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void invalid_connect_params_get_einval(void **state)
 {
     static const uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed};
     static const uvhttp_stream_events_t deaf = {.closed = on_closed}, endless = {.data = on_data};
@@ -575,163 +578,164 @@ static void what_makes_no_sense_is_refused(void **state)
                      UVHTTP_EINVAL);
     assert_int_equal(uvhttp_stream_connect(NULL, "::1", 80, 0, on_connected, &events, NULL, &other),
                      UVHTTP_ENOMEM);
-    assert_string_equal(heard, "");
+    assert_string_equal(trace, "");
     end();
 }
 
-static void every_allocation_may_fail(void **state)
+static void connect_survives_allocation_failures(void **state)
 {
     size_t n = 1;
     (void)state;
     for (int err = UVHTTP_ENOMEM; err != 0; n++) {
-        assert_true(n < MOST_ALLOCATIONS);
+        assert_true(n < MAX_ALLOCATIONS);
         begin();
         fault_heap_arm(&stage.heap, n, false);
         err = connect_to(n % 2 == 0 ? "one" : "127.0.0.1", port, LONG);
         assert_true(err == 0 || err == UVHTTP_ENOMEM);
         assert_true((err == 0) == (stream != NULL));
-        if (err == 0) { /* the attempt needs a connection's memory */
-            for (int turn = 0; turn < 5000 && heard[0] == '\0'; turn++)
+        if (err == 0) { /* the attempt allocates a connection */
+            for (int iteration = 0; iteration < 5000 && trace[0] == '\0'; iteration++)
                 stage_wait(&stage);
             bool failed = atomic_load(&stage.heap.failures) > 0;
-            assert_string_equal(heard, failed ? "e!" : "c");
+            assert_string_equal(trace, failed ? "e!" : "c");
             err = failed ? UVHTTP_ENOMEM : 0;
-        } else if (n % 3 == 0) { /* what has failed can be tried again */
+        } else if (n % 3 == 0) { /* a failed call can be repeated */
             assert_connecting("127.0.0.1", LONG);
-            turn_until_heard("c");
+            run_until_trace("c");
         }
         end();
     }
     assert_true(n > 5);
 }
 
-/* ---- it is not to be ---- */
+/* ---- cancellation ---- */
 
-static void close_it(void)
+static void close_stream(void)
 {
     uvhttp_stream_close(stream);
     assert_null(stream);
 }
 
-static void end_it(void)
+static void end_stream(void)
 {
     uvhttp_stream_end(stream);
 }
 
-/* Given up after so many turns; only the end is told. */
-static void give_up_after(const char *host, int turns, bool hold_names, void (*give_up)(void))
+/* Cancels the connection after `iterations`. Only the closed event follows. */
+static void cancel_after(const char *host, int iterations, bool block_lookup, void (*cancel)(void))
 {
     begin();
-    if (hold_names)
-        pthread_mutex_lock(&names);
+    if (block_lookup)
+        pthread_mutex_lock(&lookup_mutex);
     assert_connecting(host, LONG);
-    stage_turns(&stage, turns);
-    assert_string_equal(heard, "");
-    give_up();
-    assert_string_equal(heard, "!");
-    stage_turns(&stage, 3);
-    if (hold_names)
-        pthread_mutex_unlock(&names);
+    stage_iterations(&stage, iterations);
+    assert_string_equal(trace, "");
+    cancel();
+    assert_string_equal(trace, "!");
+    stage_iterations(&stage, 3);
+    if (block_lookup)
+        pthread_mutex_unlock(&lookup_mutex);
     end();
-    assert_string_equal(heard, "!");
+    assert_string_equal(trace, "!");
 }
 
-static void it_can_be_given_up_at_any_time(void **state)
+static void connecting_stream_can_be_cancelled(void **state)
 {
     (void)state;
-    give_up_after("127.0.0.1", 0, false, close_it);
-    give_up_after("127.0.0.1", 0, false, end_it);
-    give_up_after("one", 0, true, close_it);
-    give_up_after("one", 3, true, close_it);
-    give_up_after("one", 3, true, end_it);
+    cancel_after("127.0.0.1", 0, false, close_stream);
+    cancel_after("127.0.0.1", 0, false, end_stream);
+    cancel_after("one", 0, true, close_stream);
+    cancel_after("one", 3, true, close_stream);
+    cancel_after("one", 3, true, end_stream);
 }
 
-static void it_can_be_given_up_during_an_attempt(void **state)
+static void connection_attempt_can_be_cancelled(void **state)
 {
     (void)state;
     begin();
     assert_connecting("127.0.0.1", LONG);
     struct uvh_conn_shared *conns = &uvh_server_of(stage.server)->workers[0].conns;
-    uvh_stream_connect_resume(conns); /* alone, so that nobody checks how it has ended */
+    /* alone, so that no iteration checks the result of the attempt */
+    uvh_stream_connect_resume(conns);
     assert_int_equal(conns->poller.count, 1);
-    close_it();
+    close_stream();
     end();
-    assert_string_equal(heard, "!");
+    assert_string_equal(trace, "!");
 }
 
-static void it_may_be_closed_when_it_is_told(void **state)
+static void close_in_on_connected_is_allowed(void **state)
 {
     (void)state;
     begin();
-    when_told = close_it;
+    on_connected_hook = close_stream;
     assert_connecting("127.0.0.1", LONG);
-    turn_until_heard("c!");
+    run_until_trace("c!");
     assert_connecting("nobody", LONG);
-    turn_until_heard("e!");
+    run_until_trace("e!");
     end();
-    assert_string_equal(heard, "e!");
+    assert_string_equal(trace, "e!");
 }
 
-static void again(void)
+static void close_and_reconnect(void)
 {
-    when_told = NULL;
-    close_it();
+    on_connected_hook = NULL;
+    close_stream();
     assert_int_equal(connect_to("127.0.0.1", port, LONG), 0);
 }
 
-static void another_one_may_be_begun_when_it_is_told(void **state)
+static void connect_in_on_connected_is_allowed(void **state)
 {
     (void)state;
     begin();
-    when_told = again;
+    on_connected_hook = close_and_reconnect;
     assert_connecting("nobody", LONG);
-    turn_until_heard("c");
+    run_until_trace("c");
     uvhttp_stream_close(stream);
     end();
 }
 
-static void a_server_that_stops_ends_them(void **state)
+static void server_stop_ends_streams(void **state)
 {
     static const char *const hosts[] = {"127.0.0.1", "one"};
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(hosts); i++) {
         begin();
-        pthread_mutex_lock(&names);
+        pthread_mutex_lock(&lookup_mutex);
         assert_connecting(hosts[i], LONG);
         uvh_server_stop(uvh_server_of(stage.server));
-        assert_string_equal(heard, "e!");
-        assert_int_equal(failed_with, UVHTTP_ESTOPPED);
+        assert_string_equal(trace, "e!");
+        assert_int_equal(error, UVHTTP_ESTOPPED);
         assert_int_equal(connect_to("127.0.0.1", port, 0), UVHTTP_ESTOPPED);
         assert_null(stream);
-        pthread_mutex_unlock(&names);
+        pthread_mutex_unlock(&lookup_mutex);
         end();
     }
     begin();
     assert_connecting("127.0.0.1", LONG);
-    turn_until_heard("c");
-    accept_here();
+    run_until_trace("c");
+    accept_peer();
     uvhttp_server_stop(stage.server);
-    turn_until_heard("cs");
+    run_until_trace("cs");
     close_peer(false);
-    turn_until_heard("cs!");
+    run_until_trace("cs!");
     end();
 }
 
-/* ---- a server that serves nobody ---- */
+/* ---- a server without listeners ---- */
 
-static void a_loop_runs_as_long_as_there_are_streams(void **state)
+static void run_returns_after_last_stream(void **state)
 {
     (void)state;
     begin();
     assert_int_equal(uvhttp_server_stop_on_signals(stage.server), 0);
     assert_true(uv_loop_alive(&stage.loop));
-    when_told = close_it;
+    on_connected_hook = close_stream;
     assert_connecting("127.0.0.1", LONG);
     assert_int_equal(uvhttp_server_run(stage.server), 0);
-    assert_string_equal(heard, "c!");
-    assert_connecting("one", LONG); /* it has not stopped */
+    assert_string_equal(trace, "c!");
+    assert_connecting("one", LONG); /* the server has not stopped */
     assert_int_equal(uvhttp_server_run(stage.server), 0);
-    assert_string_equal(heard, "c!");
+    assert_string_equal(trace, "c!");
     assert_int_equal(uvhttp_server_run(stage.server), 0); /* nothing to do */
     uvhttp_server_stop(stage.server);
     assert_int_equal(uvhttp_server_run(stage.server), 0);
@@ -739,87 +743,87 @@ static void a_loop_runs_as_long_as_there_are_streams(void **state)
     end();
 }
 
-static void stop_it(void)
+static void stop_server(void)
 {
     uvhttp_server_stop(stage.server);
 }
 
-static void it_can_be_stopped_before(void **state)
+static void stop_ends_stream_and_run(void **state)
 {
     (void)state;
     begin();
-    when_told = stop_it;
+    on_connected_hook = stop_server;
     assert_connecting("127.0.0.1", LONG);
     assert_int_equal(uvhttp_server_stop_on_signals(stage.server), 0);
     assert_int_equal(uvhttp_server_run(stage.server), 0);
-    assert_string_equal(heard, "cs!");
+    assert_string_equal(trace, "cs!");
     assert_int_equal(uvh_server_of(stage.server)->life, UVH_SERVER_STOPPED);
     end();
 }
 
-static void a_server_that_also_listens_runs_on(void **state)
+static void listening_server_runs_after_last_stream(void **state)
 {
     (void)state;
     begin();
-    when_told = close_it;
+    on_connected_hook = close_stream;
     assert_connecting("127.0.0.1", LONG);
     stage_listen(&stage);
-    turn_until_heard("c!");
-    stage_turns(&stage, 10);
+    run_until_trace("c!");
+    stage_iterations(&stage, 10);
     assert_true(uv_has_ref((uv_handle_t *)&uvh_server_of(stage.server)->workers[0].inbox.wake));
     assert_true(uv_loop_alive(&stage.loop));
     end();
 }
 
-static void a_server_with_a_loop_of_its_own_runs_and_goes(void **state)
+static void own_loop_server_runs_streams(void **state)
 {
     (void)state;
     begin();
     uvhttp_server_free(stage.server);
     stage.server = uvhttp_server_new_with(NULL, stage.config);
     assert_non_null(stage.server);
-    when_told = close_it;
+    on_connected_hook = close_stream;
     assert_connecting("one", LONG);
     assert_int_equal(uvhttp_server_run(stage.server), 0);
-    assert_string_equal(heard, "c!");
-    when_told = NULL;
+    assert_string_equal(trace, "c!");
+    on_connected_hook = NULL;
     assert_connecting("127.0.0.1", LONG);
-    uvhttp_server_free(stage.server); /* with one under way */
+    uvhttp_server_free(stage.server); /* with a connection in progress */
     stage.server = NULL;
-    assert_string_equal(heard, "e!");
+    assert_string_equal(trace, "e!");
     end();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_go_both_ways),
-        cmocka_unit_test(names_are_looked_up),
-        cmocka_unit_test(addresses_are_tried_in_turn),
-        cmocka_unit_test(ipv6_is_as_good),
-        cmocka_unit_test(it_is_none_of_the_connections_that_are_counted_and_limited),
-        cmocka_unit_test(what_is_written_at_once_may_be_much),
-        cmocka_unit_test(it_may_be_paused_before),
-        cmocka_unit_test(failures_are_told_with_their_reason),
-        cmocka_unit_test(what_fails_at_once_is_told_later),
-        cmocka_unit_test(without_descriptors_it_fails),
-        cmocka_unit_test(an_attempt_has_its_time),
-        cmocka_unit_test(a_share_is_fair),
-        cmocka_unit_test(an_address_that_is_silent_does_not_take_the_time_of_all),
-        cmocka_unit_test(a_lookup_has_its_time),
-        cmocka_unit_test(nobody_waits_for_a_lookup),
-        cmocka_unit_test(peers_may_leave_at_once),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(it_can_be_given_up_at_any_time),
-        cmocka_unit_test(it_can_be_given_up_during_an_attempt),
-        cmocka_unit_test(it_may_be_closed_when_it_is_told),
-        cmocka_unit_test(another_one_may_be_begun_when_it_is_told),
-        cmocka_unit_test(a_server_that_stops_ends_them),
-        cmocka_unit_test(a_loop_runs_as_long_as_there_are_streams),
-        cmocka_unit_test(it_can_be_stopped_before),
-        cmocka_unit_test(a_server_that_also_listens_runs_on),
-        cmocka_unit_test(a_server_with_a_loop_of_its_own_runs_and_goes),
+        cmocka_unit_test(connected_stream_sends_and_receives),
+        cmocka_unit_test(host_name_is_looked_up),
+        cmocka_unit_test(failed_address_tries_next),
+        cmocka_unit_test(ipv6_address_connects),
+        cmocka_unit_test(outgoing_stream_not_counted_as_connection),
+        cmocka_unit_test(large_write_in_on_connected_completes),
+        cmocka_unit_test(pause_before_connected_delays_data),
+        cmocka_unit_test(connect_failure_reports_error),
+        cmocka_unit_test(immediate_failure_reported_asynchronously),
+        cmocka_unit_test(connect_without_descriptors_fails),
+        cmocka_unit_test(connect_timeout_fails_attempt),
+        cmocka_unit_test(connect_timeout_shared_by_addresses),
+        cmocka_unit_test(silent_address_gets_share_of_timeout),
+        cmocka_unit_test(connect_timeout_includes_lookup),
+        cmocka_unit_test(loop_close_does_not_wait_for_lookup),
+        cmocka_unit_test(immediate_peer_close_is_reported),
+        cmocka_unit_test(invalid_connect_params_get_einval),
+        cmocka_unit_test(connect_survives_allocation_failures),
+        cmocka_unit_test(connecting_stream_can_be_cancelled),
+        cmocka_unit_test(connection_attempt_can_be_cancelled),
+        cmocka_unit_test(close_in_on_connected_is_allowed),
+        cmocka_unit_test(connect_in_on_connected_is_allowed),
+        cmocka_unit_test(server_stop_ends_streams),
+        cmocka_unit_test(run_returns_after_last_stream),
+        cmocka_unit_test(stop_ends_stream_and_run),
+        cmocka_unit_test(listening_server_runs_after_last_stream),
+        cmocka_unit_test(own_loop_server_runs_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
-/* Connections that leave HTTP, at the moments when something else happens to them: the client has
- * gone or says nothing more, the memory is exhausted, or somebody who sees the 101 before it leaves
- * wants it otherwise. */
+/* Upgraded connections when something else happens to them: a client that has disconnected or is
+ * silent, failing allocations, or an on_send callback that tries to change the 101 response. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,33 +16,32 @@
 #include "conn/stream.h"
 #include "support/stage.h"
 
-enum { MEGABYTE = 1 << 20, SMALL_BUFFER = 4096, HELD = 6, STALLED = 50 };
+enum { MEGABYTE = 1 << 20, SMALL_BUFFER = 4096, PINNED = 6, STALLED = 50 };
 
-static const char offer[] =
+static const char upgrade_request[] =
     "GET /later HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
 
 static struct stage stage;
 static struct raw_client client;
-static uvhttp_response_t *kept;
+static uvhttp_response_t *pending_response;
 static uvhttp_stream_t *stream;
-/* what the stream was told, in order: bytes, '.' for the client's end, '!' for its own, 't' for its
- * timer */
-static char heard[256];
-static bool stays;        /* when the server stops */
-static void (*due)(void); /* what its timer does */
-static int drains;        /* how often it was told that everything has left */
+/* events of the stream in order: the data, '.' end of input, '!' closed, 't' timer */
+static char trace[256];
+static bool ignore_stopping;        /* when the server stops */
+static void (*on_timer_hook)(void); /* called by the stream's timer event */
+static int drains;                  /* number of drain events */
 
 /* ---- handlers ---- */
 
-static int later(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int respond_later(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
-    kept = response;
+    pending_response = response;
     return 0;
 }
 
-static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_hello(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -54,47 +52,47 @@ static int begin_body(uvhttp_request_t *request, uvhttp_response_t *response, vo
 {
     (void)request;
     (void)arg;
-    kept = response;
+    pending_response = response;
     return uvhttp_response_begin(response, 200, "text/plain", 1000);
 }
 
-static void hear(const char *data, size_t size)
+static void add_to_trace(const char *data, size_t size)
 {
-    size_t length = strlen(heard);
-    assert_true(length + size < sizeof(heard));
-    memcpy(heard + length, data, size);
-    heard[length + size] = '\0';
+    size_t length = strlen(trace);
+    assert_true(length + size < sizeof(trace));
+    memcpy(trace + length, data, size);
+    trace[length + size] = '\0';
 }
 
 static void on_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
 {
     (void)of;
     (void)arg;
-    hear(size == 0 ? "." : data, size == 0 ? 1 : size);
+    add_to_trace(size == 0 ? "." : data, size == 0 ? 1 : size);
 }
 
 static void on_closed(uvhttp_stream_t *of, void *arg)
 {
     (void)of;
     (void)arg;
-    hear("!", 1);
+    add_to_trace("!", 1);
     stream = NULL;
 }
 
 static void on_timer(uvhttp_stream_t *of, void *arg)
 {
     (void)arg;
-    hear("t", 1);
+    add_to_trace("t", 1);
     assert_ptr_equal(of, stream);
-    if (due != NULL)
-        due();
+    if (on_timer_hook != NULL)
+        on_timer_hook();
 }
 
 static void on_stopping(uvhttp_stream_t *of, void *arg)
 {
     (void)arg;
-    if (stays)
-        hear("s", 1);
+    if (ignore_stopping)
+        add_to_trace("s", 1);
     else
         uvhttp_stream_end(of);
 }
@@ -113,12 +111,12 @@ static int upgrade(void)
                                                   .timer = on_timer,
                                                   .stopping = on_stopping,
                                                   .closed = on_closed};
-    return uvhttp_response_upgrade(kept, "x", &events, NULL, &stream);
+    return uvhttp_response_upgrade(pending_response, "x", &events, NULL, &stream);
 }
 
 static int replaced, changed;
 
-static int spoil(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int change_response(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -127,7 +125,7 @@ static int spoil(uvhttp_request_t *request, uvhttp_response_t *response, void *a
     return 0;
 }
 
-/* ---- beginning and ending ---- */
+/* ---- setup and teardown ---- */
 
 static void begin_with(size_t buffer_size)
 {
@@ -136,15 +134,15 @@ static void begin_with(size_t buffer_size)
     stage.config->write_timeout = 1;
     stage.config->max_header_size = stage.config->max_trailer_size = SMALL_BUFFER / 2;
     stage.config->max_target_size = SMALL_BUFFER / 4;
-    kept = NULL;
+    pending_response = NULL;
     stream = NULL;
-    due = NULL;
-    stays = false;
+    on_timer_hook = NULL;
+    ignore_stopping = false;
     drains = 0;
-    heard[0] = '\0';
+    trace[0] = '\0';
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/later", later, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", say, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/later", respond_later, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", send_hello, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/body", begin_body, NULL), 0);
     stage_listen(&stage);
     stage_shrink_send_buffer(&stage, SMALL_BUFFER);
@@ -162,65 +160,65 @@ static void end(void)
     stage_end(&stage);
 }
 
-static bool is_kept(void *arg)
+static bool is_pending(void *arg)
 {
     (void)arg;
-    return kept != NULL;
+    return pending_response != NULL;
 }
 
-/* The handler has its request, and whatever else the client has said is there as well. */
-static void ask(const char *request)
+/* Runs until the handler has the request and the server has received all bytes. */
+static void send_request(const char *request)
 {
-    kept = NULL;
+    pending_response = NULL;
     raw_client_send_text(&client, request);
-    stage_drive(&stage, &client, 0, is_kept, NULL);
-    stage_turns(&stage, 5);
+    stage_drive(&stage, &client, 0, is_pending, NULL);
+    stage_iterations(&stage, 5);
 }
 
-static void turn_until_heard(const char *what)
+static void run_until_trace(const char *expected)
 {
-    for (int turn = 0; turn < 1000 && strcmp(heard, what) != 0; turn++) {
+    for (int iteration = 0; iteration < 1000 && strcmp(trace, expected) != 0; iteration++) {
         raw_client_step(&client, 1000);
         stage_wait(&stage);
     }
-    assert_string_equal(heard, what);
+    assert_string_equal(trace, expected);
 }
 
-/* ---- the 101 ---- */
+/* ---- the 101 response ---- */
 
-/* The reset has not been seen by the loop: sending the 101 finds it out. */
-static void a_client_that_has_gone_gets_no_stream(void **state)
+/* The loop has not seen the reset. Sending the 101 response detects it. */
+static void upgrade_after_reset_gets_edisconnected(void **state)
 {
     (void)state;
     begin();
-    ask(offer);
+    send_request(upgrade_request);
     raw_client_close(&client, true);
     assert_int_equal(upgrade(), UVHTTP_EDISCONNECTED);
     assert_null(stream);
-    assert_string_equal(heard, ""); /* what never began does not end */
+    assert_string_equal(trace, ""); /* no closed event without a stream */
     client.socket = -1;
     end();
-    assert_string_equal(heard, "");
+    assert_string_equal(trace, "");
 }
 
-static void who_sees_the_101_cannot_make_it_something_else(void **state)
+static void on_send_cannot_change_101_response(void **state)
 {
     (void)state;
     begin();
-    ask(offer);
-    assert_int_equal(uvhttp_response_on_send(kept, spoil, NULL), 0);
+    send_request(upgrade_request);
+    assert_int_equal(uvhttp_response_on_send(pending_response, change_response, NULL), 0);
     assert_int_equal(upgrade(), 0);
     assert_int_equal(replaced, UVHTTP_EINVAL);
     assert_int_equal(changed, UVHTTP_EINVAL);
     raw_client_send_text(&client, "bytes");
-    turn_until_heard("bytes");
+    run_until_trace("bytes");
     assert_memory_equal(client.data, "HTTP/1.1 101 ", 13);
     assert_null(memmem(client.data, client.received, "body", 4));
     end();
-    assert_string_equal(heard, "bytes!");
+    assert_string_equal(trace, "bytes!");
 }
 
-/* ---- what the client has said before its end ---- */
+/* ---- data before the client's end ---- */
 
 static void upgrade_when_posted(uvhttp_server_t *server, size_t worker, void *arg)
 {
@@ -230,100 +228,100 @@ static void upgrade_when_posted(uvhttp_server_t *server, size_t worker, void *ar
     assert_int_equal(upgrade(), 0);
 }
 
-static void answer_when_posted(uvhttp_server_t *server, size_t worker, void *arg)
+static void respond_when_posted(uvhttp_server_t *server, size_t worker, void *arg)
 {
     (void)server;
     (void)worker;
     (void)arg;
-    assert_int_equal(uvhttp_response_send_text(kept, 200, "late"), 0);
+    assert_int_equal(uvhttp_response_send_text(pending_response, 200, "late"), 0);
 }
 
-/* Both are there when the loop looks: what was posted, then the client's end. */
+/* The loop finds both in one iteration: the message, then the client's end. */
 static void post_and_end_sending(uvhttp_post_cb run)
 {
     assert_int_equal(uvhttp_server_post(stage.server, 0, run, NULL), 0);
     raw_client_end_sending(&client);
 }
 
-static void bytes_come_before_the_end_of_the_client(void **state)
+static void stream_data_precedes_peer_end(void **state)
 {
     char request[256];
     (void)state;
     begin();
-    snprintf(request, sizeof(request), "%sbytes", offer);
-    ask(request);
+    snprintf(request, sizeof(request), "%sbytes", upgrade_request);
+    send_request(request);
     post_and_end_sending(upgrade_when_posted);
-    turn_until_heard("bytes.");
+    run_until_trace("bytes.");
     end();
-    assert_string_equal(heard, "bytes.!");
+    assert_string_equal(trace, "bytes.!");
 }
 
-static void a_request_is_answered_though_its_client_has_ended_behind_it(void **state)
+static void pipelined_request_of_half_closed_client_served(void **state)
 {
     (void)state;
     begin();
-    ask("GET /later HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    post_and_end_sending(answer_when_posted);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 2), 2);
+    send_request("GET /later HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    post_and_end_sending(respond_when_posted);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 2), 2);
     end();
 }
 
 /* ---- memory ---- */
 
-/* The client neither reads nor stops sending: what it says behind the end is thrown away, not
- * stored. */
-static void an_ended_stream_stores_nothing(void **state)
+/* The client does not read and continues to send. Data received after uvhttp_stream_end is
+ * discarded, not stored. */
+static void ended_stream_discards_input(void **state)
 {
     static char bytes[MEGABYTE];
     (void)state;
     begin();
-    ask(offer);
+    send_request(upgrade_request);
     assert_int_equal(upgrade(), 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(uvhttp_stream_write(stream, bytes, sizeof(bytes)), 0);
     const struct uvh_conn *conn = stream->on.conn;
     uvhttp_stream_end(stream);
     assert_true(uvh_conn_is_blocked(conn));
     raw_client_send(&client, bytes, sizeof(bytes));
-    for (int turn = 0; turn < 2000 && client.out_sent < client.out_length; turn++) {
+    for (int iteration = 0; iteration < 2000 && client.out_sent < client.out_length; iteration++) {
         raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
         assert_int_equal(conn->in.length, 0);
     }
     assert_int_equal(client.out_sent, client.out_length);
     stage_drive_to_end(&stage, &client, MEGABYTE);
-    assert_true(client.received > sizeof(bytes)); /* what was written before has come */
+    assert_true(client.received > sizeof(bytes)); /* the data written before has arrived */
     end();
-    assert_string_equal(heard, "!");
+    assert_string_equal(trace, "!");
 }
 
-/* It is the client's taking that counts, not that somebody reads on. */
-static void reading_on_does_not_renew_the_write_timeout(void **state)
+/* Only progress of the client renews the timeout, not a resumed read. */
+static void resume_does_not_renew_write_timeout(void **state)
 {
     static const char bytes[MEGABYTE];
     (void)state;
     begin();
-    ask(offer);
+    send_request(upgrade_request);
     assert_int_equal(upgrade(), 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     assert_int_equal(uvhttp_stream_write(stream, bytes, sizeof(bytes)), 0);
-    for (int turn = 0; turn < 5000 && stream != NULL; turn++) {
+    for (int iteration = 0; iteration < 5000 && stream != NULL; iteration++) {
         uvhttp_stream_pause(stream);
         uvhttp_stream_resume(stream);
         stage_wait(&stage);
     }
-    assert_string_equal(heard, "!");
+    assert_string_equal(trace, "!");
     end();
 }
 
-/* ---- what waits ---- */
+/* ---- pending output ---- */
 
 static void begin_stream(void)
 {
     begin();
-    ask(offer);
+    send_request(upgrade_request);
     assert_int_equal(upgrade(), 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
 }
 
 static char pattern(size_t i)
@@ -331,7 +329,7 @@ static char pattern(size_t i)
     return (char)('a' + (i * 7 + i / 1000) % 26);
 }
 
-/* Writes so many bytes more of the pattern. */
+/* Writes `size` more bytes of the pattern. */
 static void write_pattern(uvhttp_stream_t *to, size_t *written, size_t size)
 {
     char bytes[2000];
@@ -342,9 +340,9 @@ static void write_pattern(uvhttp_stream_t *to, size_t *written, size_t size)
     *written += size;
 }
 
-/* The client gets what was written, a little at a time; what still waits then never lies in a
- * buffer that is much too large. */
-static void assert_read_to_the_end(struct raw_client *reader, uvhttp_stream_t *of, size_t written)
+/* Checks that the client receives the pattern, in small parts. Meanwhile the pending output is
+ * never in a buffer that is far too large. */
+static void assert_pattern_received(struct raw_client *reader, uvhttp_stream_t *of, size_t written)
 {
     const struct uvh_conn *conn = of->on.conn;
     while (raw_client_step(reader, 777))
@@ -353,12 +351,12 @@ static void assert_read_to_the_end(struct raw_client *reader, uvhttp_stream_t *o
     assert_non_null(end);
     size_t head = (size_t)(end + 4 - reader->data);
     size_t before = uvhttp_stream_pending(of);
-    for (int turn = 0; turn < 100000 && reader->received < head + written; turn++) {
+    for (int iteration = 0; iteration < 100000 && reader->received < head + written; iteration++) {
         if (!raw_client_step(reader, 777))
             stage_wait(&stage);
-        size_t waiting = uvhttp_stream_pending(of);
-        if (waiting != before && uvh_conn_is_blocked(conn) && conn->out.buffer->capacity > 1024)
-            assert_true(waiting > conn->out.buffer->capacity / 8);
+        size_t pending = uvhttp_stream_pending(of);
+        if (pending != before && uvh_conn_is_blocked(conn) && conn->out.buffer->capacity > 1024)
+            assert_true(pending > conn->out.buffer->capacity / 8);
     }
     assert_int_equal(reader->received, head + written);
     for (size_t i = 0; i < written; i++)
@@ -366,28 +364,26 @@ static void assert_read_to_the_end(struct raw_client *reader, uvhttp_stream_t *o
     assert_null(conn->out.buffer);
 }
 
-/* As thousands of subscribers that do not read: each has a little waiting, one has got it in one
- * piece and one in many. */
-/* Without a write that was refused, once for each time it is asked for, and also when nothing
- * waits. */
-static void who_awaits_a_drain_is_told_once(void **state)
+/* Without a rejected write. Each uvhttp_stream_await_drain gets one drain event, also without
+ * pending output. */
+static void await_drain_gets_one_event(void **state)
 {
     (void)state;
     begin_stream();
     size_t written = 0;
     uint64_t began = uvhttp_stream_now(stream);
     uvhttp_stream_await_drain(stream);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     assert_int_equal(drains, 1);
     assert_int_equal(uvhttp_stream_blocked(stream), 0);
     while (uvhttp_stream_blocked(stream) == 0)
         write_pattern(stream, &written, 2000);
     assert_int_equal(uvhttp_stream_blocked(stream), uvhttp_stream_pending(stream));
     uvhttp_stream_await_drain(stream);
-    stage_turns(&stage, 3);
+    stage_iterations(&stage, 3);
     assert_int_equal(drains, 1);
-    assert_read_to_the_end(&client, stream, written);
-    stage_turns(&stage, 3);
+    assert_pattern_received(&client, stream, written);
+    stage_iterations(&stage, 3);
     assert_int_equal(drains, 2);
     assert_int_equal(uvhttp_stream_blocked(stream), 0);
     assert_true(uvhttp_stream_now(stream) >= began);
@@ -398,7 +394,9 @@ static void who_awaits_a_drain_is_told_once(void **state)
     end();
 }
 
-static void clients_that_take_nothing_hold_no_whole_buffers(void **state)
+/* Simulates thousands of subscribers that do not read. Each has some output pending, written at
+ * once or in many parts. */
+static void stalled_clients_use_small_buffers(void **state)
 {
     static struct raw_client clients[STALLED];
     static uvhttp_stream_t *streams[STALLED];
@@ -408,82 +406,83 @@ static void clients_that_take_nothing_hold_no_whole_buffers(void **state)
     size_t before = 0;
     for (size_t i = 0; i < STALLED; i++) {
         raw_client_connect(&clients[i], uvhttp_server_port(stage.server), SMALL_BUFFER);
-        kept = NULL;
-        raw_client_send_text(&clients[i], offer);
-        stage_drive(&stage, &clients[i], 0, is_kept, NULL);
+        pending_response = NULL;
+        raw_client_send_text(&clients[i], upgrade_request);
+        stage_drive(&stage, &clients[i], 0, is_pending, NULL);
         assert_int_equal(upgrade(), 0);
         streams[i] = stream;
         written[i] = 0;
-        stage_turns(&stage, 5);
+        stage_iterations(&stage, 5);
     }
-    before = atomic_load(&stage.heap.held);
+    before = atomic_load(&stage.heap.live_bytes);
     for (size_t i = 0; i < STALLED; i++) {
         while (uvhttp_stream_pending(streams[i]) == 0)
             write_pattern(streams[i], &written[i], i % 2 == 0 ? 500 : 20);
-        for (int more = 0; more < 5; more++)
+        for (int chunk = 0; chunk < 5; chunk++)
             write_pattern(streams[i], &written[i], 200);
     }
-    assert_true(atomic_load(&stage.heap.held) - before <
+    assert_true(atomic_load(&stage.heap.live_bytes) - before <
                 (size_t)STALLED * SMALL_BUFFER + MEGABYTE / 16);
     for (size_t i = 0; i < STALLED; i++) {
-        for (int more = 0; more < 100; more++)
+        for (int chunk = 0; chunk < 100; chunk++)
             write_pattern(streams[i], &written[i], 200);
-        assert_read_to_the_end(&clients[i], streams[i], written[i]);
+        assert_pattern_received(&clients[i], streams[i], written[i]);
     }
     for (size_t i = 0; i < STALLED; i++)
         raw_client_close(&clients[i], false);
     end();
 }
 
-static size_t due_written;
+static size_t hook_written;
 
-static void write_much(void)
+static void write_pattern_in_chunks(void)
 {
     for (int i = 0; i < 30; i++)
-        write_pattern(stream, &due_written, 1000);
+        write_pattern(stream, &hook_written, 1000);
 }
 
-/* What was collected during an event lies in a large buffer, and leaves it for a small one as it
+/* Output that is batched during an event is in a large buffer. It moves to a small buffer as it
  * gets less. */
-static void what_was_collected_does_not_keep_its_buffer(void **state)
+static void pending_output_moves_to_smaller_buffer(void **state)
 {
     (void)state;
     begin_stream();
-    due = write_much;
-    due_written = 0;
+    on_timer_hook = write_pattern_in_chunks;
+    hook_written = 0;
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), 0);
-    turn_until_heard("t");
+    run_until_trace("t");
     assert_true(uvhttp_stream_pending(stream) > 0);
-    assert_read_to_the_end(&client, stream, due_written);
+    assert_pattern_received(&client, stream, hook_written);
     end();
 }
 
-static void without_memory_what_waits_stays_where_it_is(void **state)
+static void pending_output_without_memory_keeps_buffer(void **state)
 {
     (void)state;
     begin_stream();
-    due = write_much;
-    due_written = 0;
+    on_timer_hook = write_pattern_in_chunks;
+    hook_written = 0;
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), 0);
-    turn_until_heard("t");
+    run_until_trace("t");
     size_t capacity = stream->on.conn->out.buffer->capacity;
     size_t head = client.received;
     assert_true(uvhttp_stream_pending(stream) > 0);
     fault_heap_arm(&stage.heap, 1, true);
-    for (int turn = 0; turn < 100000 && uvhttp_stream_pending(stream) > 1000; turn++) {
+    for (int iteration = 0; iteration < 100000 && uvhttp_stream_pending(stream) > 1000;
+         iteration++) {
         raw_client_step(&client, 777);
         stage_wait(&stage);
     }
     if (uvhttp_stream_pending(stream) > 0)
         assert_int_equal(stream->on.conn->out.buffer->capacity, capacity);
     fault_heap_arm(&stage.heap, 0, false);
-    assert_true(head < due_written);
-    assert_read_to_the_end(&client, stream, due_written);
+    assert_true(head < hook_written);
+    assert_pattern_received(&client, stream, hook_written);
     end();
 }
 
-/* A write of which nothing can be kept has taken nothing. */
-static void without_memory_a_full_socket_takes_nothing(void **state)
+/* A write fails as a whole if nothing of it can be stored. */
+static void write_without_memory_takes_nothing(void **state)
 {
     (void)state;
     begin_stream();
@@ -492,7 +491,7 @@ static void without_memory_a_full_socket_takes_nothing(void **state)
     struct uvh_buffer_pool *pool = &stream->on.conn->shared->buffers;
     struct uvh_buffer *free = pool->free;
     size_t free_count = pool->free_count;
-    pool->free = NULL; /* or there would be one at hand */
+    pool->free = NULL; /* or the write would use a free buffer */
     pool->free_count = 0;
     char byte = pattern(0);
     int err = 0;
@@ -501,11 +500,11 @@ static void without_memory_a_full_socket_takes_nothing(void **state)
     pool->free = free;
     pool->free_count = free_count;
     fault_heap_arm(&stage.heap, 0, false);
-    assert_int_equal(err, UVHTTP_ENOMEM); /* one byte is taken or is not */
+    assert_int_equal(err, UVHTTP_ENOMEM); /* a write of one byte cannot be partial */
     assert_int_equal(uvhttp_stream_pending(stream), 0);
     while (uvhttp_stream_pending(stream) == 0)
         write_pattern(stream, &written, 1);
-    assert_read_to_the_end(&client, stream, written);
+    assert_pattern_received(&client, stream, written);
     end();
 }
 
@@ -516,35 +515,35 @@ static bool is_set(void)
     return !uvh_list_empty(&stream->timer.link);
 }
 
-static void set_again_twice(void)
+static void set_timer_twice(void)
 {
-    if (strlen(heard) < 3)
+    if (strlen(trace) < 3)
         assert_int_equal(uvhttp_stream_set_timer(stream, 30), 0);
 }
 
-static void a_timer_is_told_once_and_not_too_early_and_may_be_set_again(void **state)
+static void stream_timer_fires_once_after_timeout(void **state)
 {
     (void)state;
     begin_stream();
     uint64_t began = uv_now(&stage.loop);
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), 0);
-    assert_int_equal(uvhttp_stream_set_timer(stream, 300), 0); /* instead of that */
-    turn_until_heard("t");
+    assert_int_equal(uvhttp_stream_set_timer(stream, 300), 0); /* replaces the first one */
+    run_until_trace("t");
     assert_true(uv_now(&stage.loop) - began >= 300);
     assert_false(is_set());
-    due = set_again_twice;
-    heard[0] = '\0';
+    on_timer_hook = set_timer_twice;
+    trace[0] = '\0';
     assert_int_equal(uvhttp_stream_set_timer(stream, 30), 0);
-    turn_until_heard("ttt");
+    run_until_trace("ttt");
     assert_false(is_set());
     end();
 }
 
-static void a_timer_can_be_taken_back(void **state)
+static void stream_timer_can_be_cancelled(void **state)
 {
     (void)state;
     begin_stream();
-    assert_int_equal(uvhttp_stream_set_timer(stream, 0), 0); /* harmless */
+    assert_int_equal(uvhttp_stream_set_timer(stream, 0), 0); /* no effect */
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), 0);
     assert_true(is_set());
     assert_int_equal(uvhttp_stream_set_timer(stream, UVH_TIMEOUT_STEP_MOST + 1), UVHTTP_EINVAL);
@@ -557,60 +556,60 @@ static void a_timer_can_be_taken_back(void **state)
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), UVHTTP_EDISCONNECTED);
     assert_false(is_set());
     end();
-    assert_string_equal(heard, "!");
+    assert_string_equal(trace, "!");
 }
 
-static void close_it(void)
+static void close_stream(void)
 {
     uvhttp_stream_close(stream);
     assert_null(stream);
 }
 
-static void say_and_end(void)
+static void write_and_end(void)
 {
     assert_int_equal(uvhttp_stream_write(stream, "b", 1), 0);
     assert_int_equal(uvhttp_stream_write(stream, "ye", 2), 0);
     uvhttp_stream_end(stream);
 }
 
-static void a_timer_may_close_its_stream(void **state)
+static void stream_timer_may_close_stream(void **state)
 {
     (void)state;
     begin_stream();
-    due = close_it;
+    on_timer_hook = close_stream;
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), 0);
-    turn_until_heard("t!");
+    run_until_trace("t!");
     end();
 }
 
-static void a_timer_may_end_its_stream(void **state)
+static void stream_timer_may_end_stream(void **state)
 {
     (void)state;
     begin_stream();
-    due = say_and_end;
+    on_timer_hook = write_and_end;
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), 0);
     stage_drive_to_end(&stage, &client, MEGABYTE);
     assert_memory_equal(client.data + client.received - 7, "\r\n\r\nbye", 7);
     raw_client_close(&client, false);
-    turn_until_heard("t!");
+    run_until_trace("t!");
     end();
 }
 
-static void a_timer_goes_on_while_the_server_drains_and_ends_with_it(void **state)
+static void stream_timer_fires_during_drain(void **state)
 {
     (void)state;
     begin_stream();
-    stays = true;
+    ignore_stopping = true;
     uvhttp_server_stop(stage.server);
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), 0);
-    turn_until_heard("st");
+    run_until_trace("st");
     assert_int_equal(uvhttp_stream_set_timer(stream, 1000000), 0);
     assert_int_equal(uvhttp_stream_set_timer(stream, 1000), 0);
     end();
-    assert_string_equal(heard, "st!");
+    assert_string_equal(trace, "st!");
 }
 
-static void without_memory_no_timer_is_set(void **state)
+static void stream_timer_without_memory_gets_enomem(void **state)
 {
     (void)state;
     begin_stream();
@@ -620,7 +619,7 @@ static void without_memory_no_timer_is_set(void **state)
     fault_heap_arm(&stage.heap, 0, false);
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), 0);
     fault_heap_arm(&stage.heap, 1, true);
-    assert_int_equal(uvhttp_stream_set_timer(stream, 1000), 0); /* lists are made once */
+    assert_int_equal(uvhttp_stream_set_timer(stream, 1000), 0); /* the lists are allocated once */
     fault_heap_arm(&stage.heap, 0, false);
     end();
 }
@@ -628,147 +627,147 @@ static void without_memory_no_timer_is_set(void **state)
 static int upgrade_without_timer(uvhttp_stream_t **out)
 {
     static const uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed};
-    return uvhttp_response_upgrade(kept, "x", &events, NULL, out);
+    return uvhttp_response_upgrade(pending_response, "x", &events, NULL, out);
 }
 
-static void a_timer_needs_somebody_to_tell(void **state)
+static void stream_timer_without_event_gets_einval(void **state)
 {
     (void)state;
     begin();
-    ask(offer);
+    send_request(upgrade_request);
     assert_int_equal(upgrade_without_timer(&stream), 0);
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), UVHTTP_EINVAL);
     end();
 }
 
-static void ask_again(void)
+static void write_and_set_timer(void)
 {
     assert_int_equal(uvhttp_stream_write(stream, "?", 1), 0);
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), 0);
-    heard[0] = '\0';
+    trace[0] = '\0';
 }
 
-/* Asking a client that takes nothing whether it is there does not keep it. */
-static void a_timer_does_not_renew_the_write_timeout(void **state)
+/* A timer that writes to a client without progress does not keep the connection open. */
+static void stream_timer_does_not_renew_write_timeout(void **state)
 {
     static const char bytes[MEGABYTE];
     (void)state;
     begin_stream();
-    due = ask_again;
+    on_timer_hook = write_and_set_timer;
     uvhttp_stream_set_backlog(stream, 2 * sizeof(bytes));
     assert_int_equal(uvhttp_stream_write(stream, bytes, sizeof(bytes)), 0);
     assert_int_equal(uvhttp_stream_set_timer(stream, 1), 0);
-    for (int turn = 0; turn < 5000 && stream != NULL; turn++)
+    for (int iteration = 0; iteration < 5000 && stream != NULL; iteration++)
         stage_wait(&stage);
-    assert_string_equal(heard, "!");
+    assert_string_equal(trace, "!");
     end();
 }
 
 /* ---- limits ---- */
 
-static void a_stream_cannot_have_more_waiting_than_can_be_counted(void **state)
+static void stream_backlog_is_limited(void **state)
 {
     (void)state;
     begin();
-    ask(offer);
+    send_request(upgrade_request);
     assert_int_equal(upgrade(), 0);
     uvhttp_stream_set_backlog(stream, SIZE_MAX);
     assert_true(stream->backlog <= (size_t)1 << 30);
     end();
 }
 
-/* Requests that wait pin the worker's buffers, so that the next bytes need a new one. */
-static void exhaust_memory(struct raw_client held[HELD])
+/* Pending requests hold the worker's buffers, so that more input needs a new buffer. */
+static void exhaust_memory(struct raw_client pinned[PINNED])
 {
     char request[SMALL_BUFFER / 2];
     int length = snprintf(request, sizeof(request), "GET /later HTTP/1.1\r\nHost: h\r\nX: ");
     memset(request + length, 'x', 1200);
     memcpy(request + length + 1200, "\r\n\r\n", 5);
-    for (int i = 0; i < HELD; i++) {
-        raw_client_connect(&held[i], uvhttp_server_port(stage.server), 0);
-        kept = NULL;
-        raw_client_send_text(&held[i], request);
-        stage_drive(&stage, &held[i], 0, is_kept, NULL);
-        stage_turns(&stage, 5);
+    for (int i = 0; i < PINNED; i++) {
+        raw_client_connect(&pinned[i], uvhttp_server_port(stage.server), 0);
+        pending_response = NULL;
+        raw_client_send_text(&pinned[i], request);
+        stage_drive(&stage, &pinned[i], 0, is_pending, NULL);
+        stage_iterations(&stage, 5);
     }
     fault_heap_arm(&stage.heap, 1, true);
 }
 
-/* Sends as long as it is taken; nothing of HTTP may come in what is none. So many connections are
- * left. */
-static void assert_no_word_of_http(size_t left)
+/* Sends as long as the server reads. The client must not receive an HTTP response within other
+ * data. `left` connections are open afterwards. */
+static void assert_no_http_response(size_t left)
 {
-    struct raw_client held[HELD];
+    struct raw_client pinned[PINNED];
     raw_client_step(&client, 1000);
     size_t before = client.received;
-    exhaust_memory(held);
+    exhaust_memory(pinned);
     for (int i = 0; i < 200 && !client.ended; i++) {
         char bytes[1000];
         memset(bytes, 'G', sizeof(bytes));
         raw_client_send(&client, bytes, sizeof(bytes));
         raw_client_step(&client, 1000);
-        heard[0] = '\0';
-        stage_turns(&stage, 3);
-        if (uvhttp_server_stats(stage.server)->active_connections == HELD)
+        trace[0] = '\0';
+        stage_iterations(&stage, 3);
+        if (uvhttp_server_stats(stage.server)->active_connections == PINNED)
             break;
     }
     raw_client_step(&client, 1000);
     assert_int_equal(uvhttp_server_stats(stage.server)->active_connections, left);
     fault_heap_arm(&stage.heap, 0, false);
     assert_int_equal(client.received, before);
-    for (int i = 0; i < HELD; i++)
-        raw_client_close(&held[i], false);
+    for (int i = 0; i < PINNED; i++)
+        raw_client_close(&pinned[i], false);
 }
 
-static void without_memory_a_stream_ends_without_a_word_of_http(void **state)
+static void stream_without_memory_sends_no_http_response(void **state)
 {
     (void)state;
     begin_with(SMALL_BUFFER);
-    ask(offer);
+    send_request(upgrade_request);
     assert_int_equal(upgrade(), 0);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
     uvhttp_stream_t *of = stream;
     assert_non_null(of);
-    assert_no_word_of_http(HELD);
+    assert_no_http_response(PINNED);
     assert_null(stream);
     end();
 }
 
-/* Nothing is read behind a request that is not answered yet, so no memory is needed for it. */
-static void without_memory_a_body_goes_on_without_a_second_answer_in_it(void **state)
+/* Nothing is read after a request without a response, so no memory is needed. */
+static void body_without_memory_gets_no_second_response(void **state)
 {
     (void)state;
     begin_with(SMALL_BUFFER);
-    ask("GET /body HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_no_word_of_http(HELD + 1);
+    send_request("GET /body HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_no_http_response(PINNED + 1);
     end();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_client_that_has_gone_gets_no_stream),
-        cmocka_unit_test(who_sees_the_101_cannot_make_it_something_else),
-        cmocka_unit_test(bytes_come_before_the_end_of_the_client),
-        cmocka_unit_test(a_request_is_answered_though_its_client_has_ended_behind_it),
-        cmocka_unit_test(an_ended_stream_stores_nothing),
-        cmocka_unit_test(reading_on_does_not_renew_the_write_timeout),
-        cmocka_unit_test(a_stream_cannot_have_more_waiting_than_can_be_counted),
-        cmocka_unit_test(who_awaits_a_drain_is_told_once),
-        cmocka_unit_test(clients_that_take_nothing_hold_no_whole_buffers),
-        cmocka_unit_test(what_was_collected_does_not_keep_its_buffer),
-        cmocka_unit_test(without_memory_what_waits_stays_where_it_is),
-        cmocka_unit_test(without_memory_a_full_socket_takes_nothing),
-        cmocka_unit_test(a_timer_is_told_once_and_not_too_early_and_may_be_set_again),
-        cmocka_unit_test(a_timer_can_be_taken_back),
-        cmocka_unit_test(a_timer_may_close_its_stream),
-        cmocka_unit_test(a_timer_may_end_its_stream),
-        cmocka_unit_test(a_timer_goes_on_while_the_server_drains_and_ends_with_it),
-        cmocka_unit_test(without_memory_no_timer_is_set),
-        cmocka_unit_test(a_timer_needs_somebody_to_tell),
-        cmocka_unit_test(a_timer_does_not_renew_the_write_timeout),
-        cmocka_unit_test(without_memory_a_stream_ends_without_a_word_of_http),
-        cmocka_unit_test(without_memory_a_body_goes_on_without_a_second_answer_in_it),
+        cmocka_unit_test(upgrade_after_reset_gets_edisconnected),
+        cmocka_unit_test(on_send_cannot_change_101_response),
+        cmocka_unit_test(stream_data_precedes_peer_end),
+        cmocka_unit_test(pipelined_request_of_half_closed_client_served),
+        cmocka_unit_test(ended_stream_discards_input),
+        cmocka_unit_test(resume_does_not_renew_write_timeout),
+        cmocka_unit_test(stream_backlog_is_limited),
+        cmocka_unit_test(await_drain_gets_one_event),
+        cmocka_unit_test(stalled_clients_use_small_buffers),
+        cmocka_unit_test(pending_output_moves_to_smaller_buffer),
+        cmocka_unit_test(pending_output_without_memory_keeps_buffer),
+        cmocka_unit_test(write_without_memory_takes_nothing),
+        cmocka_unit_test(stream_timer_fires_once_after_timeout),
+        cmocka_unit_test(stream_timer_can_be_cancelled),
+        cmocka_unit_test(stream_timer_may_close_stream),
+        cmocka_unit_test(stream_timer_may_end_stream),
+        cmocka_unit_test(stream_timer_fires_during_drain),
+        cmocka_unit_test(stream_timer_without_memory_gets_enomem),
+        cmocka_unit_test(stream_timer_without_event_gets_einval),
+        cmocka_unit_test(stream_timer_does_not_renew_write_timeout),
+        cmocka_unit_test(stream_without_memory_sends_no_http_response),
+        cmocka_unit_test(body_without_memory_gets_no_second_response),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

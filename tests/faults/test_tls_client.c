@@ -1,5 +1,5 @@
-/* A stream over TLS between two ends in one loop: memory that runs out at every allocation, and a
- * client that gives up at every turn. Nothing is left either way. */
+/* A TLS stream between two ends on one loop, with each allocation failing once, and with a client
+ * that cancels in each loop iteration. Nothing leaks in either case. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,24 +20,24 @@
 
 enum {
     LONG = 600000,
-    MOST_ALLOCATIONS = 500,
-    MOST_TURNS = 5000,
-    MOST_OPENSSL_ALLOCATIONS = 100000
+    MAX_ALLOCATIONS = 500,
+    MAX_ITERATIONS = 5000,
+    MAX_OPENSSL_ALLOCATIONS = 100000
 };
 
 static struct stage stage;
 static uvhttp_tls_t *tls;
 static uvhttp_tls_client_t *client;
-static uvhttp_stream_t *stream; /* NULL: over */
+static uvhttp_stream_t *stream; /* NULL: closed */
 static char ca_file[] = "/tmp/uvhttp-test-ca-XXXXXX";
-static bool connected, answered, ended;
-static int failed_with;
+static bool connected, responded, ended;
+static int error;
 
 /* ---- OpenSSL's allocations ---- */
 
-static long countdown; /* the one that makes it 0 fails */
+static long countdown; /* the allocation that sets it to 0 fails */
 
-static bool denies(void)
+static bool fails(void)
 {
     return countdown > 0 && --countdown == 0;
 }
@@ -45,13 +45,13 @@ static bool denies(void)
 static void *openssl_allocate(size_t size, const char *file, int line)
 {
     (void)file, (void)line;
-    return denies() ? NULL : malloc(size);
+    return fails() ? NULL : malloc(size);
 }
 
 static void *openssl_reallocate(void *memory, size_t size, const char *file, int line)
 {
     (void)file, (void)line;
-    return denies() ? NULL : realloc(memory, size);
+    return fails() ? NULL : realloc(memory, size);
 }
 
 static void openssl_release(void *memory, const char *file, int line)
@@ -60,7 +60,7 @@ static void openssl_release(void *memory, const char *file, int line)
     free(memory);
 }
 
-/* ---- set-up ---- */
+/* ---- setup and teardown ---- */
 
 static int write_file(void **state)
 {
@@ -77,7 +77,7 @@ static int remove_file(void **state)
     return unlink(ca_file);
 }
 
-static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int send_hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
     return uvhttp_response_send_text(res, 200, "hello");
@@ -90,10 +90,10 @@ static void begin(void)
     const uvhttp_tls_options_t config = {.certificates = &certificate, .certificate_count = 1};
     stage_begin(&stage);
     stream = NULL;
-    connected = answered = ended = false;
-    failed_with = 0;
+    connected = responded = ended = false;
+    error = 0;
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", hello, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", send_hello, NULL), 0);
     assert_int_equal(uvhttp_tls_new(&tls, &config, NULL), 0);
     assert_int_equal(uvhttp_server_listen_tls(stage.server, "127.0.0.1", 0, tls), 0);
 }
@@ -116,7 +116,7 @@ static void on_connected(uvhttp_stream_t *of, int status, void *arg)
     static const char request[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     (void)arg;
     connected = status == 0;
-    failed_with = status;
+    error = status;
     assert_true((uvhttp_stream_tls_error(of) != NULL) == (status == UVHTTP_ETLS));
     if (connected)
         (void)uvhttp_stream_write(of, request, sizeof request - 1);
@@ -125,7 +125,7 @@ static void on_connected(uvhttp_stream_t *of, int status, void *arg)
 static void on_data(uvhttp_stream_t *of, char *data, size_t size, void *arg)
 {
     (void)data, (void)arg;
-    answered |= size > 0;
+    responded |= size > 0;
     uvhttp_stream_end(of);
 }
 
@@ -143,7 +143,7 @@ static int make_client(const char *name)
     return uvhttp_tls_client_new(&client, &config, NULL);
 }
 
-static int connect_here(void)
+static int connect_to_server(void)
 {
     static const uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed};
     return uvhttp_stream_connect_tls(stage.server, client, "127.0.0.1",
@@ -151,119 +151,119 @@ static int connect_here(void)
                                      NULL, &stream);
 }
 
-/* Until the stream is over. The number of turns. */
+/* Runs until the stream is closed. Returns the number of iterations. */
 static int drive(void)
 {
-    int turn = 0;
-    for (; turn < MOST_TURNS && !ended; turn++)
+    int iteration = 0;
+    for (; iteration < MAX_ITERATIONS && !ended; iteration++)
         stage_wait(&stage);
     assert_true(ended);
-    return turn;
+    return iteration;
 }
 
 /* ---- tests ---- */
 
-static void request_is_answered(void **state)
+static void tls_request_gets_response(void **state)
 {
     (void)state;
     begin();
     assert_int_equal(make_client("localhost"), 0);
-    assert_int_equal(connect_here(), 0);
+    assert_int_equal(connect_to_server(), 0);
     drive();
-    assert_true(connected && answered);
+    assert_true(connected && responded);
     end();
 }
 
-static void outgoing_handshakes_are_not_the_servers(void **state)
+static void outgoing_handshake_not_counted_by_server(void **state)
 {
     uvhttp_stats_t stats;
     (void)state;
     begin();
     assert_int_equal(make_client("other.example"), 0);
-    assert_int_equal(connect_here(), 0);
+    assert_int_equal(connect_to_server(), 0);
     drive();
-    assert_int_equal(failed_with, UVHTTP_ETLS);
-    for (int turn = 0; turn < 10; turn++)
+    assert_int_equal(error, UVHTTP_ETLS);
+    for (int iteration = 0; iteration < 10; iteration++)
         stage_wait(&stage);
     uvhttp_server_read_stats(stage.server, &stats);
-    assert_int_equal(stats.tls_failures, 1); /* the accepted one: it got an alert */
+    assert_int_equal(stats.tls_failures, 1); /* the accepted connection received an alert */
     assert_int_equal(stats.tls_handshakes, 0);
     end();
 }
 
-static void every_allocation_may_fail(void **state)
+static void tls_client_survives_allocation_failures(void **state)
 {
     size_t n = 1;
     (void)state;
     for (bool failed = true; failed; n++) {
-        assert_true(n < MOST_ALLOCATIONS);
+        assert_true(n < MAX_ALLOCATIONS);
         begin();
         fault_heap_arm(&stage.heap, n, false);
         int err = make_client("localhost");
         if (err == 0)
-            err = connect_here();
+            err = connect_to_server();
         assert_true(err == 0 || err == UVHTTP_ENOMEM);
         if (err == 0)
             drive();
         failed = atomic_load(&stage.heap.failures) > 0;
-        assert_true(failed || answered);
+        assert_true(failed || responded);
         end();
     }
     assert_true(n > 10);
 }
 
-/* Whatever fails of what OpenSSL asks for, at either end, nobody is taken for a server that is not
- * the one. */
-static void no_failing_allocation_skips_the_check(void **state)
+/* Whichever allocation of OpenSSL fails, at either end: the client does not accept a wrong
+ * server. */
+static void failed_allocation_does_not_skip_verification(void **state)
 {
     (void)state;
     bool failed = true;
     for (long n = 1; failed; n += n < 200 ? 1 : 7) {
-        assert_true(n < MOST_OPENSSL_ALLOCATIONS);
+        assert_true(n < MAX_OPENSSL_ALLOCATIONS);
         begin();
         countdown = n;
         int err = make_client("other.example");
-        if (err == 0 && connect_here() == 0)
+        if (err == 0 && connect_to_server() == 0)
             drive();
         failed = countdown == 0;
         countdown = 0;
         assert_false(connected);
-        assert_true(failed || failed_with == UVHTTP_ETLS);
+        assert_true(failed || error == UVHTTP_ETLS);
         end();
     }
 }
 
-/* The loop waits for the sockets, so that each turn is one step of the handshake. */
-static void it_can_be_given_up_at_every_turn(void **state)
+/* The loop blocks for the sockets, so each iteration is one step of the handshake. */
+static void connecting_tls_stream_can_be_cancelled(void **state)
 {
     (void)state;
     begin();
     assert_int_equal(make_client("localhost"), 0);
-    assert_int_equal(connect_here(), 0);
-    int turns = drive();
+    assert_int_equal(connect_to_server(), 0);
+    int iterations = drive();
     end();
-    for (int most = 0; most < turns; most++) {
+    for (int max = 0; max < iterations; max++) {
         begin();
         assert_int_equal(make_client("localhost"), 0);
-        assert_int_equal(connect_here(), 0);
-        for (int turn = 0; turn < most && !ended; turn++)
+        assert_int_equal(connect_to_server(), 0);
+        for (int iteration = 0; iteration < max && !ended; iteration++)
             stage_wait(&stage);
         end();
     }
 }
 
-static void server_that_stops_ends_the_handshake(void **state)
+static void server_stop_ends_client_handshake(void **state)
 {
     (void)state;
-    for (int most = 0; most < 6; most++) {
+    for (int max = 0; max < 6; max++) {
         begin();
         assert_int_equal(make_client("localhost"), 0);
-        assert_int_equal(connect_here(), 0);
-        for (int turn = 0; turn < most; turn++)
-            stage_turn(&stage);
+        assert_int_equal(connect_to_server(), 0);
+        for (int iteration = 0; iteration < max; iteration++)
+            stage_iterate(&stage);
         uvhttp_server_stop(stage.server);
         drive();
-        assert_true(connected || failed_with == UVHTTP_ESTOPPED);
+        assert_true(connected || error == UVHTTP_ESTOPPED);
         end();
     }
 }
@@ -271,12 +271,12 @@ static void server_that_stops_ends_the_handshake(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(request_is_answered),
-        cmocka_unit_test(outgoing_handshakes_are_not_the_servers),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(no_failing_allocation_skips_the_check),
-        cmocka_unit_test(it_can_be_given_up_at_every_turn),
-        cmocka_unit_test(server_that_stops_ends_the_handshake),
+        cmocka_unit_test(tls_request_gets_response),
+        cmocka_unit_test(outgoing_handshake_not_counted_by_server),
+        cmocka_unit_test(tls_client_survives_allocation_failures),
+        cmocka_unit_test(failed_allocation_does_not_skip_verification),
+        cmocka_unit_test(connecting_tls_stream_can_be_cancelled),
+        cmocka_unit_test(server_stop_ends_client_handshake),
     };
     if (CRYPTO_set_mem_functions(openssl_allocate, openssl_reallocate, openssl_release) != 1)
         return 1;

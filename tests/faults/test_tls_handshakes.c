@@ -1,5 +1,5 @@
-/* Handshakes on threads while memory runs out: the connection that needed it ends, its slot does
- * not stay taken. */
+/* Handshakes on threads with failing allocations: the connection whose allocation fails is closed,
+ * and its handshake slot is released. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "support/stage.h"
 #include "support/tls_pair.h"
 
-enum { MOST_ALLOCATIONS = 400, SERVER_HELLO = 100 };
+enum { MAX_ALLOCATIONS = 400, SERVER_HELLO = 100 };
 
 static struct stage stage;
 static struct raw_client client;
@@ -19,12 +19,12 @@ static void begin(void)
 {
     static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
                                                          .key = TLS_KEY};
-    const uvhttp_tls_options_t config = {.certificates = &certificate, .certificate_count = 1};
+    const uvhttp_tls_options_t options = {.certificates = &certificate, .certificate_count = 1};
     stage_begin(&stage);
     stage.config->handshake_threads = 1;
     stage.config->max_handshakes = 1;
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_tls_new(&tls, &config, NULL), 0);
+    assert_int_equal(uvhttp_tls_new(&tls, &options, NULL), 0);
     assert_int_equal(uvhttp_server_listen_tls(stage.server, "127.0.0.1", 0, tls), 0);
 }
 
@@ -35,7 +35,7 @@ static void end(void)
     uvhttp_tls_free(tls);
 }
 
-static void say_hello(void)
+static void send_client_hello(void)
 {
     struct tls_pair pair = {.tls = NULL};
     char hello[4096];
@@ -48,29 +48,29 @@ static void say_hello(void)
     tls_pair_close(&pair);
 }
 
-static bool was_told(void *arg)
+static bool has_reply_or_ended(void *arg)
 {
     (void)arg;
     return client.received > 0 || client.ended;
 }
 
-static void memory_may_run_out_in_any_step(void **state)
+static void handshake_survives_allocation_failures(void **state)
 {
     bool failed = true;
     size_t ended = 0;
     (void)state;
     for (size_t n = 1; failed; n++) {
-        assert_true(n < MOST_ALLOCATIONS);
+        assert_true(n < MAX_ALLOCATIONS);
         begin();
         fault_heap_arm(&stage.heap, n, false);
-        say_hello();
-        stage_drive(&stage, &client, SERVER_HELLO, was_told, NULL);
+        send_client_hello();
+        stage_drive(&stage, &client, SERVER_HELLO, has_reply_or_ended, NULL);
         failed = atomic_load(&stage.heap.failures) > 0;
         ended += failed && client.ended;
         fault_heap_arm(&stage.heap, 0, false);
         raw_client_close(&client, false);
-        say_hello();
-        stage_drive(&stage, &client, SERVER_HELLO, was_told, NULL);
+        send_client_hello();
+        stage_drive(&stage, &client, SERVER_HELLO, has_reply_or_ended, NULL);
         assert_int_equal(client.data[0], SSL3_RT_HANDSHAKE);
         end();
     }
@@ -80,7 +80,7 @@ static void memory_may_run_out_in_any_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_may_run_out_in_any_step),
+        cmocka_unit_test(handshake_survives_allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

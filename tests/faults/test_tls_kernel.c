@@ -1,6 +1,5 @@
-/* Kernel TLS without a kernel: the test encrypts with the keys that a session gives away, and
- * OpenSSL's client has to understand it. Where the system has no kernel TLS there is nothing to
- * test. */
+/* Kernel TLS without the kernel. The test encrypts with the keys that a session exports, and
+ * OpenSSL's client decrypts. On systems without kernel TLS the tests are skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +15,7 @@
 
 enum { TAG = 16, HEAD = 5, NONCE = 12 };
 
-/* As in Linux's tls.h, so that the test is compiled on other systems, too. */
+/* Values of Linux's tls.h, so that the test compiles on other systems. */
 enum { AES_128 = 51, AES_256 = 52 };
 
 struct small_keys {
@@ -30,7 +29,7 @@ struct large_keys {
 };
 
 static struct tls_pair pair;
-static bool keys_fail; /* there is no memory for keys */
+static bool keys_fail; /* the allocation of keys fails */
 
 static void *allocate(size_t size, void *context)
 {
@@ -61,7 +60,7 @@ static void replace(bool ktls)
     assert_int_equal(uvhttp_tls_replace(pair.tls, &config, NULL), 0);
 }
 
-/* Each test begins with a context that has not tried anything. */
+/* Each test begins with a new context. */
 static int begin(void **state)
 {
     (void)state;
@@ -79,7 +78,7 @@ static int end(void **state)
     return 0;
 }
 
-static void shake(int version, const char *cipher)
+static void handshake(int version, const char *cipher)
 {
     tls_pair_client(&pair, version);
     if (version == TLS1_2_VERSION)
@@ -88,10 +87,10 @@ static void shake(int version, const char *cipher)
         assert_int_equal(SSL_set_ciphersuites(pair.client, cipher), 1);
     pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
     assert_non_null(pair.server);
-    assert_true(tls_pair_shake(&pair, 4096));
+    assert_true(tls_pair_handshake(&pair, 4096));
 }
 
-/* ---- a kernel ---- */
+/* ---- the kernel's part ---- */
 
 struct parts {
     const unsigned char *nonce, *key, *salt, *sequence;
@@ -99,7 +98,7 @@ struct parts {
     int version;
 };
 
-static struct parts take_apart(const struct uvh_socket_tls_keys *keys)
+static struct parts parse_keys(const struct uvh_socket_tls_keys *keys)
 {
     const struct small_keys *small = (const void *)keys->info;
     const struct large_keys *large = (const void *)keys->info;
@@ -125,11 +124,11 @@ static size_t encrypt(const struct parts *parts, const unsigned char *nonce, con
     return size + TAG;
 }
 
-/* One record as the kernel makes it (RFC 5288 section 3, RFC 8446 section 5.2). */
+/* One record as the kernel writes it (RFC 5288 section 3, RFC 8446 section 5.2). */
 static void send_record(struct uvh_socket_tls_keys *keys, unsigned char type, const char *text)
 {
     unsigned char nonce[NONCE], record[256] = {23, 3, 3}, plain[128];
-    struct parts parts = take_apart(keys);
+    struct parts parts = parse_keys(keys);
     size_t size = strlen(text), explicit = parts.version == TLS1_2_VERSION ? 8 : 0, inner = size;
     memcpy(nonce, parts.salt, 4);
     memcpy(nonce + 4, parts.nonce, 8);
@@ -172,11 +171,11 @@ static void expect(const char *text)
     assert_string_equal(received, text);
 }
 
-static void the_stream_goes_on_with_the_keys(void **state)
+static void offloaded_keys_continue_stream(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(offloaded) / sizeof(offloaded[0]); i++) {
-        shake(offloaded[i].version, offloaded[i].cipher);
+        handshake(offloaded[i].version, offloaded[i].cipher);
         assert_non_null(uvh_tls_session_keys(pair.server));
         struct uvh_socket_tls_keys keys = *uvh_tls_session_keys(pair.server);
         uvh_tls_session_offload(pair.server, 0);
@@ -190,13 +189,12 @@ static void the_stream_goes_on_with_the_keys(void **state)
     }
 }
 
-/* What the session still has to say goes out as plaintext of alerts, and nothing that it
- * encrypts. */
-static void alerts_are_left_to_the_kernel(void **state)
+/* The session's pending output is the plaintext of alerts, and it encrypts nothing. */
+static void offloaded_session_sends_plain_alerts(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(offloaded) / sizeof(offloaded[0]); i++) {
-        shake(offloaded[i].version, offloaded[i].cipher);
+        handshake(offloaded[i].version, offloaded[i].cipher);
         uvh_tls_session_offload(pair.server, uvh_tls_session_keys(pair.server) == NULL);
         uvh_tls_session_close(pair.server);
         assert_int_equal(uvh_tls_session_pending(pair.server), 2);
@@ -213,11 +211,11 @@ static ssize_t read_from_client(char *data, size_t size)
     return uvh_tls_session_read(pair.server, data, size);
 }
 
-static void new_keys_of_the_client_alone_are_fine(void **state)
+static void client_key_update_is_accepted(void **state)
 {
     (void)state;
     char data[16];
-    shake(TLS1_3_VERSION, offloaded[2].cipher);
+    handshake(TLS1_3_VERSION, offloaded[2].cipher);
     uvh_tls_session_offload(pair.server, uvh_tls_session_keys(pair.server) == NULL);
     assert_int_equal(SSL_key_update(pair.client, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
     assert_int_equal(SSL_write(pair.client, "after", 5), 5);
@@ -226,11 +224,11 @@ static void new_keys_of_the_client_alone_are_fine(void **state)
     tls_pair_close(&pair);
 }
 
-static void a_request_for_new_keys_fails(void **state)
+static void requested_key_update_fails(void **state)
 {
     (void)state;
     char data[16];
-    shake(TLS1_3_VERSION, offloaded[2].cipher);
+    handshake(TLS1_3_VERSION, offloaded[2].cipher);
     uvh_tls_session_offload(pair.server, uvh_tls_session_keys(pair.server) == NULL);
     assert_int_equal(SSL_key_update(pair.client, SSL_KEY_UPDATE_REQUESTED), 1);
     assert_int_equal(SSL_write(pair.client, "after", 5), 5);
@@ -242,7 +240,7 @@ static void a_request_for_new_keys_fails(void **state)
     tls_pair_close(&pair);
 }
 
-static void encrypts_itself(void)
+static void assert_session_encrypts(void)
 {
     assert_int_equal(uvh_tls_session_write(pair.server, &(uvhttp_slice_t){"text", 4}, 4, 1), 0);
     tls_pair_deliver(&pair);
@@ -250,42 +248,42 @@ static void encrypts_itself(void)
     tls_pair_close(&pair);
 }
 
-static void a_refusal_is_remembered(void **state)
+static void failed_offload_disables_offload(void **state)
 {
     (void)state;
-    for (int on = 1; on >= 0; on--) {
-        shake(TLS1_3_VERSION, offloaded[2].cipher);
+    for (int enabled = 1; enabled >= 0; enabled--) {
+        handshake(TLS1_3_VERSION, offloaded[2].cipher);
         assert_non_null(uvh_tls_session_keys(pair.server));
-        uvh_tls_session_offload(pair.server, on ? -ENOTCONN : -ENOSYS);
-        encrypts_itself();
+        uvh_tls_session_offload(pair.server, enabled ? -ENOTCONN : -ENOSYS);
+        assert_session_encrypts();
     }
-    shake(TLS1_3_VERSION, offloaded[2].cipher);
+    handshake(TLS1_3_VERSION, offloaded[2].cipher);
     assert_null(uvh_tls_session_keys(pair.server));
-    encrypts_itself();
-    replace(true); /* what is loaded anew is tried anew */
-    shake(TLS1_3_VERSION, offloaded[2].cipher);
+    assert_session_encrypts();
+    replace(true); /* a new context tries again */
+    handshake(TLS1_3_VERSION, offloaded[2].cipher);
     assert_non_null(uvh_tls_session_keys(pair.server));
     tls_pair_close(&pair);
 }
 
-static void others_are_not_offered(void **state)
+static void unsupported_cipher_exports_no_keys(void **state)
 {
     (void)state;
-    shake(TLS1_3_VERSION, "TLS_CHACHA20_POLY1305_SHA256");
+    handshake(TLS1_3_VERSION, "TLS_CHACHA20_POLY1305_SHA256");
     assert_null(uvh_tls_session_keys(pair.server));
-    encrypts_itself();
+    assert_session_encrypts();
     keys_fail = true;
-    shake(TLS1_3_VERSION, offloaded[2].cipher);
+    handshake(TLS1_3_VERSION, offloaded[2].cipher);
     assert_null(uvh_tls_session_keys(pair.server));
-    encrypts_itself();
+    assert_session_encrypts();
     keys_fail = false;
     replace(false);
-    shake(TLS1_3_VERSION, offloaded[2].cipher);
+    handshake(TLS1_3_VERSION, offloaded[2].cipher);
     assert_null(uvh_tls_session_keys(pair.server));
-    encrypts_itself();
+    assert_session_encrypts();
 }
 
-static void records_are_counted_with_their_carry(void **state)
+static void record_sequence_number_carries(void **state)
 {
     (void)state;
     struct small_keys info = {
@@ -297,26 +295,26 @@ static void records_are_counted_with_their_carry(void **state)
     struct uvh_socket_tls_keys keys;
     assert_true(uvh_socket_tls_copy_keys(&keys, &info));
     uvh_socket_tls_skip_records(&keys, 3);
-    assert_memory_equal(take_apart(&keys).sequence, "\0\0\0\0\0\0\2\1", 8);
-    assert_memory_equal(take_apart(&keys).nonce, "\0\0\0\0\0\0\0\2", 8);
+    assert_memory_equal(parse_keys(&keys).sequence, "\0\0\0\0\0\0\2\1", 8);
+    assert_memory_equal(parse_keys(&keys).nonce, "\0\0\0\0\0\0\0\2", 8);
     info.version = TLS1_3_VERSION;
     assert_true(uvh_socket_tls_copy_keys(&keys, &info));
     uvh_socket_tls_skip_records(&keys, 3);
-    assert_memory_equal(take_apart(&keys).sequence, "\0\0\0\0\0\0\2\1", 8);
-    assert_memory_equal(take_apart(&keys).nonce, info.iv, 8);
+    assert_memory_equal(parse_keys(&keys).sequence, "\0\0\0\0\0\0\2\1", 8);
+    assert_memory_equal(parse_keys(&keys).nonce, info.iv, 8);
     assert_int_equal(uvh_socket_tls_start(-1, &keys), -EBADF);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_stream_goes_on_with_the_keys, begin, end),
-        cmocka_unit_test_setup_teardown(alerts_are_left_to_the_kernel, begin, end),
-        cmocka_unit_test_setup_teardown(new_keys_of_the_client_alone_are_fine, begin, end),
-        cmocka_unit_test_setup_teardown(a_request_for_new_keys_fails, begin, end),
-        cmocka_unit_test_setup_teardown(a_refusal_is_remembered, begin, end),
-        cmocka_unit_test_setup_teardown(others_are_not_offered, begin, end),
-        cmocka_unit_test(records_are_counted_with_their_carry),
+        cmocka_unit_test_setup_teardown(offloaded_keys_continue_stream, begin, end),
+        cmocka_unit_test_setup_teardown(offloaded_session_sends_plain_alerts, begin, end),
+        cmocka_unit_test_setup_teardown(client_key_update_is_accepted, begin, end),
+        cmocka_unit_test_setup_teardown(requested_key_update_fails, begin, end),
+        cmocka_unit_test_setup_teardown(failed_offload_disables_offload, begin, end),
+        cmocka_unit_test_setup_teardown(unsupported_cipher_exports_no_keys, begin, end),
+        cmocka_unit_test(record_sequence_number_carries),
     };
     struct uvh_socket_tls_keys keys;
     if (!uvh_socket_tls_copy_keys(&keys,

@@ -1,7 +1,7 @@
-/* Out of memory at every single allocation of topics: what was said to be subscribed and published
- * arrives, what failed does not, numbers of subscribers stay true, and nothing is left behind. Also
- * the moments at which connections and servers go: between a message and the end of its turn, in
- * callbacks of the same turn, with letters on their way. */
+/* Topics with failures of each allocation: messages of successful calls arrive, others do not,
+ * subscriber counts stay correct, and nothing leaks. Also connections and servers that end at
+ * difficult times: between a message and the end of its loop iteration, in callbacks of the same
+ * iteration, and with queued messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,9 +18,9 @@
 enum {
     MEMBERS = 4,
     MANY = 100,
-    MOST_ALLOCATIONS = 3000,
+    MAX_ALLOCATIONS = 3000,
     TEXT_SIZE = 4096,
-    TURNS = 8,
+    ITERATIONS = 8,
     LARGE = 30000
 };
 
@@ -34,15 +34,15 @@ static struct member {
     struct raw_client client;
     uvhttp_websocket_t *ws; /* NULL unless open */
     bool subscribed;
-    char expected[TEXT_SIZE]; /* what it has to get */
+    char expected[TEXT_SIZE]; /* the texts to receive */
 } members[MEMBERS];
 static size_t opened;
-static void (*at_close)(struct member *member);
-static size_t told; /* of presence, last */
+static void (*close_hook)(struct member *member);
+static size_t reported_presence; /* last reported presence */
 
 /* ---- callbacks ---- */
 
-/* Connections open in the order in which they were made. */
+/* Connections open in the order of creation. */
 static void on_open(uvhttp_websocket_t *ws, void *arg)
 {
     (void)arg;
@@ -66,20 +66,20 @@ static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, 
     member->subscribed = false;
     assert_int_equal(uvhttp_websocket_subscribe(ws, topics, "late"), UVHTTP_EDISCONNECTED);
     assert_int_equal(uvhttp_websocket_unsubscribe(ws, topics, "room/+"), UVHTTP_EINVAL);
-    if (at_close != NULL)
-        at_close(member);
+    if (close_hook != NULL)
+        close_hook(member);
 }
 
 static void on_presence(uvhttp_topics_t *of, const char *pattern, size_t count, void *arg)
 {
     (void)arg;
     assert_int_equal(uvhttp_topics_count(of, pattern), count);
-    told = count;
+    reported_presence = count;
 }
 
-/* ---- what a test does ---- */
+/* ---- actions of a test ---- */
 
-/* The server does not listen yet. */
+/* Creates the server without listening. */
 static void prepare(uvhttp_websocket_slow_t slow)
 {
     stage_begin(&stage);
@@ -87,7 +87,7 @@ static void prepare(uvhttp_websocket_slow_t slow)
     for (size_t i = 0; i < MEMBERS; i++)
         members[i].client.socket = -1;
     opened = 0;
-    at_close = NULL;
+    close_hook = NULL;
     topics = NULL;
     assert_non_null(stage_new_server(&stage));
     const uvhttp_websocket_options_t options = {
@@ -108,10 +108,10 @@ static void begin(uvhttp_websocket_slow_t slow)
     stage_listen(&stage);
 }
 
-static void turns(void)
+static void run_iterations(void)
 {
-    for (int i = 0; i < TURNS; i++) {
-        stage_turn(&stage);
+    for (int i = 0; i < ITERATIONS; i++) {
+        stage_iterate(&stage);
         for (size_t k = 0; k < MEMBERS; k++) {
             if (members[k].client.socket >= 0 && !members[k].client.ended)
                 (void)raw_client_step(&members[k].client, 1 << 20);
@@ -124,8 +124,8 @@ static void connect_all(void)
     for (size_t i = 0; i < MEMBERS; i++) {
         raw_client_connect(&members[i].client, uvhttp_server_port(stage.server), 0);
         raw_client_send_text(&members[i].client, handshake);
-        turns();
-        if (opened != i + 1) /* for want of memory: the others take its place */
+        run_iterations();
+        if (opened != i + 1) /* no memory; the next connection uses this slot */
             raw_client_close(&members[i].client, false);
     }
 }
@@ -154,14 +154,14 @@ static void unsubscribe(struct member *member, const char *pattern)
         (void)uvhttp_websocket_unsubscribe(member->ws, topics, pattern);
 }
 
-/* A member has to get this as well. */
+/* Adds a text that the member must receive. */
 static void expect(struct member *member, const char *text)
 {
     size_t length = strlen(member->expected);
     (void)snprintf(member->expected + length, TEXT_SIZE - length, "%s", text);
 }
 
-/* `from` NULL: nobody is left out. */
+/* `from` NULL: no member is excluded. */
 static void publish(struct member *from, const char *text)
 {
     if (from != NULL && from->ws == NULL)
@@ -177,7 +177,7 @@ static void publish(struct member *from, const char *text)
     }
 }
 
-/* All texts that a client has got, one behind the other. */
+/* Appends all texts that a client has received. */
 static void read_texts(const struct raw_client *client, char *texts)
 {
     const char *at = client->data, *end_of_data = client->data + client->received;
@@ -200,9 +200,9 @@ static void check_texts(void)
     }
 }
 
-/* ---- memory ---- */
+/* ---- allocation failures ---- */
 
-static void live_with_failures(void)
+static void run_scenario(void)
 {
     char text[16];
     connect_all();
@@ -213,69 +213,69 @@ static void live_with_failures(void)
     publish(&members[0], "<a>");
     publish(&members[1], "<b>");
     publish(NULL, "<c>");
-    turns();
+    run_iterations();
     publish(&members[0], "<d>");
     unsubscribe(&members[1], "room/+");
     unsubscribe(&members[1], "room/#");
     members[1].subscribed = false;
     publish(&members[0], "<e>");
-    turns();
+    run_iterations();
     check_texts();
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(text, sizeof(text), "<%d>", i);
         publish(&members[2], text);
     }
-    turns();
+    run_iterations();
     check_texts();
     publish(&members[0], "<f>");
     if (members[2].ws != NULL)
         uvhttp_websocket_abort(members[2].ws);
     publish(&members[0], "<g>");
-    turns();
+    run_iterations();
     check_texts();
     publish(&members[0], "<h>");
     publish(NULL, "<i>");
     uvhttp_server_stop(stage.server);
-    turns();
+    run_iterations();
 }
 
-static void every_allocation_may_fail(bool fail_on)
+static void fail_each_allocation(bool keep_failing)
 {
     size_t n = 1;
-    for (; n < MOST_ALLOCATIONS; n++) {
+    for (; n < MAX_ALLOCATIONS; n++) {
         begin(UVHTTP_WEBSOCKET_SLOW_CLOSE);
-        fault_heap_arm(&stage.heap, n, fail_on);
-        live_with_failures();
+        fault_heap_arm(&stage.heap, n, keep_failing);
+        run_scenario();
         size_t failures = stage.heap.failures;
         fault_heap_arm(&stage.heap, 0, false);
         end();
         if (failures == 0)
             break;
     }
-    assert_true(n > 20 && n < MOST_ALLOCATIONS);
+    assert_true(n > 20 && n < MAX_ALLOCATIONS);
 }
 
-static void any_allocation_may_fail(void **state)
+static void topics_survive_allocation_failure(void **state)
 {
     (void)state;
-    every_allocation_may_fail(false);
+    fail_each_allocation(false);
 }
 
-static void any_allocation_and_all_behind_it_may_fail(void **state)
+static void topics_survive_permanent_allocation_failure(void **state)
 {
     (void)state;
-    every_allocation_may_fail(true);
+    fail_each_allocation(true);
 }
 
-/* ---- ends ---- */
+/* ---- closing ---- */
 
-static void publish_that_it_left(struct member *member)
+static void publish_left_message(struct member *member)
 {
     (void)member;
     publish(NULL, "<left>");
 }
 
-static void end_all_others(struct member *member)
+static void abort_all_others(struct member *member)
 {
     for (size_t i = 0; i < MEMBERS; i++) {
         if (members[i].ws != NULL && &members[i] != member)
@@ -283,14 +283,14 @@ static void end_all_others(struct member *member)
     }
 }
 
-static void take_all_others_out(struct member *member)
+static void unsubscribe_all(struct member *member)
 {
     (void)member;
     for (size_t i = 0; i < MEMBERS; i++)
         unsubscribe(&members[i], "room/+");
 }
 
-static void subscribe_all_others_again(struct member *member)
+static void resubscribe_all(struct member *member)
 {
     (void)member;
     for (size_t i = 0; i < MEMBERS; i++) {
@@ -303,9 +303,9 @@ static void subscribe_all_others_again(struct member *member)
     publish(NULL, "<again>");
 }
 
-/* A member that does not read is closed while the messages of a turn go out, and what it does in
- * `close` falls on those that wait in the same turn. */
-static void close_in_the_middle(void (*then)(struct member *member))
+/* A member that does not read is closed while the messages of an iteration are sent. Its close
+ * callback changes members that are still waiting for the same messages. */
+static void close_while_sending(void (*hook)(struct member *member))
 {
     static char large[LARGE + 1];
     begin(UVHTTP_WEBSOCKET_SLOW_CLOSE);
@@ -313,32 +313,32 @@ static void close_in_the_middle(void (*then)(struct member *member))
     connect_all();
     for (size_t i = 0; i < MEMBERS; i++)
         subscribe(&members[i], "room/+");
-    at_close = then;
+    close_hook = hook;
     memset(large, 'x', LARGE);
     for (int i = 0; i < 2 * MANY && members[0].ws != NULL; i++) {
         assert_int_equal(
             uvhttp_topics_publish(topics, "room/1", UVHTTP_WEBSOCKET_TEXT, large, LARGE), 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     assert_null(members[0].ws);
-    at_close = NULL;
+    close_hook = NULL;
     uvhttp_server_stop(stage.server);
     uvhttp_server_stop(stage.server);
-    stage_turns(&stage, TURNS);
+    stage_iterations(&stage, ITERATIONS);
     end();
 }
 
-static void closing_in_the_middle_of_a_turn(void **state)
+static void close_while_sending_topic_messages(void **state)
 {
     (void)state;
-    close_in_the_middle(NULL);
-    close_in_the_middle(publish_that_it_left);
-    close_in_the_middle(end_all_others);
-    close_in_the_middle(take_all_others_out);
-    close_in_the_middle(subscribe_all_others_again);
+    close_while_sending(NULL);
+    close_while_sending(publish_left_message);
+    close_while_sending(abort_all_others);
+    close_while_sending(unsubscribe_all);
+    close_while_sending(resubscribe_all);
 }
 
-static void a_server_that_is_freed_with_messages_on_their_way(void **state)
+static void server_free_with_queued_messages(void **state)
 {
     (void)state;
     for (int stopped = 0; stopped < 3; stopped++) {
@@ -351,79 +351,80 @@ static void a_server_that_is_freed_with_messages_on_their_way(void **state)
         if (stopped > 0)
             uvhttp_server_stop(stage.server);
         if (stopped > 1)
-            stage_turn(&stage);
-        at_close = publish_that_it_left;
+            stage_iterate(&stage);
+        close_hook = publish_left_message;
         end();
     }
 }
 
-static void presence_is_told_to_the_last(void **state)
+static void presence_reported_for_each_change(void **state)
 {
     (void)state;
     begin(UVHTTP_WEBSOCKET_SLOW_CLOSE);
     connect_all();
     for (size_t i = 0; i < MEMBERS; i++) {
         subscribe(&members[i], "room/+");
-        assert_int_equal(told, i + 1);
+        assert_int_equal(reported_presence, i + 1);
     }
     for (size_t i = 0; i < MEMBERS; i++) {
         uvhttp_websocket_abort(members[i].ws);
-        assert_int_equal(told, MEMBERS - i - 1);
+        assert_int_equal(reported_presence, MEMBERS - i - 1);
     }
     end();
 }
 
 /* ---- adapters ---- */
 
-static char carried[TEXT_SIZE];
+static char trace[TEXT_SIZE];
 
-static void note(const char *what, const char *of)
+static void add_to_trace(const char *action, const char *of)
 {
-    (void)snprintf(carried + strlen(carried), sizeof(carried) - strlen(carried), "%s %s;", what,
-                   of);
+    (void)snprintf(trace + strlen(trace), sizeof(trace) - strlen(trace), "%s %s;", action, of);
 }
 
-static int carry(void *adapter, const char *topic, uvhttp_websocket_kind_t kind, const void *data,
-                 size_t size)
+static int adapter_publish(void *adapter, const char *topic, uvhttp_websocket_kind_t kind,
+                           const void *data, size_t size)
 {
-    assert_ptr_equal(adapter, carried);
+    assert_ptr_equal(adapter, trace);
     assert_int_equal(kind, UVHTTP_WEBSOCKET_TEXT);
     assert_true(data != NULL && size == 3);
-    note("publish", topic);
-    return UVHTTP_ENOMEM; /* for the log only */
+    add_to_trace("publish", topic);
+    return UVHTTP_ENOMEM; /* only logged */
 }
 
-static void needed(void *adapter, const char *pattern)
+static void adapter_subscribe(void *adapter, const char *pattern)
 {
     (void)adapter;
-    note("+", pattern);
+    add_to_trace("+", pattern);
 }
 
-static void not_needed(void *adapter, const char *pattern)
+static void adapter_unsubscribe(void *adapter, const char *pattern)
 {
     (void)adapter;
-    note("-", pattern);
+    add_to_trace("-", pattern);
 }
 
-static void adapter_gone(void *adapter)
+static void adapter_release(void *adapter)
 {
     (void)adapter;
-    note("release", "");
+    add_to_trace("release", "");
 }
 
-static void an_adapter_is_told_of_the_first_and_the_last(void **state)
+static void adapter_notified_of_first_and_last_subscriber(void **state)
 {
     (void)state;
-    const uvhttp_topics_adapter_t functions = {carry, needed, not_needed, adapter_gone}, none = {0};
-    carried[0] = '\0';
+    const uvhttp_topics_adapter_t functions = {adapter_publish, adapter_subscribe,
+                                               adapter_unsubscribe, adapter_release},
+                                  none = {0};
+    trace[0] = '\0';
     prepare(UVHTTP_WEBSOCKET_SLOW_CLOSE);
     assert_int_equal(uvhttp_topics_set_adapter(topics, &none, NULL), UVHTTP_EINVAL);
-    assert_int_equal(uvhttp_topics_set_adapter(topics, &functions, carried), 0);
+    assert_int_equal(uvhttp_topics_set_adapter(topics, &functions, trace), 0);
     assert_int_equal(uvhttp_server_error(stage.server)->code, 0);
-    assert_int_equal(uvhttp_topics_set_adapter(topics, &functions, carried), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_topics_set_adapter(topics, &functions, trace), UVHTTP_EINVAL);
     stage_listen(&stage);
     connect_all();
-    publish(NULL, "<0>"); /* nobody is here, and others may be elsewhere */
+    publish(NULL, "<0>"); /* no subscriber here, but possibly on other servers */
     subscribe(&members[0], "room/+");
     subscribe(&members[1], "room/+");
     publish(&members[0], "<a>");
@@ -434,21 +435,21 @@ static void an_adapter_is_told_of_the_first_and_the_last(void **state)
                      UVHTTP_EINVAL);
     assert_int_equal(uvhttp_topics_deliver(topics, "room/#", UVHTTP_WEBSOCKET_TEXT, "<c>", 3),
                      UVHTTP_EINVAL);
-    turns();
+    run_iterations();
     check_texts();
     unsubscribe(&members[0], "room/+");
     uvhttp_websocket_abort(members[1].ws);
     assert_true(stage.warnings_logged >= 2);
     end();
-    assert_string_equal(carried, "publish room/1;+ room/+;publish room/1;- room/+;release ;");
+    assert_string_equal(trace, "publish room/1;+ room/+;publish room/1;- room/+;release ;");
 }
 
-/* Nothing of theirs would be there when the first connection comes. */
-static void nothing_is_made_once_the_server_listens(void **state)
+/* Objects created after listen would be missing for the first connections. */
+static void topics_setup_after_listen_gets_efrozen(void **state)
 {
     (void)state;
     const uvhttp_websocket_options_t options = {.events.message = on_message};
-    const uvhttp_topics_adapter_t functions = {.publish = carry};
+    const uvhttp_topics_adapter_t functions = {.publish = adapter_publish};
     uvhttp_websocket_endpoint_t *endpoint;
     begin(UVHTTP_WEBSOCKET_SLOW_CLOSE);
     uvhttp_topics_t *late = topics;
@@ -462,8 +463,8 @@ static void nothing_is_made_once_the_server_listens(void **state)
     end();
 }
 
-/* One request of the handshake is there in part, so its connection is not idle. */
-static void a_handshake_while_the_server_stops(void **state)
+/* A part of the handshake request has arrived, so its connection is not idle. */
+static void handshake_during_stop_gets_503(void **state)
 {
     (void)state;
     const size_t first = 20;
@@ -471,11 +472,11 @@ static void a_handshake_while_the_server_stops(void **state)
     begin(UVHTTP_WEBSOCKET_SLOW_CLOSE);
     raw_client_connect(client, uvhttp_server_port(stage.server), 0);
     raw_client_send(client, handshake, first);
-    turns();
+    run_iterations();
     uvhttp_server_stop(stage.server);
-    turns();
+    run_iterations();
     raw_client_send_text(client, handshake + first);
-    turns();
+    run_iterations();
     assert_true(client->received > 13);
     assert_memory_equal(client->data, "HTTP/1.1 503 ", 13);
     assert_null(memmem(client->data, client->received, "Sec-WebSocket-", 14));
@@ -486,14 +487,14 @@ static void a_handshake_while_the_server_stops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_allocation_may_fail),
-        cmocka_unit_test(any_allocation_and_all_behind_it_may_fail),
-        cmocka_unit_test(closing_in_the_middle_of_a_turn),
-        cmocka_unit_test(a_server_that_is_freed_with_messages_on_their_way),
-        cmocka_unit_test(presence_is_told_to_the_last),
-        cmocka_unit_test(an_adapter_is_told_of_the_first_and_the_last),
-        cmocka_unit_test(nothing_is_made_once_the_server_listens),
-        cmocka_unit_test(a_handshake_while_the_server_stops),
+        cmocka_unit_test(topics_survive_allocation_failure),
+        cmocka_unit_test(topics_survive_permanent_allocation_failure),
+        cmocka_unit_test(close_while_sending_topic_messages),
+        cmocka_unit_test(server_free_with_queued_messages),
+        cmocka_unit_test(presence_reported_for_each_change),
+        cmocka_unit_test(adapter_notified_of_first_and_last_subscriber),
+        cmocka_unit_test(topics_setup_after_listen_gets_efrozen),
+        cmocka_unit_test(handshake_during_stop_gets_503),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* Uploads, forms with files and streams of events, out of memory at every allocation in turn: the
- * client gets its answer, a 503 or 500, or a closed connection; the folder holds what was published
- * and nothing else. */
+/* Uploads, forms with files and event streams with failures of each allocation: the client receives
+ * the expected response, a 503 or 500, or the end of the connection. The directory contains
+ * published files only. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "base/compiler.h"
 #include "support/stage.h"
 
-enum { MOST_ALLOCATIONS = 1000, LARGE = 700000, HALF = 350000 };
+enum { MAX_ALLOCATIONS = 1000, LARGE = 700000, HALF = 350000 };
 
 static struct stage stage;
 static struct raw_client client;
@@ -31,8 +31,8 @@ static int put(uvhttp_request_t *request, uvhttp_response_t *response, void *arg
                                  NULL, NULL);
 }
 
-static int received(uvhttp_request_t *request, uvhttp_response_t *response,
-                    const uvhttp_form_data_t *form, void *arg)
+static int on_form(uvhttp_request_t *request, uvhttp_response_t *response,
+                   const uvhttp_form_data_t *form, void *arg)
 {
     (void)request, (void)arg;
     const uvhttp_form_part_t *large = uvhttp_form_data_part(form, "large");
@@ -49,17 +49,17 @@ static int received(uvhttp_request_t *request, uvhttp_response_t *response,
 static int post(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)response, (void)arg;
-    return uvhttp_form_data_read(request, &(uvhttp_form_options_t){.directory = directory},
-                                 received, NULL);
+    return uvhttp_form_data_read(request, &(uvhttp_form_options_t){.directory = directory}, on_form,
+                                 NULL);
 }
 
-static int listen_to(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int subscribe(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request, (void)arg;
     return uvhttp_event_hub_subscribe(hub, response);
 }
 
-/* Large enough to need memory; then the streams end, and the client has an answer. */
+/* Large enough to need memory. Then the client gets a response. */
 static int publish(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     static char data[3000];
@@ -69,8 +69,8 @@ static int publish(uvhttp_request_t *request, uvhttp_response_t *response, void 
     return err != 0 ? err : uvhttp_response_send_text(response, 200, "told");
 }
 
-/* Files in the folder; removes them. */
-static size_t empty_folder(void)
+/* Removes the files in the directory. Returns their number. */
+static size_t empty_directory(void)
 {
     char path[320];
     size_t count = 0;
@@ -80,7 +80,7 @@ static size_t empty_folder(void)
     while ((entry = readdir(stream)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        assert_true(strcmp(entry->d_name, "x") == 0); /* nothing hidden is left */
+        assert_true(strcmp(entry->d_name, "x") == 0); /* no hidden file is left */
         snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
         assert_int_equal(unlink(path), 0);
         count++;
@@ -89,7 +89,7 @@ static size_t empty_folder(void)
     return count;
 }
 
-static void begin(size_t n, bool fail_on)
+static void begin(size_t n, bool keep_failing)
 {
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
@@ -97,7 +97,7 @@ static void begin(size_t n, bool fail_on)
     const uvhttp_route_t routes[] = {
         {.method = "PUT", .pattern = "/:name", .handler = put, .flags = UVHTTP_ROUTE_STREAM},
         {.method = "POST", .pattern = "/form", .handler = post, .flags = UVHTTP_ROUTE_STREAM},
-        {.method = "GET", .pattern = "/hub", .handler = listen_to},
+        {.method = "GET", .pattern = "/hub", .handler = subscribe},
         {.method = "GET", .pattern = "/publish", .handler = publish},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(routes); i++)
@@ -111,11 +111,11 @@ static void begin(size_t n, bool fail_on)
     assert_non_null(hub);
     stage_listen(&stage);
     parts_seen = 0;
-    fault_heap_arm(&stage.heap, n, fail_on);
+    fault_heap_arm(&stage.heap, n, keep_failing);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
 }
 
-/* The client goes, the server ends; true when an allocation has failed. */
+/* Closes the client and frees the server. Returns true if an allocation has failed. */
 static bool end(bool reset)
 {
     bool failed = atomic_load(&stage.heap.failures) > 0;
@@ -137,95 +137,94 @@ static void send_large(const char *head, const char *front, const char *back)
     raw_client_send_text(&client, back);
 }
 
-/* What the client was answered; 0 when the connection was closed before. */
-static int answer_status(size_t count)
+/* Returns the status of the response, or 0 when the connection was closed before. */
+static int response_status(size_t count)
 {
-    struct raw_answer answer = {.status = 0};
+    struct raw_response response = {.status = 0};
     size_t offset = 0;
-    stage_drive_answers(&stage, &client, 100000, count);
-    if (!raw_client_answer(&client, &offset, false, &answer))
+    stage_drive_responses(&stage, &client, 100000, count);
+    if (!raw_client_response(&client, &offset, false, &response))
         assert_true(client.ended);
-    return answer.status;
+    return response.status;
 }
 
 static void assert_status(int status, int expected, bool failed)
 {
-    bool said = failed && (status == 500 || status == 503 || status == 0);
-    assert_true(said || status == expected);
+    bool failure_reported = failed && (status == 500 || status == 503 || status == 0);
+    assert_true(failure_reported || status == expected);
 }
 
-typedef bool (*scenario_fn)(size_t n, bool fail_on);
+typedef bool (*scenario_fn)(size_t n, bool keep_failing);
 
-static void play_all(void **state)
+static void scenario_survives_allocation_failures(void **state)
 {
-    scenario_fn play;
-    memcpy(&play, *state, sizeof(play));
-    for (int fail_on = 0; fail_on < 2; fail_on++) {
+    scenario_fn run;
+    memcpy(&run, *state, sizeof(run));
+    for (int keep_failing = 0; keep_failing < 2; keep_failing++) {
         size_t n = 1;
-        while (play(n, fail_on))
-            assert_true(++n < MOST_ALLOCATIONS);
+        while (run(n, keep_failing))
+            assert_true(++n < MAX_ALLOCATIONS);
         assert_true(n > 3);
     }
 }
 
-static bool an_upload(size_t n, bool fail_on)
+static bool upload_to_file(size_t n, bool keep_failing)
 {
-    begin(n, fail_on);
+    begin(n, keep_failing);
     send_large("PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: ", "", "");
-    int status = answer_status(1);
+    int status = response_status(1);
     bool failed = end(false);
     assert_status(status, 201, failed);
-    size_t files = empty_folder();
-    assert_true(files == 1 ||
-                /* it may be there, and the memory for saying so not */
-                (files == 0 && status != 201));
+    size_t files = empty_directory();
+    /* The upload may succeed while the response fails. */
+    assert_true(files == 1 || (files == 0 && status != 201));
     return failed;
 }
 
-static bool a_form(size_t n, bool fail_on)
+static bool form_to_directory(size_t n, bool keep_failing)
 {
-    begin(n, fail_on);
+    begin(n, keep_failing);
     send_large("POST /form HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; "
                "boundary=b\r\nContent-Length: ",
                "--b\r\nContent-Disposition: form-data; name=small\r\n\r\n1\r\n"
                "--b\r\nContent-Disposition: form-data; name=large; "
                "filename=\"a/b\"\r\nContent-Type: a/b\r\n\r\n",
                "\r\n--b--\r\n");
-    int status = answer_status(1);
+    int status = response_status(1);
     bool failed = end(false);
     assert_status(status, 200, failed);
     assert_true(parts_seen == 2 || (parts_seen == 0 && status != 200));
-    assert_int_equal(empty_folder(), 0);
+    assert_int_equal(empty_directory(), 0);
     return failed;
 }
 
-/* The same into a folder that is served. */
-static bool an_upload_to_a_served_folder(size_t n, bool fail_on)
+/* The same with a directory that is served. */
+static bool upload_to_static_directory(size_t n, bool keep_failing)
 {
-    begin(n, fail_on);
+    begin(n, keep_failing);
     send_large("PUT /files/x HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\nContent-Digest: "
                "md5=:AAAA:\r\nContent-Length: ",
                "", "");
-    int status = answer_status(1);
+    int status = response_status(1);
     bool failed = end(false);
     assert_status(status, 201, failed);
-    size_t files = empty_folder();
+    size_t files = empty_directory();
     assert_true(files == 1 || (files == 0 && status != 201));
     return failed;
 }
 
-static bool a_form_to_a_served_folder(size_t n, bool fail_on)
+static bool form_to_static_directory(size_t n, bool keep_failing)
 {
-    begin(n, fail_on);
+    begin(n, keep_failing);
     send_large("POST /files/ HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; "
                "boundary=b\r\nContent-Length: ",
                "--b\r\nContent-Disposition: form-data; name=small\r\n\r\n1\r\n"
                "--b\r\nContent-Disposition: form-data; name=large; filename=\"a/x\"\r\n\r\n",
                "\r\n--b--\r\n");
-    int status = answer_status(1);
+    int status = response_status(1);
     bool failed = end(false);
     assert_status(status, 201, failed);
-    size_t files = empty_folder();
+    size_t files = empty_directory();
     assert_true(files == 1 || (files == 0 && status != 201));
     return failed;
 }
@@ -242,56 +241,56 @@ static bool hidden_file_or_ended(void *arg)
     return count > 2 || client.ended || client.received > 0;
 }
 
-/* With a job of its upload running or not, as it comes. */
-static bool a_client_that_goes(size_t n, bool fail_on)
+/* A job of the upload may be running or not. */
+static bool reset_during_upload(size_t n, bool keep_failing)
 {
     static char half[HALF];
-    begin(n, fail_on);
+    begin(n, keep_failing);
     memset(half, 'b', sizeof(half));
     raw_client_send_text(&client, "PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 700000\r\n\r\n");
     raw_client_send(&client, half, sizeof(half));
     stage_drive(&stage, &client, 1000, hidden_file_or_ended, NULL);
     raw_client_close(&client, true);
-    stage_turns(&stage, 4);
+    stage_iterations(&stage, 4);
     bool failed = end(true);
-    assert_int_equal(empty_folder(), 0);
+    assert_int_equal(empty_directory(), 0);
     return failed;
 }
 
-static bool an_event_for_all(size_t n, bool fail_on)
+static bool event_hub_publish(size_t n, bool keep_failing)
 {
     static const char first[] = "HTTP/1.1 200 OK\r\n";
     struct raw_client listener;
-    begin(n, fail_on);
+    begin(n, keep_failing);
     raw_client_connect(&listener, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&listener, "GET /hub HTTP/1.1\r\nHost: h\r\n\r\n");
     for (int i = 0; i < 6; i++) {
         raw_client_step(&listener, 1000);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
-    bool listens = uvhttp_event_hub_count(hub) == 1;
+    bool subscribed = uvhttp_event_hub_count(hub) == 1;
     raw_client_send_text(&client, "GET /publish HTTP/1.1\r\nHost: h\r\n\r\n");
-    int status = answer_status(1);
+    int status = response_status(1);
     for (int i = 0; i < 6; i++) {
         raw_client_step(&listener, 100000);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
-    bool got_it = listener.received > 3000;
-    assert_true(!got_it || memcmp(listener.data, first, sizeof(first) - 1) == 0);
+    bool has_event = listener.received > 3000;
+    assert_true(!has_event || memcmp(listener.data, first, sizeof(first) - 1) == 0);
     raw_client_close(&listener, false);
     bool failed = end(false);
     assert_status(status, 200, failed);
-    assert_true(failed || (listens && got_it));
+    assert_true(failed || (subscribed && has_event));
     return failed;
 }
 
-static int set_up(void **state)
+static int setup(void **state)
 {
     (void)state;
     return mkdtemp(directory) == NULL ? -1 : 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
     (void)state;
     return rmdir(directory);
@@ -299,23 +298,28 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    static scenario_fn scenarios[] = {an_upload,
-                                      a_form,
-                                      a_client_that_goes,
-                                      an_event_for_all,
-                                      an_upload_to_a_served_folder,
-                                      a_form_to_a_served_folder};
+    static scenario_fn scenarios[] = {
+        upload_to_file,    form_to_directory,          reset_during_upload,
+        event_hub_publish, upload_to_static_directory, form_to_static_directory};
     const struct CMUnitTest tests[] = {
-        {.name = "an upload", .test_func = play_all, .initial_state = &scenarios[0]},
-        {.name = "a form", .test_func = play_all, .initial_state = &scenarios[1]},
-        {.name = "a client that goes", .test_func = play_all, .initial_state = &scenarios[2]},
-        {.name = "an event for all", .test_func = play_all, .initial_state = &scenarios[3]},
-        {.name = "an upload to a served folder",
-         .test_func = play_all,
+        {.name = "upload_to_file",
+         .test_func = scenario_survives_allocation_failures,
+         .initial_state = &scenarios[0]},
+        {.name = "form_to_directory",
+         .test_func = scenario_survives_allocation_failures,
+         .initial_state = &scenarios[1]},
+        {.name = "reset_during_upload",
+         .test_func = scenario_survives_allocation_failures,
+         .initial_state = &scenarios[2]},
+        {.name = "event_hub_publish",
+         .test_func = scenario_survives_allocation_failures,
+         .initial_state = &scenarios[3]},
+        {.name = "upload_to_static_directory",
+         .test_func = scenario_survives_allocation_failures,
          .initial_state = &scenarios[4]},
-        {.name = "a form to a served folder",
-         .test_func = play_all,
+        {.name = "form_to_static_directory",
+         .test_func = scenario_survives_allocation_failures,
          .initial_state = &scenarios[5]},
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,5 +1,5 @@
-/* Connections that we make: why one does not open is told in words that name what was asked for,
- * whatever happens on the way; what is refused at once is explained, too, and no secret is. */
+/* Outgoing WebSocket connections: the reason for which one does not open names the target, at each
+ * step of the connection. Immediate errors have a text, too, and it contains no secret. */
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,18 +18,18 @@
 #include "support/raw_peer.h"
 #include "support/stage.h"
 
-enum { MOST_TURNS = 5000, TEXT_SIZE = 256 };
+enum { MAX_ITERATIONS = 5000, TEXT_SIZE = 256 };
 
 static struct stage stage;
 static uvhttp_websocket_endpoint_t *endpoint;
-static uvhttp_websocket_t *ws; /* NULL once it is over */
-static char told[TEXT_SIZE];
+static uvhttp_websocket_t *ws; /* NULL after the close event */
+static char outcome[TEXT_SIZE];
 static int listener, port, peer;
 
 static void on_open(uvhttp_websocket_t *of, void *arg)
 {
     (void)of, (void)arg;
-    (void)snprintf(told, sizeof told, "open");
+    (void)snprintf(outcome, sizeof outcome, "open");
 }
 
 static void on_message(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const char *data,
@@ -42,9 +42,9 @@ static void on_close(uvhttp_websocket_t *of, unsigned code, const char *reason, 
 {
     (void)arg;
     assert_ptr_equal(of, ws);
-    assert_string_equal(told, "");
+    assert_string_equal(outcome, "");
     assert_true(strlen(reason) <= 123);
-    (void)snprintf(told, sizeof told, "%u %s", code, reason);
+    (void)snprintf(outcome, sizeof outcome, "%u %s", code, reason);
     ws = NULL;
 }
 
@@ -58,7 +58,7 @@ static void begin(void)
     port = 0;
     listener = raw_peer_listen(INADDR_LOOPBACK, &port, 16);
     peer = -1;
-    told[0] = '\0';
+    outcome[0] = '\0';
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_websocket_endpoint_new(&endpoint, stage.server, &options, NULL), 0);
 }
@@ -73,7 +73,7 @@ static void end(void)
     assert_null(ws);
 }
 
-static void connect_here(void)
+static void connect_to_listener(void)
 {
     char url[64];
     (void)snprintf(url, sizeof url, "ws://127.0.0.1:%d/", port);
@@ -82,118 +82,119 @@ static void connect_here(void)
     assert_non_null(ws);
 }
 
-/* Until the request has come, which is not answered. */
-static void ask_here(void)
+/* Runs until the peer has received the request. The peer does not respond. */
+static void connect_and_read_request(void)
 {
     begin();
-    connect_here();
-    for (int turn = 0; turn < 3; turn++)
+    connect_to_listener();
+    for (int iteration = 0; iteration < 3; iteration++)
         stage_wait(&stage);
     peer = raw_peer_accept(listener);
     raw_peer_expect(peer, "GET / HTTP/1.1\r\nHost: 127.0.0.1:");
 }
 
-static void assert_told(const char *words)
+static void assert_outcome(const char *expected)
 {
-    for (int turn = 0; turn < MOST_TURNS && told[0] == '\0'; turn++)
+    for (int iteration = 0; iteration < MAX_ITERATIONS && outcome[0] == '\0'; iteration++)
         stage_wait(&stage);
-    assert_string_equal(told, words);
+    assert_string_equal(outcome, expected);
 }
 
-static void hang_up(bool reset)
+static void close_peer(bool reset)
 {
     char rest[4096];
-    assert_true(recv(peer, rest, sizeof rest, 0) > 0); /* or it would be a reset */
+    assert_true(recv(peer, rest, sizeof rest, 0) > 0); /* unread data would cause a reset */
     raw_peer_close(peer, reset);
     peer = -1;
 }
 
-/* ---- on the way ---- */
+/* ---- errors while connecting ---- */
 
-static void nobody_listens(void **state)
+static void connection_refused_closes_with_1006(void **state)
 {
     char expected[128];
     (void)state;
     begin();
     close(listener);
     listener = -1;
-    connect_here();
+    connect_to_listener();
     (void)snprintf(expected, sizeof expected,
                    "1006 cannot connect to 127.0.0.1:%d: connection refused", port);
-    assert_told(expected);
+    assert_outcome(expected);
     end();
 }
 
-static void the_connection_breaks(void **state)
+static void reset_before_response_closes_with_1006(void **state)
 {
     (void)state;
-    ask_here();
-    hang_up(true);
-    assert_told("1006 the connection failed before the response");
+    connect_and_read_request();
+    close_peer(true);
+    assert_outcome("1006 the connection failed before the response");
     end();
 }
 
-static void the_server_hangs_up(void **state)
+static void close_before_response_closes_with_1006(void **state)
 {
     (void)state;
-    ask_here();
-    hang_up(false);
-    assert_told("1006 the server closed the connection without a response");
+    connect_and_read_request();
+    close_peer(false);
+    assert_outcome("1006 the server closed the connection without a response");
     end();
 }
 
-static void the_server_says_no(void **state)
+static void response_403_closes_with_1006(void **state)
 {
-    static const char answer[] = "HTTP/1.1 403 Verb\xf6ten \xff\xfe\r\nContent-Length: 0\r\n\r\n";
+    static const char response[] = "HTTP/1.1 403 Verb\xf6ten \xff\xfe\r\nContent-Length: 0\r\n\r\n";
     (void)state;
-    ask_here();
-    assert_int_equal(send(peer, answer, sizeof answer - 1, 0), sizeof answer - 1);
-    assert_told("1006 the server responded with 403 Verb?ten ??");
+    connect_and_read_request();
+    assert_int_equal(send(peer, response, sizeof response - 1, 0), sizeof response - 1);
+    assert_outcome("1006 the server responded with 403 Verb?ten ??");
     end();
 }
 
-static void our_server_stops(void **state)
+static void server_stop_aborts_connecting(void **state)
 {
     (void)state;
-    ask_here(); /* while the answer is awaited */
+    connect_and_read_request(); /* while waiting for the response */
     uvhttp_server_stop(stage.server);
-    assert_told("1006 the server is stopping");
+    assert_outcome("1006 the server is stopping");
     end();
-    begin(); /* while it connects */
-    connect_here();
+    begin(); /* while connecting */
+    connect_to_listener();
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    assert_string_equal(told, "1006 the server is stopping");
+    assert_string_equal(outcome, "1006 the server is stopping");
     end();
 }
 
-static void it_is_given_up(void **state)
+static void abort_before_response_closes_with_1006(void **state)
 {
     (void)state;
-    ask_here();
+    connect_and_read_request();
     uvhttp_websocket_abort(ws);
-    assert_string_equal(told, "1006 aborted before the response");
+    assert_string_equal(outcome, "1006 aborted before the response");
     end();
     begin();
-    connect_here();
+    connect_to_listener();
     uvhttp_websocket_abort(ws);
-    assert_string_equal(told, "1006 aborted before the response");
+    assert_string_equal(outcome, "1006 aborted before the response");
     end();
 }
 
-/* ---- what is refused at once ---- */
+/* ---- immediate errors ---- */
 
-static void assert_refused(const char *url, const char *fields, int code, const char *words)
+static void assert_connect_fails(const char *url, const char *fields, int code,
+                                 const char *expected)
 {
     uvhttp_error_t error;
-    uvhttp_websocket_t *made = ws;
+    uvhttp_websocket_t *created = ws;
     stage.last_error[0] = '\0';
     uvhttp_websocket_target_t target = {.url = url, .fields = fields};
-    assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, &made, &error), code);
+    assert_int_equal(uvhttp_websocket_connect(endpoint, &target, NULL, &created, &error), code);
     assert_int_equal(error.code, code);
-    assert_null(made);
-    if (strstr(error.text, words) != error.text)
-        fail_msg("\"%s\" does not begin with \"%s\"", error.text, words);
+    assert_null(created);
+    if (strstr(error.text, expected) != error.text)
+        fail_msg("\"%s\" does not begin with \"%s\"", error.text, expected);
     assert_null(strstr(error.text, "secret"));
     assert_null(strstr(error.value, "secret"));
     assert_memory_equal(stage.last_error, "websocket: ", 11);
@@ -203,7 +204,7 @@ static void assert_refused(const char *url, const char *fields, int code, const 
 
 #define ALLOWED "; must be ws[s]://host[:port]/path?query, with a port of 1 to 65535"
 
-static void urls_that_cannot_be_meant(void **state)
+static void invalid_url_gets_einval(void **state)
 {
     static const char *const rows[][2] = {
         {"http://h/", "url is \"http://h/\"" ALLOWED},
@@ -220,23 +221,24 @@ static void urls_that_cannot_be_meant(void **state)
     (void)state;
     begin();
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++)
-        assert_refused(rows[i][0], NULL, UVHTTP_EINVAL, rows[i][1]);
-    assert_refused(NULL, NULL, UVHTTP_EINVAL, rows[2][1]);
+        assert_connect_fails(rows[i][0], NULL, UVHTTP_EINVAL, rows[i][1]);
+    assert_connect_fails(NULL, NULL, UVHTTP_EINVAL, rows[2][1]);
     char long_url[200] = "ws://h/ ";
     memset(long_url + 8, 'x', sizeof long_url - 9);
     long_url[sizeof long_url - 1] = '\0';
-    assert_refused(long_url, NULL, UVHTTP_EINVAL, "url is \"ws://h/ xxx");
+    assert_connect_fails(long_url, NULL, UVHTTP_EINVAL, "url is \"ws://h/ xxx");
 #if !UVHTTP_TESTS_HTTPS
-    assert_refused("wss://example.org/", NULL, UVHTTP_ENOTSUP,
-                   "url is \"wss://example.org/\"; wss requires TLS, which this build does not "
-                   "support: build with "
-                   "BUILD_WITH_HTTPS=ON");
+    assert_connect_fails(
+        "wss://example.org/", NULL, UVHTTP_ENOTSUP,
+        "url is \"wss://example.org/\"; wss requires TLS, which this build does not "
+        "support: build with "
+        "BUILD_WITH_HTTPS=ON");
 #endif
-    assert_refused("ws://127.0.0.1/", "Host: secret\r\n", UVHTTP_EINVAL, "fields is invalid");
+    assert_connect_fails("ws://127.0.0.1/", "Host: secret\r\n", UVHTTP_EINVAL, "fields is invalid");
     end();
 }
 
-static void nothing_is_said_of_what_is_well(void **state)
+static void successful_connect_clears_error(void **state)
 {
     uvhttp_error_t error;
     char url[64];
@@ -254,14 +256,14 @@ static void nothing_is_said_of_what_is_well(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_listens),
-        cmocka_unit_test(the_connection_breaks),
-        cmocka_unit_test(the_server_hangs_up),
-        cmocka_unit_test(the_server_says_no),
-        cmocka_unit_test(our_server_stops),
-        cmocka_unit_test(it_is_given_up),
-        cmocka_unit_test(urls_that_cannot_be_meant),
-        cmocka_unit_test(nothing_is_said_of_what_is_well),
+        cmocka_unit_test(connection_refused_closes_with_1006),
+        cmocka_unit_test(reset_before_response_closes_with_1006),
+        cmocka_unit_test(close_before_response_closes_with_1006),
+        cmocka_unit_test(response_403_closes_with_1006),
+        cmocka_unit_test(server_stop_aborts_connecting),
+        cmocka_unit_test(abort_before_response_closes_with_1006),
+        cmocka_unit_test(invalid_url_gets_einval),
+        cmocka_unit_test(successful_connect_clears_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

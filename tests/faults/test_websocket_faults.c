@@ -1,7 +1,7 @@
-/* Out of memory at every single allocation of a WebSocket connection's life: whichever fails,
- * nothing crashes, nothing is left behind, the connection's data is released once, and `close`
- * follows each `open` exactly once. Each scenario runs with its first allocation failing, then its
- * second, and so on until it needs no more; and once more with all later ones failing too. */
+/* WebSocket connections with failures of each allocation: nothing crashes or leaks, the
+ * connection's data is released once, and each `open` is followed by exactly one `close`. Each
+ * scenario runs with its first allocation failing, then its second, until no call fails; and once
+ * more with all following allocations failing, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #include "support/stage.h"
 
-enum { MOST_CHUNKS = 8, MOST_ALLOCATIONS = 2000, FLOOD = 40, FLOOD_SIZE = 20000, LARGE = 70000 };
+enum { MAX_CHUNKS = 8, MAX_ALLOCATIONS = 2000, MESSAGES = 40, MESSAGE_SIZE = 20000, LARGE = 70000 };
 
 #define HANDSHAKE(more)                                               \
     "GET /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: " \
@@ -31,10 +31,10 @@ enum { MOST_CHUNKS = 8, MOST_ALLOCATIONS = 2000, FLOOD = 40, FLOOD_SIZE = 20000,
 
 struct scenario {
     const char *name;
-    /* sent one after the other, with turns of the loop between them */
-    uvhttp_slice_t chunks[MOST_CHUNKS];
-    size_t large; /* a binary message of so many bytes behind them */
-    /* stands somewhere in what comes; NULL: only its end counts */
+    /* sent one after the other, with loop iterations between them */
+    uvhttp_slice_t chunks[MAX_CHUNKS];
+    size_t large; /* size of a binary message after the chunks */
+    /* part of the received data; NULL: only the end is checked */
     const char *expected;
     size_t expected_size;
     uvhttp_websocket_slow_t slow;
@@ -43,56 +43,58 @@ struct scenario {
 
 static struct stage stage;
 static struct raw_client client;
-static uvhttp_websocket_t *paused; /* until the last bytes are sent */
+static uvhttp_websocket_t *paused; /* until all data is sent */
 static struct {
     int opened, closed, data, drained;
-} seen;
+} counts;
 
-#define OFFER                                               \
+#define EXTENSIONS                                          \
     "Sec-WebSocket-Extensions: permessage-deflate; "        \
     "client_max_window_bits\r\nSec-WebSocket-Protocol: a, " \
     "b\r\n"
 
 static const struct scenario scenarios[] = {
-    {.name = "a text",
+    {.name = "text_message",
      .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x81\x85" NO_MASK "hello"), CHUNK(CLOSE)},
      .expected = "\x81\x05hello",
      .expected_size = 7},
-    {.name = "fragments with a ping between them, all of them in pieces",
+    {.name = "fragments_and_ping_in_parts",
      .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x01\x83" NO_MASK "on"),
                 CHUNK("e\x89\x84" NO_MASK "p"), CHUNK("ing\x80\x83" NO_MASK), CHUNK("two"),
                 CHUNK(CLOSE)},
      .expected = "\x81\x06onetwo",
      .expected_size = 8},
-    {.name = "a message behind the handshake in one packet",
+    {.name = "message_with_handshake",
      .chunks = {CHUNK(HANDSHAKE("") "\x82\x81" NO_MASK "x"), CHUNK(CLOSE)},
      .expected = "\x82\x01x",
      .expected_size = 3},
 #if UVHTTP_TESTS_COMPRESSION
-    {.name = "a compressed text, and one in fragments",
-     .chunks = {CHUNK(HANDSHAKE(OFFER)), CHUNK("\xc1\x87" NO_MASK "\xf2\x48\xcd\xc9\xc9\x07\x00"),
+    {.name = "compressed_text_and_fragments",
+     .chunks = {CHUNK(HANDSHAKE(EXTENSIONS)),
+                CHUNK("\xc1\x87" NO_MASK "\xf2\x48\xcd\xc9\xc9\x07\x00"),
                 CHUNK("\x41\x83" NO_MASK "\xf2\x48\xcd"),
                 CHUNK("\x80\x84" NO_MASK "\xc9\xc9\x07\x00"), CHUNK(CLOSE)},
      .expected = "\x81\x05Hello",
      .expected_size = 7},
 #endif
-    {.name = "a large message to a small buffer",
+    {.name = "large_message_with_small_buffer",
      .chunks = {CHUNK(HANDSHAKE(""))},
      .large = LARGE,
      .send_buffer = 4096},
-    {.name = "a flood",
+    {.name = "queue_limit_closes",
      .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x81\x85" NO_MASK "flood"), CHUNK(CLOSE)},
      .send_buffer = 4096},
-    {.name = "a flood of which the oldest are dropped",
+    {.name = "queue_limit_drops_oldest",
      .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x81\x85" NO_MASK "flood"), CHUNK(CLOSE)},
      .slow = UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST,
      .send_buffer = 4096},
-    {.name = "a flood for many",
-     .chunks = {CHUNK(HANDSHAKE(OFFER)), CHUNK("\x81\x84" NO_MASK "many"), CHUNK(CLOSE)},
+    {.name = "queue_limit_drops_newest_shared_messages",
+     .chunks = {CHUNK(HANDSHAKE(EXTENSIONS)), CHUNK("\x81\x84" NO_MASK "many"), CHUNK(CLOSE)},
      .slow = UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST,
      .send_buffer = 4096},
-    {.name = "a broken rule", .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x81\x05hello")}},
-    {.name = "messages behind a pause",
+    {.name = "unmasked_frame_fails_connection",
+     .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x81\x05hello")}},
+    {.name = "messages_after_pause",
      .chunks = {CHUNK(HANDSHAKE("")), CHUNK("\x81\x85" NO_MASK "pause\x81\x81" NO_MASK "x\x81"),
                 CHUNK("\x81" NO_MASK "y"), CHUNK(CLOSE)}},
 };
@@ -101,27 +103,27 @@ static int admit(uvhttp_request_t *request, void **data, void *arg)
 {
     (void)request, (void)arg;
     *data = malloc(1);
-    seen.data += *data != NULL;
+    counts.data += *data != NULL;
     return 0;
 }
 
 static void release(void *data)
 {
     free(data);
-    seen.data--;
+    counts.data--;
 }
 
 static void on_open(uvhttp_websocket_t *ws, void *arg)
 {
     (void)ws, (void)arg;
-    seen.opened++;
+    counts.opened++;
 }
 
-static void flood(uvhttp_websocket_t *ws, bool many)
+static void send_many(uvhttp_websocket_t *ws, bool shared)
 {
-    static char bytes[FLOOD_SIZE];
-    for (int i = 0; i < FLOOD && seen.opened > seen.closed; i++) {
-        if (!many) {
+    static char bytes[MESSAGE_SIZE];
+    for (int i = 0; i < MESSAGES && counts.opened > counts.closed; i++) {
+        if (!shared) {
             (void)uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_BINARY, bytes, sizeof bytes);
             continue;
         }
@@ -138,9 +140,9 @@ static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, con
 {
     (void)arg;
     if (size == 5 && memcmp(data, "flood", 5) == 0) {
-        flood(ws, false);
+        send_many(ws, false);
     } else if (size == 4 && memcmp(data, "many", 4) == 0) {
-        flood(ws, true);
+        send_many(ws, true);
     } else if (size == 5 && memcmp(data, "pause", 5) == 0) {
         uvhttp_websocket_pause(ws);
         paused = ws;
@@ -152,7 +154,7 @@ static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, con
 static void on_drain(uvhttp_websocket_t *ws, void *arg)
 {
     (void)ws, (void)arg;
-    seen.drained++;
+    counts.drained++;
 }
 
 static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, void *arg)
@@ -160,7 +162,7 @@ static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, 
     (void)arg;
     assert_true(code >= 1000 && reason != NULL);
     assert_int_equal(uvhttp_websocket_send_text(ws, "late"), UVHTTP_EDISCONNECTED);
-    seen.closed++;
+    counts.closed++;
     paused = NULL;
 }
 
@@ -198,23 +200,23 @@ static bool is_sent(void *arg)
     return client.ended || client.out_sent == client.out_length;
 }
 
-/* True when an allocation has failed. */
-static bool play(const struct scenario *scenario, size_t n, bool fail_on)
+/* Returns true if an allocation has failed. */
+static bool run_scenario(const struct scenario *scenario, size_t n, bool keep_failing)
 {
-    memset(&seen, 0, sizeof seen);
+    memset(&counts, 0, sizeof counts);
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(build(scenario), 0);
     stage_listen(&stage);
     if (scenario->send_buffer > 0)
         stage_shrink_send_buffer(&stage, scenario->send_buffer);
-    fault_heap_arm(&stage.heap, n, fail_on);
+    fault_heap_arm(&stage.heap, n, keep_failing);
     raw_client_connect(&client, uvhttp_server_port(stage.server), scenario->send_buffer);
-    for (size_t i = 0; i < MOST_CHUNKS && scenario->chunks[i].length > 0; i++) {
+    for (size_t i = 0; i < MAX_CHUNKS && scenario->chunks[i].length > 0; i++) {
         raw_client_send(&client, scenario->chunks[i].base, scenario->chunks[i].length);
-        for (int turns = 0; turns < 10; turns++) {
+        for (int iteration = 0; iteration < 10; iteration++) {
             raw_client_step(&client, 2000);
-            stage_turn(&stage);
+            stage_iterate(&stage);
         }
     }
     if (scenario->large > 0) {
@@ -235,20 +237,20 @@ static bool play(const struct scenario *scenario, size_t n, bool fail_on)
         assert_true(client.received > scenario->large);
     raw_client_close(&client, false);
     stage_end(&stage);
-    assert_int_equal(seen.opened, seen.closed);
-    assert_int_equal(seen.data, 0);
-    assert_true(failed || seen.opened == 1);
+    assert_int_equal(counts.opened, counts.closed);
+    assert_int_equal(counts.data, 0);
+    assert_true(failed || counts.opened == 1);
     return failed;
 }
 
-static void play_all(void **state)
+static void scenario_survives_allocation_failures(void **state)
 {
     const struct scenario *scenario = *state;
-    for (int fail_on = 0; fail_on < 2; fail_on++) {
+    for (int keep_failing = 0; keep_failing < 2; keep_failing++) {
         bool failed = true;
         for (size_t n = 1; failed; n++) {
-            assert_true(n < MOST_ALLOCATIONS);
-            failed = play(scenario, n, fail_on != 0);
+            assert_true(n < MAX_ALLOCATIONS);
+            failed = run_scenario(scenario, n, keep_failing != 0);
         }
     }
 }
@@ -259,7 +261,7 @@ int main(void)
     struct CMUnitTest tests[SCENARIOS];
     for (size_t i = 0; i < SCENARIOS; i++)
         tests[i] = (struct CMUnitTest){.name = scenarios[i].name,
-                                       .test_func = play_all,
+                                       .test_func = scenario_survives_allocation_failures,
                                        .initial_state = (void *)(uintptr_t)&scenarios[i]};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
-/* How long a connection lives: what counts as silence and when it is looked at, that what waits is
- * sent before the end, and that a pause is one. Time passes when a test says so: what a connection
- * remembers moves into the past. */
+/* The life of a WebSocket connection: ping and idle timeouts, the closing handshake after queued
+ * data, and pauses. Instead of waiting, a test moves the connection's timestamps into the past. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,9 +23,9 @@
 
 enum {
     SMALL_BUFFER = 4096,
-    LARGE = 400000, /* more than sockets of that take */
-    BOMB = 1000000, /* of zeros, more than one piece when it is expanded */
-    /* milliseconds that pass by themselves, on a machine that has other things to do */
+    LARGE = 400000, /* more than sockets with such buffers hold */
+    BOMB = 1000000, /* zeros, more than one chunk when decompressed */
+    /* milliseconds of tolerance for a busy machine */
     TICK = 1900,
 };
 
@@ -41,17 +40,17 @@ static struct stage stage;
 static struct raw_client client;
 static uvhttp_websocket_t *ws;
 static uvhttp_topics_t *topics;
-static size_t behind; /* of what the client has received: where the handshake ends */
+static size_t handshake_end; /* offset in the client's received data: the end of the handshake */
 static struct {
-    bool over;
+    bool closed;
     char end[160];     /* code and reason */
-    char heard[1200];  /* texts, and messages */
-    size_t bytes;      /* of pieces */
-    int chunks, lasts; /* that were told */
-    int pause_at;      /* so many pieces from now; 0: never */
+    char trace[1200];  /* texts, and messages */
+    size_t bytes;      /* of chunks */
+    int chunks, lasts; /* number of calls */
+    int pause_at;      /* pause after this many chunks; 0: never */
 } seen;
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void on_open(uvhttp_websocket_t *of, void *arg)
 {
@@ -59,12 +58,12 @@ static void on_open(uvhttp_websocket_t *of, void *arg)
     ws = of;
 }
 
-static void hear(const char *data, size_t size)
+static void add_to_trace(const char *data, size_t size)
 {
-    size_t length = strlen(seen.heard);
-    assert_true(length + size < sizeof seen.heard);
-    memcpy(seen.heard + length, data, size);
-    seen.heard[length + size] = '\0';
+    size_t length = strlen(seen.trace);
+    assert_true(length + size < sizeof seen.trace);
+    memcpy(seen.trace + length, data, size);
+    seen.trace[length + size] = '\0';
 }
 
 static void on_message(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const char *data,
@@ -72,7 +71,7 @@ static void on_message(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, con
 {
     (void)kind, (void)arg;
     assert_ptr_equal(of, ws);
-    hear(data, size);
+    add_to_trace(data, size);
     if (size == 5 && memcmp(data, "pause", 5) == 0)
         uvhttp_websocket_pause(of);
 }
@@ -88,7 +87,7 @@ static void on_chunk(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const
     for (size_t i = 0; kind == UVHTTP_WEBSOCKET_BINARY && i < size; i++)
         assert_int_equal(data[i], 0);
     if (kind == UVHTTP_WEBSOCKET_TEXT)
-        hear(data, size);
+        add_to_trace(data, size);
     if (seen.pause_at > 0 && --seen.pause_at == 0)
         uvhttp_websocket_pause(of);
 }
@@ -97,28 +96,29 @@ static void on_chunk(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const
 static void on_close(uvhttp_websocket_t *of, unsigned code, const char *reason, void *arg)
 {
     (void)of, (void)arg;
-    assert_false(seen.over);
-    seen.over = true;
+    assert_false(seen.closed);
+    seen.closed = true;
     (void)snprintf(seen.end, sizeof seen.end, "%u %s", code, reason);
 }
 
-/* ---- the stage ---- */
+/* ---- setup and teardown ---- */
 
-static void turns(void)
+static void run_iterations(void)
 {
-    for (int turn = 0; turn < 10; turn++) {
+    for (int iteration = 0; iteration < 10; iteration++) {
         (void)raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
 }
 
-static bool has_begun(void *arg)
+static bool has_handshake(void *arg)
 {
     (void)arg;
     return ws != NULL && memmem(client.data, client.received, "\r\n\r\n", 4) != NULL;
 }
 
-/* Options for a server whose sockets hold little; a client that has its handshake behind it. */
+/* Starts a server with `options` and small socket buffers, and a client that has completed the
+ * handshake. */
 static void begin(uvhttp_websocket_options_t options)
 {
     options.events.open = on_open;
@@ -140,19 +140,19 @@ static void begin(uvhttp_websocket_options_t options)
     stage_shrink_send_buffer(&stage, SMALL_BUFFER);
     raw_client_connect(&client, uvhttp_server_port(stage.server), SMALL_BUFFER);
     raw_client_send_text(&client, HANDSHAKE);
-    stage_drive(&stage, &client, 1000, has_begun, NULL);
-    behind = client.received;
+    stage_drive(&stage, &client, 1000, has_handshake, NULL);
+    handshake_end = client.received;
 }
 
 static void end(void)
 {
     raw_client_close(&client, false);
     stage_end(&stage);
-    assert_true(seen.over);
+    assert_true(seen.closed);
 }
 
-/* So much time passes for the connection, and what is due in it happens. */
-static void pass(uint32_t milliseconds)
+/* Lets the given time pass for the connection, and runs its timer when it is due. */
+static void advance_time(uint32_t milliseconds)
 {
     ws->heard_at -= milliseconds;
     ws->moved_at -= milliseconds;
@@ -163,8 +163,8 @@ static void pass(uint32_t milliseconds)
         uvh_stream_on_timer(ws->stream);
 }
 
-/* Milliseconds until the next look. */
-static uint32_t due(void)
+/* Milliseconds until the timer is due. */
+static uint32_t timer_due(void)
 {
     assert_false(uvh_list_empty(&ws->stream->timer.link));
     uint64_t now = uv_now(&stage.loop), deadline = ws->stream->timer.deadline;
@@ -176,42 +176,43 @@ static void send_text(const char *text)
     const char head[] = {(char)0x81, (char)(0x80 | strlen(text)), 0, 0, 0, 0};
     raw_client_send(&client, head, sizeof head);
     raw_client_send_text(&client, text);
-    turns();
+    run_iterations();
 }
 
 static void send_close(void)
 {
     raw_client_send(&client, "\x88\x82" NO_MASK "\x03\xe8", 8);
-    turns();
+    run_iterations();
 }
 
-static bool is_over(void *arg)
+static bool is_closed(void *arg)
 {
     (void)arg;
-    return seen.over;
+    return seen.closed;
 }
 
-static void assert_ends(const char *words)
+static void assert_ends(const char *expected)
 {
-    stage_drive(&stage, &client, 4000, is_over, NULL);
-    assert_string_equal(seen.end, words);
+    stage_drive(&stage, &client, 4000, is_closed, NULL);
+    assert_string_equal(seen.end, expected);
 }
 
-/* The client takes a little. */
-static void take(size_t bytes)
+/* The client receives at most `bytes`. */
+static void receive(size_t bytes)
 {
-    for (int turn = 0; turn < 10; turn++) {
+    for (int iteration = 0; iteration < 10; iteration++) {
         (void)raw_client_step(&client, bytes / 10);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
 }
 
 static bool client_has(const char *bytes, size_t size)
 {
-    return memmem(client.data + behind, client.received - behind, bytes, size) != NULL;
+    return memmem(client.data + handshake_end, client.received - handshake_end, bytes, size) !=
+           NULL;
 }
 
-static void send_much(void)
+static void send_large(void)
 {
     static char bytes[LARGE];
     int err = uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_BINARY, bytes, sizeof bytes);
@@ -219,50 +220,50 @@ static void send_much(void)
     assert_non_null(ws->queue);
 }
 
-/* ---- silence ---- */
+/* ---- ping and idle timeouts ---- */
 
-static void a_ping_comes_when_it_is_due(void **state)
+static void ping_sent_after_ping_interval(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.ping_interval_ms = 8000});
-    assert_in_range(due(), 8000 - TICK, 9001);
-    pass(3000);
+    assert_in_range(timer_due(), 8000 - TICK, 9001);
+    advance_time(3000);
     send_text("a");
-    assert_in_range(due(), 5000 - TICK, 6001); /* the timer stays where it is */
-    uint32_t passed = due();
-    pass(passed);
-    passed += due();
-    /* and goes on for what remains, counted from the message */
-    assert_in_range(passed, 8000 - TICK, 9001);
-    pass(due());
-    take(100);
+    assert_in_range(timer_due(), 5000 - TICK, 6001); /* the timer is not moved */
+    uint32_t elapsed = timer_due();
+    advance_time(elapsed);
+    elapsed += timer_due();
+    /* and is set again to the remaining time since the message */
+    assert_in_range(elapsed, 8000 - TICK, 9001);
+    advance_time(timer_due());
+    receive(100);
     assert_true(client_has("\x89\x00", 2));
-    assert_in_range(due(), 8000 - TICK, 9001); /* for the answer */
-    pass(due());
+    assert_in_range(timer_due(), 8000 - TICK, 9001); /* for the pong */
+    advance_time(timer_due());
     assert_string_equal(seen.end, "1006 no reply to a ping");
     end();
 }
 
-static void silence_ends_a_connection_when_it_is_due(void **state)
+static void idle_timeout_closes_connection(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.ping_interval_ms = UVHTTP_NEVER, .idle_timeout_ms = 4000});
-    assert_in_range(due(), 4000 - TICK, 4501);
-    pass(1000);
+    assert_in_range(timer_due(), 4000 - TICK, 4501);
+    advance_time(1000);
     send_text("a");
-    uint32_t passed = due();
-    pass(passed);
-    passed += due();
-    assert_in_range(passed, 4000 - TICK, 4501);
-    pass(due());
+    uint32_t elapsed = timer_due();
+    advance_time(elapsed);
+    elapsed += timer_due();
+    assert_in_range(elapsed, 4000 - TICK, 4501);
+    advance_time(timer_due());
     send_close();
-    take(100);
+    receive(100);
     assert_true(client_has("\x88\x0e\x03\xe8idle timeout", 16));
     assert_string_equal(seen.end, "1000 ");
     end();
 }
 
-static void nobody_looks_where_nothing_is_asked_for(void **state)
+static void disabled_timeouts_set_no_timer(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.ping_interval_ms = UVHTTP_NEVER,
@@ -273,186 +274,186 @@ static void nobody_looks_where_nothing_is_asked_for(void **state)
     end();
 }
 
-/* The shorter of the two counts, and the other one is not forgotten. */
-static void both_are_looked_at(void **state)
+/* The shorter timeout applies, and the other one as well. */
+static void ping_interval_and_idle_timeout_combine(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.ping_interval_ms = 5000, .idle_timeout_ms = 8000});
-    assert_in_range(due(), 5000 - TICK, 5626);
-    pass(due());
-    take(100);
+    assert_in_range(timer_due(), 5000 - TICK, 5626);
+    advance_time(timer_due());
+    receive(100);
     assert_true(client_has("\x89\x00", 2));
     raw_client_send(&client, "\x8a\x80" NO_MASK, 6);
-    turns();
-    pass(due());
+    run_iterations();
+    advance_time(timer_due());
     assert_true(client_has("\x89\x00", 2));
     send_close();
     assert_ends("1000 ");
-    take(100);
+    receive(100);
     assert_true(client_has("idle timeout", 12));
     end();
 }
 
-static void a_message_on_its_way_in_is_no_silence(void **state)
+static void partial_input_resets_idle_timeout(void **state)
 {
     static const char head[] = "\x82\xfe\x03\xe8" NO_MASK;
     (void)state;
     begin((uvhttp_websocket_options_t){.ping_interval_ms = UVHTTP_NEVER, .idle_timeout_ms = 4000});
     raw_client_send(&client, head, sizeof head - 1);
-    for (int i = 0; i < 8; i++) { /* a frame */
-        pass(3000);
+    for (int i = 0; i < 8; i++) { /* within a frame */
+        advance_time(3000);
         raw_client_send(&client, "0123456789", 10);
-        turns();
+        run_iterations();
     }
     for (size_t rest = 1000 - 80; rest > 0; rest -= 10)
         raw_client_send(&client, "0123456789", 10);
-    turns();
-    seen.heard[0] = '\0';
-    raw_client_send(&client, "\x01\x81" NO_MASK "a", 7); /* frames */
+    run_iterations();
+    seen.trace[0] = '\0';
+    raw_client_send(&client, "\x01\x81" NO_MASK "a", 7); /* between frames */
     for (int i = 0; i < 8; i++) {
-        pass(3000);
+        advance_time(3000);
         raw_client_send(&client, "\x00\x81" NO_MASK "b", 7);
-        turns();
+        run_iterations();
     }
     assert_false(ws->close_sent);
     raw_client_send(&client, "\x80\x81" NO_MASK "c", 7);
-    turns();
-    assert_string_equal(seen.heard, "abbbbbbbbc");
+    run_iterations();
+    assert_string_equal(seen.trace, "abbbbbbbbc");
     send_close();
     assert_ends("1000 ");
     end();
 }
 
-static void a_message_on_its_way_out_is_no_silence(void **state)
+static void output_progress_resets_idle_timeout(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.ping_interval_ms = 4000, .idle_timeout_ms = 4000});
-    send_much();
+    send_large();
     for (int i = 0; i < 8; i++) {
-        pass(3000);
+        advance_time(3000);
         assert_non_null(ws->queue);
-        take(20000);
+        receive(20000);
     }
     assert_false(ws->close_sent || ws->pinged);
-    for (int i = 0; i < 3 && !ws->close_sent; i++) /* now the client takes nothing */
-        pass(4500);
+    for (int i = 0; i < 3 && !ws->close_sent; i++) /* the client receives nothing more */
+        advance_time(4500);
     assert_true(ws->close_sent);
     raw_client_close(&client, true);
     assert_ends("1006 the connection ended before all queued data was sent");
     end();
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
-static void what_waits_is_sent_before_the_end(void **state)
+static void close_sends_queued_data_first(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.close_timeout_ms = 2000});
-    send_much();
+    send_large();
     assert_int_equal(uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, "bye"), 0);
-    for (int i = 0; i < 1000 && client.received - behind < LARGE + 10 + 7; i++) {
+    for (int i = 0; i < 1000 && client.received - handshake_end < LARGE + 10 + 7; i++) {
         if (ws->queue != NULL || ws->charged > 0)
-            pass(1500);
-        assert_false(seen.over || client.ended);
-        take(20000);
+            advance_time(1500);
+        assert_false(seen.closed || client.ended);
+        receive(20000);
     }
     assert_true(client_has("\x88\x05\x03\xe8"
                            "bye",
                            7));
-    assert_int_equal(client.received - behind, LARGE + 10 + 7);
-    pass(1500); /* the time of the answer begins when it has left */
+    assert_int_equal(client.received - handshake_end, LARGE + 10 + 7);
+    advance_time(1500); /* the close timeout begins after the close frame is sent */
     send_close();
     assert_ends("1000 ");
     end();
 }
 
-static void who_takes_nothing_is_left(void **state)
+static void close_timeout_without_progress_closes(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.close_timeout_ms = 2000});
-    send_much();
+    send_large();
     assert_int_equal(uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, "bye"), 0);
-    pass(1500);
-    assert_false(seen.over);
-    pass(1000);
+    advance_time(1500);
+    assert_false(seen.closed);
+    advance_time(1000);
     assert_string_equal(seen.end, "1006 the peer accepted no queued data within close_timeout_ms");
     end();
 }
 
-static void what_others_are_told_keeps_nobody(void **state)
+static void publish_does_not_extend_close_timeout(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.close_timeout_ms = 2000});
     assert_int_equal(uvhttp_websocket_subscribe(ws, topics, "news"), 0);
     assert_int_equal(uvhttp_websocket_close(ws, 3001, "bye"), 0);
-    turns();
-    pass(1500);
+    run_iterations();
+    advance_time(1500);
     assert_int_equal(uvhttp_topics_publish(topics, "news", UVHTTP_WEBSOCKET_TEXT, "late", 4), 0);
-    turns();
-    assert_false(seen.over);
-    pass(1000);
+    run_iterations();
+    assert_false(seen.closed);
+    advance_time(1000);
     assert_string_equal(seen.end, "3001 bye");
     end();
 }
 
-static void who_breaks_it_did_not_get_all(void **state)
+static void reset_during_close_reports_1006(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.close_timeout_ms = 2000});
-    send_much();
+    send_large();
     uvhttp_server_stop(stage.server);
-    turns();
+    run_iterations();
     assert_true(ws->close_sent);
     raw_client_close(&client, true);
     assert_ends("1006 the connection ended before all queued data was sent");
     end();
 }
 
-static void who_does_not_answer_is_left_with_the_code_of_ours(void **state)
+static void close_timeout_reports_own_code(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.close_timeout_ms = 2000});
     assert_int_equal(uvhttp_websocket_close(ws, 3001, "bye"), 0);
-    assert_in_range(due(), 0, 2251);
+    assert_in_range(timer_due(), 0, 2251);
     send_text("talking does not help");
-    assert_string_equal(seen.heard, "talking does not help");
-    pass(1500);
+    assert_string_equal(seen.trace, "talking does not help");
+    advance_time(1500);
     send_text(", ever");
-    pass(due());
+    advance_time(timer_due());
     assert_string_equal(seen.end, "3001 bye");
     end();
 }
 
-/* Sends what ends the connection in the middle of a message, of which the client gets the rest, and
- * then the code. */
-static void end_within_a_message(const char *frame, size_t size, const char *code)
+/* Sends a frame that ends the connection while a message is being sent. The client receives the
+ * rest of the message, and then the close code. */
+static void close_within_message(const char *frame, size_t size, const char *code)
 {
     begin((uvhttp_websocket_options_t){.close_timeout_ms = 2000});
-    send_much();
+    send_large();
     raw_client_send(&client, frame, size);
-    turns();
-    assert_true(seen.over);
-    while (!client.ended && client.received - behind < LARGE + 10 + 4) {
+    run_iterations();
+    assert_true(seen.closed);
+    while (!client.ended && client.received - handshake_end < LARGE + 10 + 4) {
         if (ws->queue != NULL || ws->charged > 0)
-            pass(1500);
-        take(20000);
+            advance_time(1500);
+        receive(20000);
     }
-    assert_true(client.received - behind >= LARGE + 10 + 4);
-    assert_memory_equal(client.data + behind + LARGE + 10, "\x88", 1);
-    assert_memory_equal(client.data + behind + LARGE + 12, code, 2);
+    assert_true(client.received - handshake_end >= LARGE + 10 + 4);
+    assert_memory_equal(client.data + handshake_end + LARGE + 10, "\x88", 1);
+    assert_memory_equal(client.data + handshake_end + LARGE + 12, code, 2);
     end();
 }
 
-static void who_is_failed_gets_what_has_begun(void **state)
+static void protocol_error_completes_started_message(void **state)
 {
     (void)state;
-    end_within_a_message("\x83\x80" NO_MASK, 6, "\x03\xea");
+    close_within_message("\x83\x80" NO_MASK, 6, "\x03\xea");
 }
 
-static void who_closes_gets_what_has_begun(void **state)
+static void peer_close_completes_started_message(void **state)
 {
     (void)state;
-    end_within_a_message("\x88\x82" NO_MASK "\x03\xe8", 8, "\x03\xe8");
+    close_within_message("\x88\x82" NO_MASK "\x03\xe8", 8, "\x03\xe8");
 }
 
 /* ---- pauses ---- */
@@ -462,55 +463,54 @@ static void assert_paused(void)
     send_text("pause");
     send_text("later");
     assert_true(ws->paused);
-    assert_string_equal(seen.heard, "pause");
+    assert_string_equal(seen.trace, "pause");
 }
 
-static void a_paused_connection_that_is_closed_sees_the_answer(void **state)
+static void close_of_paused_connection_reads_reply(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.close_timeout_ms = 2000});
     assert_paused();
     assert_int_equal(uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, "bye"), 0);
-    uvhttp_websocket_pause(ws); /* is of no effect */
+    uvhttp_websocket_pause(ws); /* no effect */
     send_close();
     assert_ends("1000 ");
-    assert_string_equal(seen.heard, "pauselater");
+    assert_string_equal(seen.trace, "pauselater");
     end();
     begin((uvhttp_websocket_options_t){.close_timeout_ms = 2000, .idle_timeout_ms = 4000});
     assert_paused();
-    pass(4500);
+    advance_time(4500);
     send_close();
     assert_ends("1000 ");
     end();
     begin((uvhttp_websocket_options_t){.close_timeout_ms = 2000});
     assert_paused();
     uvhttp_server_stop(stage.server);
-    turns();
+    run_iterations();
     send_close();
     assert_ends("1000 ");
     end();
 }
 
-/* Messages that have come with the one that has paused, in one packet. */
-static void what_was_kept_is_told_before_the_end(void **state)
+/* Messages in the same packet as the one that has paused. */
+static void pending_messages_precede_close_event(void **state)
 {
     (void)state;
     begin((uvhttp_websocket_options_t){.close_timeout_ms = 2000});
     raw_client_send(&client, "\x81\x85" NO_MASK "pause\x81\x81" NO_MASK "x\x81\x81" NO_MASK "y",
                     25);
-    turns();
-    assert_string_equal(seen.heard, "pause");
+    run_iterations();
+    assert_string_equal(seen.trace, "pause");
     assert_int_equal(uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, NULL), 0);
-    assert_string_equal(seen.heard, "pause"); /* not within the call */
+    assert_string_equal(seen.trace, "pause"); /* not within the call */
     send_close();
     assert_ends("1000 ");
-    assert_string_equal(seen.heard, "pausexy");
+    assert_string_equal(seen.trace, "pausexy");
     end();
 }
 
 #if UVHTTP_TESTS_COMPRESSION
-/* A message of many zeros, compressed, in `frames` frames, and a text behind it in the same
- * packet. */
+/* Sends a compressed message of zeros in `frames` frames, and a text in the same packet. */
 static void send_bomb(size_t frames)
 {
     static char zeros[BOMB];
@@ -536,10 +536,10 @@ static void send_bomb(size_t frames)
     raw_client_send(&client, "\x81\x84" NO_MASK "next", 10);
     uvh_bytes_release(&out);
     uvh_deflater_free(deflater);
-    turns();
+    run_iterations();
 }
 
-static void begin_with_pieces(uvhttp_websocket_compression_t compression)
+static void begin_with_chunks(uvhttp_websocket_compression_t compression)
 {
     begin((uvhttp_websocket_options_t){.events.chunk = on_chunk,
                                        .close_timeout_ms = 2000,
@@ -548,25 +548,25 @@ static void begin_with_pieces(uvhttp_websocket_compression_t compression)
     seen.pause_at = 1;
 }
 
-static void a_pause_holds_within_a_frame_that_expands(void **state)
+static void pause_within_compressed_frame_stops_chunks(void **state)
 {
     (void)state;
     for (int compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED;
          compression <= UVHTTP_WEBSOCKET_COMPRESS_DEDICATED; compression++) {
         for (size_t frames = 1; frames <= 3; frames++) {
-            begin_with_pieces((uvhttp_websocket_compression_t)compression);
+            begin_with_chunks((uvhttp_websocket_compression_t)compression);
             send_bomb(frames);
             int resumes = 0;
             for (; ws->paused; resumes++) {
-                /* nothing but the one that has paused */
+                /* no chunk after the pause */
                 assert_int_equal(seen.chunks, resumes + 1);
                 seen.pause_at = 1;
                 uvhttp_websocket_resume(ws);
-                turns();
+                run_iterations();
             }
             assert_int_equal(seen.bytes, BOMB + 4);
             assert_int_equal(seen.lasts, 2);
-            assert_string_equal(seen.heard, "next");
+            assert_string_equal(seen.trace, "next");
             assert_true(resumes > BOMB / UVH_WS_SCRATCH);
             seen.pause_at = 0;
             send_close();
@@ -576,10 +576,10 @@ static void a_pause_holds_within_a_frame_that_expands(void **state)
     }
 }
 
-static void a_pause_within_a_frame_loses_nothing_at_the_end(void **state)
+static void close_after_pause_delivers_all_chunks(void **state)
 {
     (void)state;
-    begin_with_pieces(UVHTTP_WEBSOCKET_COMPRESS_SHARED);
+    begin_with_chunks(UVHTTP_WEBSOCKET_COMPRESS_SHARED);
     send_bomb(2);
     assert_int_equal(seen.chunks, 1);
     assert_int_equal(uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, NULL), 0);
@@ -591,39 +591,39 @@ static void a_pause_within_a_frame_loses_nothing_at_the_end(void **state)
     end();
 }
 
-/* The stage fails the test if anything of it is left. */
-static void a_pause_within_a_frame_may_be_the_last(void **state)
+/* stage_end fails the test if any memory is left. */
+static void abort_within_paused_frame_leaks_nothing(void **state)
 {
     (void)state;
-    begin_with_pieces(UVHTTP_WEBSOCKET_COMPRESS_SHARED);
+    begin_with_chunks(UVHTTP_WEBSOCKET_COMPRESS_SHARED);
     send_bomb(1);
     assert_true(ws->expanding);
     uvhttp_websocket_abort(ws);
-    assert_true(seen.over);
+    assert_true(seen.closed);
     assert_int_equal(seen.chunks, 1);
     end();
 }
 
-/* Without memory for what is kept the connection ends, and is told. */
-static void every_allocation_of_a_pause_may_fail(void **state)
+/* Without memory for the pending input the connection is closed, and the close event reports it. */
+static void pause_survives_allocation_failures(void **state)
 {
     bool failed = true;
     size_t n = 1;
     (void)state;
     for (; failed; n++) {
         assert_true(n < 100);
-        begin_with_pieces(UVHTTP_WEBSOCKET_COMPRESS_SHARED);
+        begin_with_chunks(UVHTTP_WEBSOCKET_COMPRESS_SHARED);
         fault_heap_arm(&stage.heap, n, false);
         send_bomb(2);
-        while (!seen.over && ws->paused) {
+        while (!seen.closed && ws->paused) {
             seen.pause_at = 3;
             uvhttp_websocket_resume(ws);
-            turns();
+            run_iterations();
         }
         failed = atomic_load(&stage.heap.failures) > 0;
         fault_heap_arm(&stage.heap, 0, false);
         assert_true(failed || seen.bytes == BOMB + 4);
-        if (!seen.over) {
+        if (!seen.closed) {
             send_close();
             assert_ends("1000 ");
         }
@@ -636,26 +636,26 @@ static void every_allocation_of_a_pause_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ping_comes_when_it_is_due),
-        cmocka_unit_test(silence_ends_a_connection_when_it_is_due),
-        cmocka_unit_test(nobody_looks_where_nothing_is_asked_for),
-        cmocka_unit_test(both_are_looked_at),
-        cmocka_unit_test(a_message_on_its_way_in_is_no_silence),
-        cmocka_unit_test(a_message_on_its_way_out_is_no_silence),
-        cmocka_unit_test(what_waits_is_sent_before_the_end),
-        cmocka_unit_test(who_takes_nothing_is_left),
-        cmocka_unit_test(what_others_are_told_keeps_nobody),
-        cmocka_unit_test(who_breaks_it_did_not_get_all),
-        cmocka_unit_test(who_does_not_answer_is_left_with_the_code_of_ours),
-        cmocka_unit_test(who_is_failed_gets_what_has_begun),
-        cmocka_unit_test(who_closes_gets_what_has_begun),
-        cmocka_unit_test(a_paused_connection_that_is_closed_sees_the_answer),
-        cmocka_unit_test(what_was_kept_is_told_before_the_end),
+        cmocka_unit_test(ping_sent_after_ping_interval),
+        cmocka_unit_test(idle_timeout_closes_connection),
+        cmocka_unit_test(disabled_timeouts_set_no_timer),
+        cmocka_unit_test(ping_interval_and_idle_timeout_combine),
+        cmocka_unit_test(partial_input_resets_idle_timeout),
+        cmocka_unit_test(output_progress_resets_idle_timeout),
+        cmocka_unit_test(close_sends_queued_data_first),
+        cmocka_unit_test(close_timeout_without_progress_closes),
+        cmocka_unit_test(publish_does_not_extend_close_timeout),
+        cmocka_unit_test(reset_during_close_reports_1006),
+        cmocka_unit_test(close_timeout_reports_own_code),
+        cmocka_unit_test(protocol_error_completes_started_message),
+        cmocka_unit_test(peer_close_completes_started_message),
+        cmocka_unit_test(close_of_paused_connection_reads_reply),
+        cmocka_unit_test(pending_messages_precede_close_event),
 #if UVHTTP_TESTS_COMPRESSION
-        cmocka_unit_test(a_pause_holds_within_a_frame_that_expands),
-        cmocka_unit_test(a_pause_within_a_frame_loses_nothing_at_the_end),
-        cmocka_unit_test(a_pause_within_a_frame_may_be_the_last),
-        cmocka_unit_test(every_allocation_of_a_pause_may_fail),
+        cmocka_unit_test(pause_within_compressed_frame_stops_chunks),
+        cmocka_unit_test(close_after_pause_delivers_all_chunks),
+        cmocka_unit_test(abort_within_paused_frame_leaks_nothing),
+        cmocka_unit_test(pause_survives_allocation_failures),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
-/* Who pays for what waits: the limits of a connection's queue count bytes as they are sent, one
- * message may go beyond them while nothing else waits, what is dropped makes room, and what
- * slow peers of one endpoint hold is no matter for those of another. Messages may outlive their
- * server. */
+/* Memory of queued messages: the limits of a connection's queue count encoded bytes, one message
+ * may exceed them while nothing else is queued, dropped messages free space, and slow peers of one
+ * endpoint do not affect those of another. Messages may outlive their server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,29 +15,29 @@
 #include "support/stage.h"
 
 enum {
-    MOST_PEERS = 4,
-    TURNS = 10,
-    ROOM = 1 << 20,
+    MAX_PEERS = 4,
+    ITERATIONS = 10,
+    MEGABYTE = 1 << 20,
     QUEUE = 200000,
     NOISE = 20000,
     LARGE = 1100000,
     SMALL_BUFFER = 4096,
-    TIGHT = 100000,
+    SMALL_MEMORY = 100000,
     PUBLISHED = 60,
-    ROOMY_BUFFER = 200000,
-    SEVERAL_SLICES = 90000, /* less than that takes, and more than there is memory for */
+    LARGE_BUFFER = 200000,
+    SEVERAL_SLICES = 90000, /* fits into that buffer, but exceeds the memory limit */
 };
 
 struct peer {
     struct raw_client client;
     uvhttp_websocket_t *ws; /* NULL unless open */
-    unsigned code;          /* behind its end */
+    unsigned code;          /* after the close event */
 };
 
 static struct stage stage;
-static struct peer peers[MOST_PEERS];
+static struct peer peers[MAX_PEERS];
 static size_t opened;
-static char noise[LARGE], letters[LARGE];
+static char noise[LARGE], text[LARGE];
 
 /* ---- callbacks ---- */
 
@@ -63,7 +62,7 @@ static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, 
     peer->code = code;
 }
 
-/* ---- what a test does ---- */
+/* ---- actions of a test ---- */
 
 static uvhttp_websocket_options_t options_with(uvhttp_websocket_slow_t slow)
 {
@@ -71,7 +70,7 @@ static uvhttp_websocket_options_t options_with(uvhttp_websocket_slow_t slow)
         .events = {.open = on_open, .message = on_message, .close = on_close},
         .slow = slow,
         .max_queue_size = QUEUE,
-        .max_message_size = TIGHT,
+        .max_message_size = SMALL_MEMORY,
         .allocator = &stage.heap.allocator,
     };
 }
@@ -80,10 +79,10 @@ static void begin(void)
 {
     uint64_t seed = 88172645463325252;
     memset(peers, 0, sizeof(peers));
-    for (size_t i = 0; i < MOST_PEERS; i++)
+    for (size_t i = 0; i < MAX_PEERS; i++)
         peers[i].client.socket = -1;
     opened = 0;
-    memset(letters, 'x', sizeof(letters));
+    memset(text, 'x', sizeof(text));
     for (size_t i = 0; i < LARGE; i++) {
         seed ^= seed << 13;
         seed ^= seed >> 7;
@@ -114,7 +113,7 @@ static void listen_with_small_buffers(void)
     stage_shrink_send_buffer(&stage, SMALL_BUFFER);
 }
 
-static struct peer *join(const char *path, bool compressing)
+static struct peer *connect_peer(const char *path, bool compressed)
 {
     struct peer *peer = &peers[opened];
     raw_client_connect(&peer->client, uvhttp_server_port(stage.server), SMALL_BUFFER);
@@ -124,12 +123,13 @@ static struct peer *join(const char *path, bool compressing)
         &peer->client,
         " HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n");
-    if (compressing)
+    if (compressed)
         raw_client_send_text(&peer->client, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
     raw_client_send_text(&peer->client, "\r\n");
-    for (int i = 0; i < STAGE_MOST_TURNS && (peer->ws == NULL || peer->client.received == 0); i++) {
-        (void)raw_client_step(&peer->client, ROOM);
-        stage_turn(&stage);
+    for (int i = 0; i < STAGE_MAX_ITERATIONS && (peer->ws == NULL || peer->client.received == 0);
+         i++) {
+        (void)raw_client_step(&peer->client, MEGABYTE);
+        stage_iterate(&stage);
     }
     assert_non_null(peer->ws);
     opened++;
@@ -148,7 +148,7 @@ static int send_noise(struct peer *peer, size_t size)
     return uvhttp_websocket_send(peer->ws, UVHTTP_WEBSOCKET_BINARY, noise, size);
 }
 
-/* Nobody reads, so at last something waits; less than a message. */
+/* The peer does not read, so that output becomes pending; less than one message. */
 static void fill(struct peer *peer)
 {
     while (uvhttp_websocket_pending(peer->ws) == 0)
@@ -170,23 +170,23 @@ static uint64_t memory_of(const uvhttp_websocket_endpoint_t *endpoint)
     return stats.memory;
 }
 
-/* The peer reads until nothing waits for it. */
+/* The peer reads until nothing is pending. */
 static void read_all(struct peer *peer)
 {
-    for (int i = 0; i < STAGE_MOST_TURNS && uvhttp_websocket_pending(peer->ws) > 0; i++) {
-        (void)raw_client_step(&peer->client, ROOM);
-        stage_turn(&stage);
+    for (int i = 0; i < STAGE_MAX_ITERATIONS && uvhttp_websocket_pending(peer->ws) > 0; i++) {
+        (void)raw_client_step(&peer->client, MEGABYTE);
+        stage_iterate(&stage);
     }
     assert_int_equal(uvhttp_websocket_pending(peer->ws), 0);
-    for (int i = 0; i < TURNS; i++) {
-        (void)raw_client_step(&peer->client, ROOM);
-        stage_turn(&stage);
+    for (int i = 0; i < ITERATIONS; i++) {
+        (void)raw_client_step(&peer->client, MEGABYTE);
+        stage_iterate(&stage);
     }
 }
 
 /* ---- messages ---- */
 
-static void a_message_may_outlive_its_server(void **state)
+static void message_may_outlive_its_server(void **state)
 {
     (void)state;
     begin();
@@ -199,10 +199,10 @@ static void a_message_may_outlive_its_server(void **state)
     stage.server = NULL;
     uvhttp_websocket_message_unref(message);
     uvhttp_websocket_message_unref(message);
-    end(); /* nothing is left */
+    end(); /* checks that nothing leaks */
 }
 
-static void a_message_is_text_or_binary(void **state)
+static void message_kind_is_text_or_binary(void **state)
 {
     (void)state;
     begin();
@@ -219,11 +219,11 @@ static void a_message_is_text_or_binary(void **state)
     end();
 }
 
-/* ---- the limits of a queue ---- */
+/* ---- queue limits ---- */
 
 #if UVHTTP_TESTS_COMPRESSION
 
-static void the_queue_counts_what_is_sent(void **state)
+static void queue_limit_counts_compressed_bytes(void **state)
 {
     (void)state;
     for (int compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED;
@@ -231,19 +231,19 @@ static void the_queue_counts_what_is_sent(void **state)
         begin();
         uvhttp_websocket_options_t options = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
         options.compression = (uvhttp_websocket_compression_t)compression;
-        options.memory_per_connection = ROOM; /* for windows that reach over messages to many */
+        options.memory_per_connection = MEGABYTE; /* for windows that span shared messages */
         uvhttp_websocket_endpoint_t *endpoint = add_endpoint("/ws", &options);
         listen_with_small_buffers();
-        struct peer *peer = join("/ws", true);
+        struct peer *peer = connect_peer("/ws", true);
         uvhttp_websocket_message_t *message =
-            uvhttp_websocket_message_new(endpoint, UVHTTP_WEBSOCKET_TEXT, letters, LARGE);
+            uvhttp_websocket_message_new(endpoint, UVHTTP_WEBSOCKET_TEXT, text, LARGE);
         fill(peer);
         size_t before = uvhttp_websocket_pending(peer->ws);
         assert_int_equal(uvhttp_websocket_send_message(peer->ws, message), 0);
-        assert_int_equal(uvhttp_websocket_send(peer->ws, UVHTTP_WEBSOCKET_TEXT, letters, LARGE), 0);
+        assert_int_equal(uvhttp_websocket_send(peer->ws, UVHTTP_WEBSOCKET_TEXT, text, LARGE), 0);
         assert_in_range(uvhttp_websocket_pending(peer->ws), before + 1, before + NOISE);
-        assert_int_equal(send_noise(peer, QUEUE),
-                         UVHTTP_EDISCONNECTED); /* which does not become smaller */
+        /* Noise does not get smaller. */
+        assert_int_equal(send_noise(peer, QUEUE), UVHTTP_EDISCONNECTED);
         assert_int_equal(peer->code, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER);
         uvhttp_websocket_message_unref(message);
         end();
@@ -252,7 +252,7 @@ static void the_queue_counts_what_is_sent(void **state)
 
 #endif
 
-static void one_message_may_be_larger_than_the_queue(void **state)
+static void single_message_may_exceed_queue_limit(void **state)
 {
     (void)state;
     for (int shared = 0; shared < 2; shared++) {
@@ -260,10 +260,10 @@ static void one_message_may_be_larger_than_the_queue(void **state)
         const uvhttp_websocket_options_t options = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
         uvhttp_websocket_endpoint_t *endpoint = add_endpoint("/ws", &options);
         listen_with_small_buffers();
-        struct peer *peer = join("/ws", false);
+        struct peer *peer = connect_peer("/ws", false);
         uvhttp_websocket_message_t *message =
             uvhttp_websocket_message_new(endpoint, UVHTTP_WEBSOCKET_BINARY, noise, LARGE);
-        for (int i = 0; i < 2; i++) { /* again, when it has left */
+        for (int i = 0; i < 2; i++) { /* again, when it has been sent */
             assert_int_equal(shared ? uvhttp_websocket_send_message(peer->ws, message)
                                     : send_noise(peer, LARGE),
                              UVHTTP_QUEUED);
@@ -272,7 +272,7 @@ static void one_message_may_be_larger_than_the_queue(void **state)
                 read_all(peer);
         }
         assert_true(peer->client.received > LARGE);
-        /* Behind it there is no room. */
+        /* Nothing fits after it. */
         assert_int_equal(send_noise(peer, 1), UVHTTP_EDISCONNECTED);
         assert_int_equal(peer->code, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER);
         uvhttp_websocket_message_unref(message);
@@ -280,7 +280,7 @@ static void one_message_may_be_larger_than_the_queue(void **state)
     }
 }
 
-static void the_budget_bounds_that_one(void **state)
+static void single_message_limited_by_endpoint_memory(void **state)
 {
     (void)state;
     begin();
@@ -288,20 +288,20 @@ static void the_budget_bounds_that_one(void **state)
     options.memory = LARGE / 2;
     uvhttp_websocket_endpoint_t *endpoint = add_endpoint("/ws", &options);
     listen_with_small_buffers();
-    struct peer *peer = join("/ws", false);
+    struct peer *peer = connect_peer("/ws", false);
     assert_int_equal(send_noise(peer, LARGE), UVHTTP_EDISCONNECTED);
     assert_int_equal(peer->code, UVHTTP_WEBSOCKET_TRY_AGAIN_LATER);
-    stage_turns(&stage, TURNS);
+    stage_iterations(&stage, ITERATIONS);
     assert_int_equal(memory_of(endpoint), 0);
     end();
 }
 
-static void endpoints_may_share_their_memory(void **state)
+static void shared_memory_limits_both_endpoints(void **state)
 {
     (void)state;
     begin();
     uvhttp_websocket_options_t options = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
-    options.memory = TIGHT;
+    options.memory = SMALL_MEMORY;
     uvhttp_websocket_endpoint_t *first = add_endpoint("/first", &options), *none;
     options.shares_memory_with = first;
     uvhttp_error_t error;
@@ -312,37 +312,37 @@ static void endpoints_may_share_their_memory(void **state)
     options.memory = 0;
     uvhttp_websocket_endpoint_t *second = add_endpoint("/second", &options);
     listen_with_small_buffers();
-    struct peer *hog = join("/first", false), *other = join("/second", false);
-    fill(hog);
-    int err = send_noise(hog, TIGHT / 2);
+    struct peer *slow_peer = connect_peer("/first", false), *other = connect_peer("/second", false);
+    fill(slow_peer);
+    int err = send_noise(slow_peer, SMALL_MEMORY / 2);
     assert_true(err >= 0);
-    assert_true(memory_of(second) > TIGHT / 2 && memory_of(first) == memory_of(second));
+    assert_true(memory_of(second) > SMALL_MEMORY / 2 && memory_of(first) == memory_of(second));
     fill(other);
     for (err = 0; err == 0; err = send_noise(other, NOISE / 4))
-        assert_true(uvhttp_websocket_pending(other->ws) < TIGHT / 2);
-    assert_int_equal(err, UVHTTP_ENOMEM); /* though it has less than half of it */
-    assert_true(hog->ws != NULL && memory_of(first) <= TIGHT);
-    uvhttp_websocket_message_t *kept =
+        assert_true(uvhttp_websocket_pending(other->ws) < SMALL_MEMORY / 2);
+    assert_int_equal(err, UVHTTP_ENOMEM); /* though it uses less than half of it */
+    assert_true(slow_peer->ws != NULL && memory_of(first) <= SMALL_MEMORY);
+    uvhttp_websocket_message_t *message =
         uvhttp_websocket_message_new(second, UVHTTP_WEBSOCKET_TEXT, "x", 1);
-    assert_non_null(kept);
-    raw_client_close(&hog->client, false);
+    assert_non_null(message);
+    raw_client_close(&slow_peer->client, false);
     raw_client_close(&other->client, false);
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    uvhttp_websocket_message_unref(kept);
+    uvhttp_websocket_message_unref(message);
     end();
 }
 
-static void only_what_helps_is_dropped(void **state)
+static void drop_oldest_keeps_fragments(void **state)
 {
     (void)state;
     begin();
     const uvhttp_websocket_options_t options = options_with(UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST);
     uvhttp_websocket_endpoint_t *endpoint = add_endpoint("/ws", &options);
     listen_with_small_buffers();
-    struct peer *peer = join("/ws", false);
+    struct peer *peer = connect_peer("/ws", false);
     fill(peer);
-    /* A piece stays whatever comes. */
+    /* A fragment is not dropped. */
     assert_int_equal(
         uvhttp_websocket_send_fragment(peer->ws, UVHTTP_WEBSOCKET_BINARY, noise, 5 * NOISE, true),
         UVHTTP_QUEUED);
@@ -350,16 +350,16 @@ static void only_what_helps_is_dropped(void **state)
     assert_int_equal(send_noise(peer, NOISE), UVHTTP_QUEUED);
     size_t before = uvhttp_websocket_pending(peer->ws);
     assert_int_equal(dropped(endpoint), 0);
-    /* for which both would not be enough */
+    /* dropping both would not suffice */
     assert_int_equal(send_noise(peer, 6 * NOISE), UVHTTP_EFULL);
     assert_int_equal(dropped(endpoint), 1);
-    /* a refused fragment begins no message */
+    /* a rejected fragment begins no message */
     assert_int_equal(
         uvhttp_websocket_send_fragment(peer->ws, UVHTTP_WEBSOCKET_BINARY, noise, 6 * NOISE, false),
         UVHTTP_EFULL);
     assert_int_equal(dropped(endpoint), 1);
     assert_int_equal(uvhttp_websocket_pending(peer->ws), before);
-    assert_int_equal(send_noise(peer, 3 * NOISE), UVHTTP_QUEUED); /* takes their place */
+    assert_int_equal(send_noise(peer, 3 * NOISE), UVHTTP_QUEUED); /* replaces them */
     assert_in_range(dropped(endpoint), 2, 3);
     assert_true(uvhttp_websocket_pending(peer->ws) <= QUEUE);
     read_all(peer);
@@ -368,44 +368,46 @@ static void only_what_helps_is_dropped(void **state)
 
 /* ---- topics ---- */
 
-static void a_full_endpoint_is_no_matter_for_others(void **state)
+static void full_endpoint_does_not_affect_other_endpoint(void **state)
 {
     (void)state;
     for (int slow = UVHTTP_WEBSOCKET_SLOW_CLOSE; slow <= UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST;
          slow++) {
         uvhttp_topics_t *topics;
         begin();
-        uvhttp_websocket_options_t open_to_all = options_with((uvhttp_websocket_slow_t)slow);
-        const uvhttp_websocket_options_t others = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
+        uvhttp_websocket_options_t full_options = options_with((uvhttp_websocket_slow_t)slow);
+        const uvhttp_websocket_options_t other_options = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
         const uvhttp_topics_options_t sizes = {.allocator = &stage.heap.allocator};
-        open_to_all.memory = TIGHT; /* less than QUEUE */
-        uvhttp_websocket_endpoint_t *full = add_endpoint("/full", &open_to_all);
-        uvhttp_websocket_endpoint_t *free_one = add_endpoint("/free", &others);
+        full_options.memory = SMALL_MEMORY; /* less than QUEUE */
+        uvhttp_websocket_endpoint_t *full = add_endpoint("/full", &full_options);
+        uvhttp_websocket_endpoint_t *other_endpoint = add_endpoint("/free", &other_options);
         assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes, NULL), 0);
         listen_with_small_buffers();
-        struct peer *lazy = join("/full", false), *reader = join("/free", false);
-        assert_int_equal(uvhttp_websocket_subscribe(lazy->ws, topics, "room"), 0);
+        struct peer *slow_peer = connect_peer("/full", false),
+                    *reader = connect_peer("/free", false);
+        assert_int_equal(uvhttp_websocket_subscribe(slow_peer->ws, topics, "room"), 0);
         assert_int_equal(uvhttp_websocket_subscribe(reader->ws, topics, "room"), 0);
         size_t before = reader->client.received;
         for (int i = 0; i < PUBLISHED; i++) {
             assert_int_equal(
                 uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_BINARY, noise, NOISE), 0);
-            stage_turns(&stage, TURNS);
-            assert_true(memory_of(full) <= TIGHT);
+            stage_iterations(&stage, ITERATIONS);
+            assert_true(memory_of(full) <= SMALL_MEMORY);
             read_all(reader);
         }
         assert_true(reader->client.received - before > (size_t)PUBLISHED * NOISE);
-        assert_int_equal(memory_of(free_one), 0);
-        /* Who waits misses what there is no memory for, and is told where it must not miss
-         * anything. */
+        assert_int_equal(memory_of(other_endpoint), 0);
+        /* A slow subscriber misses messages that exceed the memory limit. With
+         * UVHTTP_WEBSOCKET_SLOW_CLOSE it is closed instead. */
         assert_true(dropped(full) > 0);
-        assert_int_equal(lazy->ws == NULL, slow == UVHTTP_WEBSOCKET_SLOW_CLOSE);
-        assert_int_equal(lazy->code, lazy->ws == NULL ? UVHTTP_WEBSOCKET_TRY_AGAIN_LATER : 0);
+        assert_int_equal(slow_peer->ws == NULL, slow == UVHTTP_WEBSOCKET_SLOW_CLOSE);
+        assert_int_equal(slow_peer->code,
+                         slow_peer->ws == NULL ? UVHTTP_WEBSOCKET_TRY_AGAIN_LATER : 0);
         end();
     }
 }
 
-static void who_keeps_up_needs_no_memory(void **state)
+static void fast_reader_needs_no_queue_memory(void **state)
 {
     (void)state;
     for (int slow = UVHTTP_WEBSOCKET_SLOW_CLOSE; slow <= UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST;
@@ -413,24 +415,24 @@ static void who_keeps_up_needs_no_memory(void **state)
         uvhttp_topics_t *topics;
         begin();
         uvhttp_websocket_options_t options = options_with((uvhttp_websocket_slow_t)slow);
-        options.memory = TIGHT;
+        options.memory = SMALL_MEMORY;
         uvhttp_websocket_endpoint_t *endpoint = add_endpoint("/ws", &options);
         assert_int_equal(uvhttp_topics_new(&topics, stage.server, NULL, NULL), 0);
         stage_listen(&stage);
-        stage_shrink_send_buffer(&stage, ROOMY_BUFFER);
-        struct peer *hog = join("/ws", false), *reader = join("/ws", false);
+        stage_shrink_send_buffer(&stage, LARGE_BUFFER);
+        struct peer *slow_peer = connect_peer("/ws", false), *reader = connect_peer("/ws", false);
         assert_int_equal(uvhttp_websocket_subscribe(reader->ws, topics, "room"), 0);
-        fill(hog);
-        while (memory_of(endpoint) < TIGHT / 2)
-            (void)send_noise(hog, NOISE);
+        fill(slow_peer);
+        while (memory_of(endpoint) < SMALL_MEMORY / 2)
+            (void)send_noise(slow_peer, NOISE);
         size_t before = reader->client.received;
         assert_int_equal(
             uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_BINARY, noise, SEVERAL_SLICES),
             0);
-        for (int i = 0; i < STAGE_MOST_TURNS && reader->client.received - before < SEVERAL_SLICES;
-             i++) {
-            (void)raw_client_step(&reader->client, ROOM);
-            stage_turn(&stage);
+        for (int i = 0;
+             i < STAGE_MAX_ITERATIONS && reader->client.received - before < SEVERAL_SLICES; i++) {
+            (void)raw_client_step(&reader->client, MEGABYTE);
+            stage_iterate(&stage);
         }
         assert_non_null(reader->ws);
         assert_true(reader->client.received - before > SEVERAL_SLICES);
@@ -439,16 +441,16 @@ static void who_keeps_up_needs_no_memory(void **state)
     }
 }
 
-static void an_allowance_is_that_of_the_one_who_has_it(void **state)
+static void shared_memory_below_message_size_gets_econfig(void **state)
 {
     (void)state;
     begin();
     uvhttp_websocket_options_t options = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
-    options.memory = TIGHT;
+    options.memory = SMALL_MEMORY;
     uvhttp_websocket_endpoint_t *small = add_endpoint("/small", &options), *none;
     options.memory = 0;
     options.shares_memory_with = small;
-    options.max_message_size = TIGHT + 1;
+    options.max_message_size = SMALL_MEMORY + 1;
     uvhttp_error_t error;
     assert_int_equal(uvhttp_websocket_endpoint_new(&none, stage.server, &options, &error),
                      UVHTTP_ECONFIG);
@@ -457,24 +459,25 @@ static void an_allowance_is_that_of_the_one_who_has_it(void **state)
     end();
 }
 
-static void messages_on_their_way_have_a_limit(void **state)
+static void topics_memory_limits_queued_messages(void **state)
 {
     uvhttp_topics_t *topics;
     (void)state;
     begin();
     const uvhttp_websocket_options_t options = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
-    const uvhttp_topics_options_t sizes = {.memory = TIGHT, .allocator = &stage.heap.allocator};
+    const uvhttp_topics_options_t sizes = {.memory = SMALL_MEMORY,
+                                           .allocator = &stage.heap.allocator};
     uvhttp_websocket_endpoint_t *endpoint = add_endpoint("/ws", &options);
     assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes, NULL), 0);
     stage_listen(&stage);
-    struct peer *peer = join("/ws", false);
+    struct peer *peer = connect_peer("/ws", false);
     assert_int_equal(uvhttp_websocket_subscribe(peer->ws, topics, "room"), 0);
     for (int round = 0; round < 2; round++) {
         int count = 0;
         while (uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_BINARY, noise, NOISE) == 0)
-            assert_true(++count < TIGHT / NOISE);
-        assert_int_equal(count, TIGHT / NOISE - 1);
-        stage_turns(&stage, TURNS);
+            assert_true(++count < SMALL_MEMORY / NOISE);
+        assert_int_equal(count, SMALL_MEMORY / NOISE - 1);
+        stage_iterations(&stage, ITERATIONS);
         read_all(peer);
     }
     assert_int_equal(memory_of(endpoint), 0);
@@ -483,8 +486,8 @@ static void messages_on_their_way_have_a_limit(void **state)
 
 #if UVHTTP_TESTS_COMPRESSION
 
-/* It is compressed when any subscriber compresses, whoever was the first. */
-static void a_subscriber_decides_what_is_compressed(void **state)
+/* The message is compressed if any subscriber uses compression, in any order of subscription. */
+static void published_message_compressed_per_subscriber(void **state)
 {
     (void)state;
     for (int first = 0; first < 2; first++) {
@@ -493,24 +496,24 @@ static void a_subscriber_decides_what_is_compressed(void **state)
         uvhttp_websocket_options_t options = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
         const uvhttp_topics_options_t sizes = {.allocator = &stage.heap.allocator};
         options.compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED;
-        (void)add_endpoint("/plain", &options); /* whose client does not want it */
+        (void)add_endpoint("/plain", &options); /* the client does not offer compression */
         (void)add_endpoint("/packed", &options);
         assert_int_equal(uvhttp_topics_new(&topics, stage.server, &sizes, NULL), 0);
         stage_listen(&stage);
         struct peer *plain = NULL, *packed = NULL;
         for (int i = 0; i < 2; i++) {
             if ((i == 0) == (first == 0))
-                plain = join("/plain", false);
+                plain = connect_peer("/plain", false);
             else
-                packed = join("/packed", true);
+                packed = connect_peer("/packed", true);
             assert_int_equal(uvhttp_websocket_subscribe(
                                  (i == 0) == (first == 0) ? plain->ws : packed->ws, topics, "room"),
                              0);
         }
         size_t plain_before = plain->client.received, packed_before = packed->client.received;
-        assert_int_equal(
-            uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_TEXT, letters, NOISE), 0);
-        stage_turns(&stage, TURNS);
+        assert_int_equal(uvhttp_topics_publish(topics, "room", UVHTTP_WEBSOCKET_TEXT, text, NOISE),
+                         0);
+        stage_iterations(&stage, ITERATIONS);
         read_all(plain);
         read_all(packed);
         assert_int_equal((unsigned char)plain->client.data[plain_before], 0x81);
@@ -526,20 +529,20 @@ static void a_subscriber_decides_what_is_compressed(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message_may_outlive_its_server),
-        cmocka_unit_test(a_message_is_text_or_binary),
+        cmocka_unit_test(message_may_outlive_its_server),
+        cmocka_unit_test(message_kind_is_text_or_binary),
 #if UVHTTP_TESTS_COMPRESSION
-        cmocka_unit_test(the_queue_counts_what_is_sent),
-        cmocka_unit_test(a_subscriber_decides_what_is_compressed),
+        cmocka_unit_test(queue_limit_counts_compressed_bytes),
+        cmocka_unit_test(published_message_compressed_per_subscriber),
 #endif
-        cmocka_unit_test(one_message_may_be_larger_than_the_queue),
-        cmocka_unit_test(the_budget_bounds_that_one),
-        cmocka_unit_test(endpoints_may_share_their_memory),
-        cmocka_unit_test(only_what_helps_is_dropped),
-        cmocka_unit_test(a_full_endpoint_is_no_matter_for_others),
-        cmocka_unit_test(who_keeps_up_needs_no_memory),
-        cmocka_unit_test(an_allowance_is_that_of_the_one_who_has_it),
-        cmocka_unit_test(messages_on_their_way_have_a_limit),
+        cmocka_unit_test(single_message_may_exceed_queue_limit),
+        cmocka_unit_test(single_message_limited_by_endpoint_memory),
+        cmocka_unit_test(shared_memory_limits_both_endpoints),
+        cmocka_unit_test(drop_oldest_keeps_fragments),
+        cmocka_unit_test(full_endpoint_does_not_affect_other_endpoint),
+        cmocka_unit_test(fast_reader_needs_no_queue_memory),
+        cmocka_unit_test(shared_memory_below_message_size_gets_econfig),
+        cmocka_unit_test(topics_memory_limits_queued_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

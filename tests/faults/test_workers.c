@@ -1,6 +1,6 @@
-/* Servers with several workers in one process: what cannot start thread is undone, what is posted
- * runs exactly once, and nothing is left, on the heap or in the table of descriptors, however often
- * and at whatever point they end. */
+/* Servers with several workers in one process: a failed start is undone, each posted function runs
+ * exactly once, and nothing is left on the heap or in the descriptor table, at whatever point the
+ * server ends. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,15 +21,15 @@
 #include "support/raw_client.h"
 #include "support/stage.h"
 
-enum { WORKERS = 3, POSTS = 200, MOST_CALLS = 400 };
+enum { WORKERS = 3, POSTS = 200, MAX_ALLOCATIONS = 400 };
 
 static struct fault_heap heap;
 static uvhttp_server_t *server;
 static size_t descriptors;
 static char last_error[512];
-static int failing_thread; /* the n-th thread from now on cannot start thread; 0: all can */
+static int failing_thread; /* the n-th uv_thread_create from now on fails; 0: none */
 
-/* In front of libuv's. */
+/* Replaces libuv's function. */
 int uv_thread_create(uv_thread_t *thread, uv_thread_cb entry, void *arg)
 {
     int (*real)(uv_thread_t *, uv_thread_cb, void *);
@@ -39,8 +39,8 @@ int uv_thread_create(uv_thread_t *thread, uv_thread_cb entry, void *arg)
     return real(thread, entry, arg);
 }
 
-/* libuv 1.44 leaves the loop's epoll descriptor open when there is none for the rest of the loop.
- * That one is not ours to be found. */
+/* libuv 1.44 leaks the loop's epoll descriptor when it cannot open the other ones. This function
+ * closes it. */
 int uv_loop_init(uv_loop_t *loop)
 {
     int (*real)(uv_loop_t *);
@@ -69,7 +69,7 @@ static void on_log(uvhttp_log_level_t level, const char *message, void *arg)
         snprintf(last_error, sizeof(last_error), "%s", message);
 }
 
-static int say(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_hello(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -86,12 +86,13 @@ static int new_server(size_t workers, struct uv_loop_s *loop)
     config->drain_timeout = 0;
     server = uvhttp_server_new_with(loop, config);
     uvhttp_config_free(config);
-    return server == NULL ? UVHTTP_ENOMEM : uvhttp_server_route(server, "GET", "/", say, NULL);
+    return server == NULL ? UVHTTP_ENOMEM
+                          : uvhttp_server_route(server, "GET", "/", send_hello, NULL);
 }
 
 static void begin(void)
 {
-    uv_loop_t first; /* the first loop of a process opens descriptors that stay */
+    uv_loop_t first; /* the first loop of a process opens descriptors that stay open */
     assert_int_equal(uv_loop_init(&first), 0);
     assert_int_equal(uv_loop_close(&first), 0);
     fault_heap_init(&heap);
@@ -99,7 +100,7 @@ static void begin(void)
     last_error[0] = '\0';
 }
 
-static void listening(void)
+static void begin_listening(void)
 {
     begin();
     assert_int_equal(new_server(WORKERS, NULL), 0);
@@ -134,9 +135,9 @@ static int result_of(pthread_t thread)
     return (int)(intptr_t)result;
 }
 
-/* ---- what cannot start thread ---- */
+/* ---- failing start ---- */
 
-static void a_callers_loop_has_one_worker(void **state)
+static void caller_loop_with_several_workers_gets_econfig(void **state)
 {
     uv_loop_t loop;
     (void)state;
@@ -156,12 +157,12 @@ static void a_callers_loop_has_one_worker(void **state)
     end();
 }
 
-static void without_memory_nobody_listens(void **state)
+static void listen_without_memory_gets_enomem(void **state)
 {
     (void)state;
-    int refused = 0;
+    int failures = 0;
     begin();
-    for (size_t n = 1; n < MOST_CALLS; n++) {
+    for (size_t n = 1; n < MAX_ALLOCATIONS; n++) {
         fault_heap_arm(&heap, 0, false);
         assert_int_equal(new_server(WORKERS, NULL), 0);
         fault_heap_arm(&heap, n, false);
@@ -171,21 +172,21 @@ static void without_memory_nobody_listens(void **state)
         if (err != 0) {
             assert_int_equal(err, UVHTTP_ENOMEM);
             assert_int_equal(uvhttp_server_port(server), 0);
-            /* later there is some again */
+            /* memory is available again */
             assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
-            refused++;
+            failures++;
         }
         end();
         if (!failed)
             break;
     }
-    assert_true(refused > 2);
+    assert_true(failures > 2);
 }
 
-static void without_descriptors_nobody_listens(void **state)
+static void listen_without_descriptors_gets_emfile(void **state)
 {
     struct rlimit usual, few;
-    int refused = 0, err;
+    int failures = 0, err;
     (void)state;
     begin();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
@@ -198,17 +199,17 @@ static void without_descriptors_nobody_listens(void **state)
         err = uvhttp_server_listen(server, "127.0.0.1", 0);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
         assert_true(err == 0 || err == UV_EMFILE);
-        refused += err != 0;
+        failures += err != 0;
         end();
     } while (err != 0);
-    assert_true(refused > WORKERS);
+    assert_true(failures > WORKERS);
 }
 
-static void a_thread_that_cannot_be_started_ends_the_server(void **state)
+static void thread_start_failure_stops_server(void **state)
 {
     (void)state;
     for (int n = 1; n < WORKERS; n++) {
-        listening();
+        begin_listening();
         int port = uvhttp_server_port(server);
         failing_thread = n;
         assert_int_equal(uvhttp_server_run(server), UV_EAGAIN);
@@ -223,10 +224,10 @@ static void a_thread_that_cannot_be_started_ends_the_server(void **state)
     }
 }
 
-static void a_port_is_for_one_server(void **state)
+static void port_of_other_server_gets_eaddrinuse(void **state)
 {
     (void)state;
-    listening();
+    begin_listening();
     uvhttp_server_t *other = server;
     assert_int_equal(new_server(WORKERS, NULL), 0);
     assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", uvhttp_server_port(other)),
@@ -235,20 +236,20 @@ static void a_port_is_for_one_server(void **state)
     end();
 }
 
-/* ---- what is posted ---- */
+/* ---- posted functions ---- */
 
-static atomic_int ran;
-static int next[WORKERS][2]; /* by worker and poster; each worker writes its own */
+static atomic_int calls;
+static int next[WORKERS][2]; /* by worker and poster; each worker writes its own row */
 
 static void count(uvhttp_server_t *from, size_t worker, void *arg)
 {
     (void)from;
     (void)worker;
     (void)arg;
-    atomic_fetch_add(&ran, 1);
+    atomic_fetch_add(&calls, 1);
 }
 
-static void posts_that_cannot_run_are_refused(void **state)
+static void invalid_posts_are_rejected(void **state)
 {
     (void)state;
     begin();
@@ -269,19 +270,19 @@ static void posts_that_cannot_run_are_refused(void **state)
     end();
 }
 
-static void what_is_posted_runs_once_even_without_running(void **state)
+static void posted_functions_run_at_free_without_run(void **state)
 {
     (void)state;
-    listening();
-    atomic_store(&ran, 0);
+    begin_listening();
+    atomic_store(&calls, 0);
     for (size_t i = 0; i < 10; i++)
         assert_int_equal(uvhttp_server_post(server, i % WORKERS, count, NULL), 0);
-    assert_int_equal(atomic_load(&ran), 0);
+    assert_int_equal(atomic_load(&calls), 0);
     end();
-    assert_int_equal(atomic_load(&ran), 10);
+    assert_int_equal(atomic_load(&calls), 10);
 }
 
-/* `arg` is the poster times POSTS and the number of the post. */
+/* `arg` is the number of the thread times POSTS plus the number of the post. */
 static void check_order(uvhttp_server_t *from, size_t worker, void *arg)
 {
     int number = (int)(intptr_t)arg;
@@ -302,20 +303,20 @@ static void *post_all(void *arg)
     return (void *)accepted;
 }
 
-static void posts_run_in_order_and_none_is_lost_when_stopping(void **state)
+static void posts_run_in_order_during_stop(void **state)
 {
     (void)state;
     pthread_t posters[2];
     for (int round = 0; round < 30; round++) {
         intptr_t accepted = 0;
-        listening();
-        atomic_store(&ran, 0);
+        begin_listening();
+        atomic_store(&calls, 0);
         memset(next, 0, sizeof(next));
         pthread_t running = start_running();
         for (intptr_t i = 0; i < 2; i++)
             assert_int_equal(pthread_create(&posters[i], NULL, post_all, (void *)i), 0);
         if (round % 3 != 0)
-            uvhttp_server_stop(server); /* somewhere among them */
+            uvhttp_server_stop(server); /* between two posts */
         for (size_t i = 0; i < 2; i++) {
             void *result;
             pthread_join(posters[i], &result);
@@ -326,14 +327,14 @@ static void posts_run_in_order_and_none_is_lost_when_stopping(void **state)
             uvhttp_server_stop(server);
         }
         assert_int_equal(result_of(running), 0);
-        assert_int_equal(atomic_load(&ran), accepted);
+        assert_int_equal(atomic_load(&calls), accepted);
         for (size_t worker = 0; worker < WORKERS; worker++)
             assert_true(next[worker][0] >= 0 && next[worker][1] >= 0);
         end();
     }
 }
 
-static int connects[WORKERS]; /* what each worker was told */
+static int connect_results[WORKERS]; /* result of the call on each worker */
 
 static void on_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
 {
@@ -354,28 +355,28 @@ static void try_to_connect(uvhttp_server_t *from, size_t worker, void *arg)
 {
     static const uvhttp_stream_events_t events = {.data = on_data, .closed = on_closed};
     uvhttp_stream_t *stream;
-    connects[worker] = uvhttp_stream_connect(from, "127.0.0.1", uvhttp_server_port(from), 1000,
-                                             on_connected, &events, NULL, &stream);
+    connect_results[worker] = uvhttp_stream_connect(from, "127.0.0.1", uvhttp_server_port(from),
+                                                    1000, on_connected, &events, NULL, &stream);
     count(from, worker, arg);
 }
 
-static void every_worker_connects_to_others(void **state)
+static void stream_connect_works_on_each_worker(void **state)
 {
     (void)state;
-    listening();
-    atomic_store(&ran, 0);
+    begin_listening();
+    atomic_store(&calls, 0);
     pthread_t running = start_running();
     for (size_t i = 0; i < WORKERS; i++)
         assert_int_equal(uvhttp_server_post(server, i, try_to_connect, NULL), 0);
     uvhttp_server_stop(server);
     assert_int_equal(result_of(running), 0);
-    assert_int_equal(atomic_load(&ran), WORKERS);
+    assert_int_equal(atomic_load(&calls), WORKERS);
     for (size_t i = 0; i < WORKERS; i++)
-        assert_true(connects[i] == 0 || connects[i] == UVHTTP_ESTOPPED);
+        assert_true(connect_results[i] == 0 || connect_results[i] == UVHTTP_ESTOPPED);
     end();
 }
 
-/* ---- lives ---- */
+/* ---- life of servers ---- */
 
 static int stopped;
 
@@ -386,13 +387,13 @@ static void on_stopped(uvhttp_server_t *from, void *arg)
     stopped++;
 }
 
-static void starting_and_stopping_often_leaves_nothing(void **state)
+static void repeated_start_and_stop_leaks_nothing(void **state)
 {
     (void)state;
     pthread_t here = pthread_self();
     for (int round = 0; round < 30; round++) {
         struct raw_client client;
-        listening();
+        begin_listening();
         stopped = 0;
         uvhttp_server_on_stopped(server, on_stopped, &here);
         raw_client_connect(&client, uvhttp_server_port(server), 0);
@@ -400,9 +401,8 @@ static void starting_and_stopping_often_leaves_nothing(void **state)
         raw_client_step(&client, 0);
         uvhttp_server_stop(server);
         assert_int_equal(uvhttp_server_run(server), 0);
-        raw_client_step(&client,
-                        /* it was connected before the stop, so it is answered, whoever has it */
-                        1000);
+        /* It connected before the stop, so any worker responds. */
+        raw_client_step(&client, 1000);
         assert_memory_equal(client.data, "HTTP/1.1 200 ", 13);
         raw_client_close(&client, false);
         assert_int_equal(stopped, 1);
@@ -410,12 +410,12 @@ static void starting_and_stopping_often_leaves_nothing(void **state)
     }
 }
 
-static void workers_that_never_ran_can_be_freed(void **state)
+static void workers_without_run_can_be_freed(void **state)
 {
     struct raw_client client;
     (void)state;
-    listening();
-    raw_client_connect(&client, uvhttp_server_port(server), 0); /* to one of them */
+    begin_listening();
+    raw_client_connect(&client, uvhttp_server_port(server), 0); /* to one of the workers */
     assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
     uvhttp_server_free(server);
     raw_client_close(&client, false);
@@ -423,7 +423,7 @@ static void workers_that_never_ran_can_be_freed(void **state)
     end();
 }
 
-static void workers_are_counted_alone_and_together(void **state)
+static void worker_stats_add_up_to_server_stats(void **state)
 {
     uvhttp_stats_t one, all;
     uint64_t requests = 0, connections = 0, latencies = 0;
@@ -434,7 +434,7 @@ static void workers_are_counted_alone_and_together(void **state)
     assert_int_equal(uvhttp_server_worker_count(NULL), 0);
     assert_true(uvhttp_core_count() >= 1 && uvhttp_core_count() <= UVHTTP_WORKERS_MAX);
     assert_int_equal(new_server(WORKERS, NULL), 0);
-    assert_int_equal(uvhttp_server_read_stats(server, &all), 0); /* before there are any */
+    assert_int_equal(uvhttp_server_read_stats(server, &all), 0); /* before listen */
     assert_true(all.total_requests == 0);
     assert_int_equal(uvhttp_server_read_stats(server, NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_server_worker_stats(server, WORKERS, &all), UVHTTP_EINVAL);
@@ -467,18 +467,18 @@ static void workers_are_counted_alone_and_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_callers_loop_has_one_worker),
-        cmocka_unit_test(without_memory_nobody_listens),
-        cmocka_unit_test(without_descriptors_nobody_listens),
-        cmocka_unit_test(a_thread_that_cannot_be_started_ends_the_server),
-        cmocka_unit_test(a_port_is_for_one_server),
-        cmocka_unit_test(posts_that_cannot_run_are_refused),
-        cmocka_unit_test(what_is_posted_runs_once_even_without_running),
-        cmocka_unit_test(posts_run_in_order_and_none_is_lost_when_stopping),
-        cmocka_unit_test(every_worker_connects_to_others),
-        cmocka_unit_test(starting_and_stopping_often_leaves_nothing),
-        cmocka_unit_test(workers_that_never_ran_can_be_freed),
-        cmocka_unit_test(workers_are_counted_alone_and_together),
+        cmocka_unit_test(caller_loop_with_several_workers_gets_econfig),
+        cmocka_unit_test(listen_without_memory_gets_enomem),
+        cmocka_unit_test(listen_without_descriptors_gets_emfile),
+        cmocka_unit_test(thread_start_failure_stops_server),
+        cmocka_unit_test(port_of_other_server_gets_eaddrinuse),
+        cmocka_unit_test(invalid_posts_are_rejected),
+        cmocka_unit_test(posted_functions_run_at_free_without_run),
+        cmocka_unit_test(posts_run_in_order_during_stop),
+        cmocka_unit_test(stream_connect_works_on_each_worker),
+        cmocka_unit_test(repeated_start_and_stop_leaks_nothing),
+        cmocka_unit_test(workers_without_run_can_be_freed),
+        cmocka_unit_test(worker_stats_add_up_to_server_stats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* A body in pieces is written in several loop iterations even when the client takes all of it at
- * once: here the client reads between two writes, so that its socket is never full. */
+/* A chunked body is written in several loop iterations even when the client accepts all of it
+ * immediately. The client reads between two writes, so its socket is never full. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,24 +18,24 @@ enum {
     BUDGET = 1 << 20,
     TOTAL = 3 * BUDGET,
     LARGE = BUDGET + CHUNK,
-    SMALL_PIECES = 16384, /* of a byte, in an iteration */
+    SMALL_CHUNKS = 16384, /* chunks of one byte in one iteration */
 };
 
 static struct stage stage;
 static struct raw_client client;
-static uv_check_t counter; /* of loop iterations */
+static uv_check_t counter; /* counts loop iterations */
 static unsigned iteration;
 
 static const char chunk[LARGE];
 
 /* What a handler has written, and when. */
 static struct {
-    size_t size, total;  /* of a piece, of the body */
-    size_t written;      /* so far */
-    size_t most;         /* in one iteration */
-    unsigned drains;     /* calls of the drain callback */
-    unsigned same;       /* those of them in the iteration of the refusal */
-    unsigned refused_in; /* the iteration of the last refusal */
+    size_t size, total;                /* of a chunk, of the body */
+    size_t written;                    /* so far */
+    size_t max;                        /* in one iteration */
+    unsigned drains;                   /* calls of the drain callback */
+    unsigned drains_in_same_iteration; /* of those, calls in the iteration of the rejected write */
+    unsigned rejected_in;              /* iteration of the last rejected write */
     bool events;
 } body;
 
@@ -56,7 +56,7 @@ static void begin(size_t size, size_t total)
     uv_check_start(&counter, count_iteration);
 }
 
-static void listening(uvhttp_handler_cb handler)
+static void listen_and_connect(uvhttp_handler_cb handler)
 {
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", handler, NULL), 0);
@@ -65,15 +65,15 @@ static void listening(uvhttp_handler_cb handler)
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
 }
 
-/* The client has taken all that was sent. */
-static void keep_up(void)
+/* The client reads all that was sent. */
+static void read_all(void)
 {
     while (raw_client_step(&client, BUDGET)) {
     }
 }
 
-/* Writes until it is refused or the body is complete. */
-static int write_on(uvhttp_response_t *response, void *arg)
+/* Writes until a write is rejected or the body is complete. */
+static int write_chunks(uvhttp_response_t *response, void *arg)
 {
     size_t before = body.written;
     int err = 0;
@@ -83,11 +83,11 @@ static int write_on(uvhttp_response_t *response, void *arg)
         if (err == 0)
             body.written += body.size;
         if (body.written / CHUNK * CHUNK == body.written || err != 0)
-            keep_up();
+            read_all();
     }
-    if (body.written - before > body.most)
-        body.most = body.written - before;
-    body.refused_in = iteration;
+    if (body.written - before > body.max)
+        body.max = body.written - before;
+    body.rejected_in = iteration;
     if (err == UVHTTP_EFULL)
         return 0;
     return err != 0 ? err : uvhttp_response_end(response);
@@ -96,8 +96,8 @@ static int write_on(uvhttp_response_t *response, void *arg)
 static int on_drain(uvhttp_response_t *response, void *arg)
 {
     body.drains++;
-    body.same += iteration == body.refused_in;
-    return write_on(response, arg);
+    body.drains_in_same_iteration += iteration == body.rejected_in;
+    return write_chunks(response, arg);
 }
 
 static int write_body(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -106,17 +106,17 @@ static int write_body(uvhttp_request_t *request, uvhttp_response_t *response, vo
     uvhttp_response_on_drain(response, on_drain, NULL);
     int err = body.events ? uvhttp_response_begin_events(response)
                           : uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
-    return err != 0 ? err : write_on(response, arg);
+    return err != 0 ? err : write_chunks(response, arg);
 }
 
-static void take_answer(size_t length)
+static void assert_body_length(size_t length)
 {
     size_t offset = 0;
-    struct raw_answer answer;
-    assert_int_equal(stage_drive_answers(&stage, &client, BUDGET, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
-    assert_int_equal(answer.status, 200);
-    assert_int_equal(answer.body_length, length);
+    struct raw_response response;
+    assert_int_equal(stage_drive_responses(&stage, &client, BUDGET, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &response));
+    assert_int_equal(response.status, 200);
+    assert_int_equal(response.body_length, length);
 }
 
 static void end(void)
@@ -130,91 +130,91 @@ static void write_yields_after_its_budget(void **state)
 {
     (void)state;
     begin(CHUNK, TOTAL);
-    listening(write_body);
-    take_answer(TOTAL);
-    assert_int_equal(body.most, BUDGET);
+    listen_and_connect(write_body);
+    assert_body_length(TOTAL);
+    assert_int_equal(body.max, BUDGET);
     assert_int_equal(body.drains, TOTAL / BUDGET - 1);
-    assert_int_equal(body.same, 0);
+    assert_int_equal(body.drains_in_same_iteration, 0);
     end();
 }
 
-/* What is left of the budget does not matter for a piece, only whether there is some left. */
-static void large_piece_is_taken_as_a_whole(void **state)
+/* A chunk is accepted as a whole as long as any budget is left. */
+static void large_chunk_is_written_completely(void **state)
 {
     (void)state;
     begin(LARGE, 2 * LARGE);
-    listening(write_body);
-    take_answer(2 * LARGE);
-    assert_int_equal(body.most, LARGE);
+    listen_and_connect(write_body);
+    assert_body_length(2 * LARGE);
+    assert_int_equal(body.max, LARGE);
     assert_int_equal(body.drains, 1);
-    assert_int_equal(body.same, 0);
+    assert_int_equal(body.drains_in_same_iteration, 0);
     end();
 }
 
-static void small_pieces_count_for_more(void **state)
+static void small_chunks_count_minimum_size(void **state)
 {
     (void)state;
-    begin(1, 2 * SMALL_PIECES + 1);
-    listening(write_body);
-    take_answer(2 * SMALL_PIECES + 1);
-    assert_int_equal(body.most, SMALL_PIECES);
+    begin(1, 2 * SMALL_CHUNKS + 1);
+    listen_and_connect(write_body);
+    assert_body_length(2 * SMALL_CHUNKS + 1);
+    assert_int_equal(body.max, SMALL_CHUNKS);
     assert_int_equal(body.drains, 2);
-    assert_int_equal(body.same, 0);
+    assert_int_equal(body.drains_in_same_iteration, 0);
     end();
 }
 
-static void backlog_that_is_larger_is_the_budget(void **state)
+static void larger_backlog_replaces_write_budget(void **state)
 {
     (void)state;
     begin(CHUNK, TOTAL);
     stage.config->write_backlog = 2 * BUDGET;
-    listening(write_body);
-    take_answer(TOTAL);
-    assert_int_equal(body.most, 2 * BUDGET);
+    listen_and_connect(write_body);
+    assert_body_length(TOTAL);
+    assert_int_equal(body.max, 2 * BUDGET);
     assert_int_equal(body.drains, 1);
     end();
 }
 
-/* ---- from a callback of the program ---- */
+/* ---- from a timer callback ---- */
 
-static uvhttp_response_t *kept;
+static uvhttp_response_t *pending;
 static uv_timer_t timer;
 
-static void on_time(uv_timer_t *handle)
+static void on_timer(uv_timer_t *handle)
 {
     (void)handle;
-    uvhttp_response_t *response = kept;
-    kept = NULL;
-    assert_int_equal(write_on(response, NULL), 0);
+    uvhttp_response_t *response = pending;
+    pending = NULL;
+    assert_int_equal(write_chunks(response, NULL), 0);
 }
 
 static int write_later(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request, (void)arg;
-    kept = response;
+    pending = response;
     uvhttp_response_on_drain(response, on_drain, NULL);
     uv_timer_init(&stage.loop, &timer);
-    uv_timer_start(&timer, on_time, 0, 0);
+    uv_timer_start(&timer, on_timer, 0, 0);
     return uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
 }
 
-static void write_from_a_timer_yields_as_well(void **state)
+static void write_from_timer_yields_after_budget(void **state)
 {
     (void)state;
     begin(CHUNK, TOTAL);
-    listening(write_later);
-    take_answer(TOTAL);
-    assert_int_equal(body.most, BUDGET);
+    listen_and_connect(write_later);
+    assert_body_length(TOTAL);
+    assert_int_equal(body.max, BUDGET);
     assert_int_equal(body.drains, TOTAL / BUDGET - 1);
-    assert_int_equal(body.same, 0);
+    assert_int_equal(body.drains_in_same_iteration, 0);
     uv_close((uv_handle_t *)&timer, NULL);
     end();
 }
 
-/* ---- what passes filters ---- */
+/* ---- filtered bodies ---- */
 
-static int pass(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
-                size_t size, uvhttp_filter_output_t *output, void *arg)
+static int append_chunk(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
+                        size_t size, uvhttp_filter_output_t *output, void *arg)
 {
     (void)response, (void)arg;
     return event == UVHTTP_FILTER_CHUNK ? uvhttp_filter_output_append(output, data, size) : 0;
@@ -223,7 +223,7 @@ static int pass(uvhttp_response_t *response, uvhttp_filter_event_t event, const 
 static int set_filter(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request, (void)arg;
-    return uvhttp_response_filter(response, pass, NULL, NULL);
+    return uvhttp_response_filter(response, append_chunk, NULL, NULL);
 }
 
 static int write_filtered(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -232,31 +232,31 @@ static int write_filtered(uvhttp_request_t *request, uvhttp_response_t *response
     return err != 0 ? err : write_body(request, response, arg);
 }
 
-static void filtered_body_has_a_smaller_budget(void **state)
+static void filtered_body_has_smaller_budget(void **state)
 {
     (void)state;
     begin(CHUNK, BUDGET);
     stage.config->write_backlog = CHUNK;
-    listening(write_filtered);
-    take_answer(BUDGET);
-    assert_int_equal(body.most, BUDGET / 8);
+    listen_and_connect(write_filtered);
+    assert_body_length(BUDGET);
+    assert_int_equal(body.max, BUDGET / 8);
     assert_int_equal(body.drains, 7);
-    assert_int_equal(body.same, 0);
+    assert_int_equal(body.drains_in_same_iteration, 0);
     end();
 }
 
-/* ---- what is pulled ---- */
+/* ---- pulled bodies ---- */
 
 static struct {
-    unsigned pulls, limit; /* so far; has nothing more for now at this number */
-    unsigned most, now;    /* in one iteration */
+    unsigned pulls, limit; /* so far; number of calls after which it has no data for now */
+    unsigned max, now;     /* calls in one iteration */
     unsigned in;           /* that iteration */
 } source;
 
 static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *length, void *arg)
 {
     (void)response, (void)arg;
-    keep_up();
+    read_all();
     if (source.pulls == source.limit)
         return UVHTTP_EFULL;
     *length = source.pulls * size < TOTAL ? size : 0;
@@ -264,12 +264,12 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     source.pulls++;
     source.now = source.in == iteration ? source.now + 1 : 1;
     source.in = iteration;
-    if (source.now > source.most)
-        source.most = source.now;
+    if (source.now > source.max)
+        source.max = source.now;
     return 0;
 }
 
-/* Has more, and says so in the iteration in which it said that it had none. */
+/* Resumes the pull in the same iteration in which the source had no data. */
 static int pull_twice(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request, (void)arg;
@@ -283,26 +283,26 @@ static int pull_twice(uvhttp_request_t *request, uvhttp_response_t *response, vo
     return err;
 }
 
-static void pulled_body_has_the_same_budget(void **state)
+static void pulled_body_has_same_budget(void **state)
 {
     (void)state;
     begin(0, 0);
-    listening(pull_twice);
-    take_answer(TOTAL);
-    assert_int_equal(source.most, BUDGET / CHUNK);
+    listen_and_connect(pull_twice);
+    assert_body_length(TOTAL);
+    assert_int_equal(source.max, BUDGET / CHUNK);
     end();
 }
 
-/* ---- what it does not concern ---- */
+/* ---- bodies without a budget ---- */
 
-static void streams_of_events_have_none(void **state)
+static void event_stream_has_no_write_budget(void **state)
 {
     (void)state;
     begin(CHUNK, TOTAL);
     body.events = true;
-    listening(write_body);
-    take_answer(TOTAL);
-    assert_int_equal(body.most, TOTAL);
+    listen_and_connect(write_body);
+    assert_body_length(TOTAL);
+    assert_int_equal(body.max, TOTAL);
     assert_int_equal(body.drains, 0);
     end();
 }
@@ -320,7 +320,7 @@ static int write_blocking(uvhttp_request_t *request, uvhttp_response_t *response
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
-static void blocking_handlers_have_none(void **state)
+static void blocking_handler_has_no_write_budget(void **state)
 {
     (void)state;
     begin(0, 0);
@@ -332,7 +332,7 @@ static void blocking_handlers_have_none(void **state)
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    take_answer(3 * LARGE);
+    assert_body_length(3 * LARGE);
     assert_int_equal(atomic_load(&blocking_written), 3 * LARGE);
     end();
 }
@@ -341,14 +341,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(write_yields_after_its_budget),
-        cmocka_unit_test(large_piece_is_taken_as_a_whole),
-        cmocka_unit_test(small_pieces_count_for_more),
-        cmocka_unit_test(backlog_that_is_larger_is_the_budget),
-        cmocka_unit_test(write_from_a_timer_yields_as_well),
-        cmocka_unit_test(filtered_body_has_a_smaller_budget),
-        cmocka_unit_test(pulled_body_has_the_same_budget),
-        cmocka_unit_test(streams_of_events_have_none),
-        cmocka_unit_test(blocking_handlers_have_none),
+        cmocka_unit_test(large_chunk_is_written_completely),
+        cmocka_unit_test(small_chunks_count_minimum_size),
+        cmocka_unit_test(larger_backlog_replaces_write_budget),
+        cmocka_unit_test(write_from_timer_yields_after_budget),
+        cmocka_unit_test(filtered_body_has_smaller_budget),
+        cmocka_unit_test(pulled_body_has_same_budget),
+        cmocka_unit_test(event_stream_has_no_write_budget),
+        cmocka_unit_test(blocking_handler_has_no_write_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* Sending that is cut off and delayed: the server's socket takes a few kilobytes at a time and the
- * client reads in small pieces, yet every byte arrives once and in order, and a borrowed body is
- * given back exactly once, when nothing of it is needed any more. */
+/* Short and delayed writes: the server's socket takes a few kilobytes at a time and the client
+ * reads small amounts. Every byte arrives once and in order, and a borrowed body is released
+ * exactly once, when the server does not need it any more. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static int send_static_bytes(uvhttp_request_t *request, uvhttp_response_t *respo
     return uvhttp_response_send_static(response, 200, NULL, bytes, SIZE);
 }
 
-/* What lies behind the copy is spoiled as soon as the call returns. */
+/* The memory is overwritten as soon as the call returns. */
 static int send_copied_bytes(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
@@ -72,14 +72,13 @@ static int send_part_of_file(uvhttp_request_t *request, uvhttp_response_t *respo
     (void)arg;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(descriptor >= 0);
-    assert_int_equal(lseek(descriptor, 77, SEEK_SET), 77); /* of no meaning */
+    assert_int_equal(lseek(descriptor, 77, SEEK_SET), 77); /* must be ignored */
     return uvhttp_response_send_descriptor(response, 200, NULL, descriptor, FILE_OFFSET,
                                            SIZE - FILE_OFFSET, close_descriptor,
                                            (void *)(intptr_t)descriptor);
 }
 
-/* Gives the bytes back by spoiling them: whatever is still sent from them afterwards is seen by the
- * client. */
+/* Overwrites the bytes, so that the client notices if they are sent afterwards. */
 static void release_borrowed(void *arg)
 {
     assert_ptr_equal(arg, &borrowed);
@@ -90,9 +89,9 @@ static void release_borrowed(void *arg)
     borrowed.descriptor = -1;
 }
 
-/* All of `bytes`, from memory and from the file in turn: short parts in memory before, between and
- * behind long ones and files, empty ones, more in one piece than a buffer holds. The array is
- * spoiled as soon as the call returns. With "?more" a byte more of the file than there is. */
+/* All of `bytes`, alternately from memory and from the file: short and empty parts before, between
+ * and after long ones and files, and more at once than a buffer holds. The array is overwritten as
+ * soon as the call returns. With "?more" the last part exceeds the file by one byte. */
 static int send_many_parts(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     static const struct {
@@ -112,7 +111,7 @@ static int send_many_parts(uvhttp_request_t *request, uvhttp_response_t *respons
     borrowed.descriptor = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(borrowed.descriptor >= 0);
     for (; count < UVH_COUNT_OF(parts) - 1; count++) {
-        /* behind it 39 short ones, and all that is left */
+        /* 39 short ones follow, and one with the rest */
         bool in_table = count < UVH_COUNT_OF(chunks);
         bool from_file = in_table ? chunks[count].from_file : count % 13 == 0;
         parts[count] =
@@ -156,8 +155,8 @@ static int replace_parts(uvhttp_request_t *request, uvhttp_response_t *response,
 
 static int limit_parts(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    const char *most = uvhttp_request_query(request, "most");
-    uvhttp_response_limit_body(response, strtoull(most, NULL, 10));
+    const char *max = uvhttp_request_query(request, "most");
+    uvhttp_response_limit_body(response, strtoull(max, NULL, 10));
     return send_many_parts(request, response, arg);
 }
 
@@ -178,13 +177,13 @@ static int send_borrowed_bytes(uvhttp_request_t *request, uvhttp_response_t *res
     return uvhttp_response_send_text(response, 200, uvhttp_error_name(err));
 }
 
-static int refuse_parts(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_invalid_parts(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     static const char byte = 'x';
     static const struct {
         uvhttp_part_t part;
         size_t count;
-    } wrong[] = {
+    } invalid[] = {
         {{.data = NULL, .descriptor = -1, .size = 1}, 1},
         {{.data = &byte, .descriptor = -1, .size = UINT64_MAX}, 1},
         {{.descriptor = 0, .offset = INT64_MAX, .size = 1}, 1},
@@ -194,11 +193,11 @@ static int refuse_parts(uvhttp_request_t *request, uvhttp_response_t *response, 
     };
     (void)request;
     (void)arg;
-    for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++) {
+    for (size_t i = 0; i < UVH_COUNT_OF(invalid); i++) {
         borrowed.released = 0;
         borrowed.size = 0;
-        assert_int_equal(uvhttp_response_send_parts(response, 200, NULL, &wrong[i].part,
-                                                    wrong[i].count, release_borrowed, &borrowed),
+        assert_int_equal(uvhttp_response_send_parts(response, 200, NULL, &invalid[i].part,
+                                                    invalid[i].count, release_borrowed, &borrowed),
                          UVHTTP_EINVAL);
         assert_int_equal(borrowed.released, 1);
     }
@@ -219,7 +218,7 @@ static int send_small(uvhttp_request_t *request, uvhttp_response_t *response, vo
     return uvhttp_response_send_text(response, 200, "small");
 }
 
-/* ---- a server that is cut off ---- */
+/* ---- a server with short writes ---- */
 
 static void begin(int receive_buffer)
 {
@@ -231,7 +230,7 @@ static void begin(int receive_buffer)
         {"/file", send_whole_file},         {"/part", send_part_of_file},
         {"/borrowed", send_borrowed_bytes}, {"/small", send_small},
         {"/parts", send_many_parts},        {"/replaced", replace_parts},
-        {"/limited", limit_parts},          {"/refused", refuse_parts},
+        {"/limited", limit_parts},          {"/refused", send_invalid_parts},
     };
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
@@ -254,39 +253,40 @@ static void end(void)
     stage_end(&stage);
 }
 
-static void ask(const char *method, const char *target)
+static void send_request(const char *method, const char *target)
 {
     char request[256];
     snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: h\r\n\r\n", method, target);
     raw_client_send_text(&client, request);
 }
 
-/* What each target has to be answered with. */
-static void assert_body(const char *target, const struct raw_answer *answer)
+/* Checks the response of a target. */
+static void assert_body(const char *target, const struct raw_response *response)
 {
-    assert_int_equal(answer->status, 200);
+    assert_int_equal(response->status, 200);
     if (strcmp(target, "/small") == 0) {
-        assert_int_equal(answer->body_length, 5);
-        assert_memory_equal(answer->body, "small", 5);
+        assert_int_equal(response->body_length, 5);
+        assert_memory_equal(response->body, "small", 5);
         return;
     }
     size_t offset = strcmp(target, "/part") == 0 ? FILE_OFFSET : 0;
-    assert_int_equal(answer->body_length, SIZE - offset);
-    assert_memory_equal(answer->body, bytes + offset, SIZE - offset);
+    assert_int_equal(response->body_length, SIZE - offset);
+    assert_memory_equal(response->body, bytes + offset, SIZE - offset);
 }
 
-/* Asks for all targets at once and reads `most` bytes at a time. */
-static void exchange(const char *const *targets, size_t count, int receive_buffer, size_t most)
+/* Requests all targets at once and reads at most `max` bytes at a time. */
+static void request_and_check(const char *const *targets, size_t count, int receive_buffer,
+                              size_t max)
 {
     begin(receive_buffer);
     for (size_t i = 0; i < count; i++)
-        ask("GET", targets[i]);
-    assert_int_equal(stage_drive_answers(&stage, &client, most, count), count);
+        send_request("GET", targets[i]);
+    assert_int_equal(stage_drive_responses(&stage, &client, max, count), count);
     size_t offset = 0;
     for (size_t i = 0; i < count; i++) {
-        struct raw_answer answer;
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
-        assert_body(targets[i], &answer);
+        struct raw_response response;
+        assert_true(raw_client_response(&client, &offset, false, &response));
+        assert_body(targets[i], &response);
     }
     assert_int_equal(offset, client.received);
     assert_false(client.ended);
@@ -297,7 +297,7 @@ static void exchange(const char *const *targets, size_t count, int receive_buffe
     end();
 }
 
-static void every_kind_of_body_arrives_whole(void **state)
+static void each_kind_of_body_is_complete(void **state)
 {
     (void)state;
     static const char *const targets[] = {"/static",   "/copied", "/file",  "/part",
@@ -305,68 +305,68 @@ static void every_kind_of_body_arrives_whole(void **state)
     static const size_t chunks[] = {700, 5000, SIZE};
     for (size_t i = 0; i < UVH_COUNT_OF(targets); i++) {
         for (size_t k = 0; k < UVH_COUNT_OF(chunks); k++)
-            exchange(&targets[i], 1, k == 0 ? RECEIVE_BUFFER : 0, chunks[k]);
+            request_and_check(&targets[i], 1, k == 0 ? RECEIVE_BUFFER : 0, chunks[k]);
     }
 }
 
-static void small_answers_read_byte_by_byte(void **state)
+static void small_responses_read_bytewise_are_complete(void **state)
 {
     (void)state;
     const char *targets[16];
     for (size_t i = 0; i < 16; i++)
         targets[i] = "/small";
-    exchange(targets, 16, RECEIVE_BUFFER, 1);
-    exchange(targets, 16, 0, 7);
+    request_and_check(targets, 16, RECEIVE_BUFFER, 1);
+    request_and_check(targets, 16, 0, 7);
 }
 
-static void pipelined_answers_of_all_kinds_keep_their_order(void **state)
+static void pipelined_responses_keep_order(void **state)
 {
     (void)state;
     static const char *const targets[] = {"/small", "/small", "/static", "/small",  "/file",
                                           "/part",  "/small", "/small",  "/copied", "/borrowed",
                                           "/small", "/file",  "/copied", "/parts",  "/small",
                                           "/parts", "/parts", "/small"};
-    exchange(targets, UVH_COUNT_OF(targets), 0, 3000);
-    exchange(targets, UVH_COUNT_OF(targets), 0, SIZE);
-    exchange(targets, 5, RECEIVE_BUFFER, 900);
+    request_and_check(targets, UVH_COUNT_OF(targets), 0, 3000);
+    request_and_check(targets, UVH_COUNT_OF(targets), 0, SIZE);
+    request_and_check(targets, 5, RECEIVE_BUFFER, 900);
 }
 
-static void so_many_small_answers_that_they_fill_socket_and_buffer(void **state)
+static void many_small_responses_on_full_socket_complete(void **state)
 {
     (void)state;
     enum { MANY = 2000 };
     const char *targets[MANY];
     for (size_t i = 0; i < MANY; i++)
         targets[i] = "/small";
-    exchange(targets, MANY, RECEIVE_BUFFER, 5000);
+    request_and_check(targets, MANY, RECEIVE_BUFFER, 5000);
 }
 
 /* ---- borrowed bodies ---- */
 
-static void a_borrowed_body_is_given_back_once_it_is_out(void **state)
+static void borrowed_body_released_after_send(void **state)
 {
     (void)state;
     static const size_t sizes[] = {0, 1, 4096, 4097,
-                                   SIZE}; /* copied beside the head, and sent from where it lies */
+                                   SIZE}; /* copied after the head, or sent without a copy */
     for (size_t i = 0; i < UVH_COUNT_OF(sizes); i++) {
         char target[64];
         snprintf(target, sizeof(target), "/borrowed?size=%zu", sizes[i]);
         begin(RECEIVE_BUFFER);
-        ask("GET", target);
+        send_request("GET", target);
         while (borrowed.released == 0 && !client.ended) {
             raw_client_step(&client, 2000);
             stage_wait(&stage);
-            /* Given back means that the system has it all. */
+            /* After the release the kernel has all bytes. */
             if (borrowed.released != 0)
                 assert_true(sizes[i] <= 4096 ||
                             uvhttp_server_stats(stage.server)->bytes_sent > sizes[i]);
         }
-        assert_int_equal(stage_drive_answers(&stage, &client, 2000, 1), 1);
-        struct raw_answer answer;
+        assert_int_equal(stage_drive_responses(&stage, &client, 2000, 1), 1);
+        struct raw_response response;
         size_t offset = 0;
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
-        assert_int_equal(answer.body_length, sizes[i]);
-        assert_memory_equal(answer.body, bytes, sizes[i]);
+        assert_true(raw_client_response(&client, &offset, false, &response));
+        assert_int_equal(response.body_length, sizes[i]);
+        assert_memory_equal(response.body, bytes, sizes[i]);
         end();
         assert_int_equal(borrowed.released, 1);
     }
@@ -384,14 +384,14 @@ static bool is_released(void *arg)
     return borrowed.released > 0;
 }
 
-static const char *const lending[] = {"/borrowed", "/parts"};
+static const char *const borrowing_targets[] = {"/borrowed", "/parts"};
 
-static void a_borrowed_body_is_given_back_once_when_the_client_vanishes(void **state)
+static void borrowed_body_released_on_disconnect(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++) {
         begin(RECEIVE_BUFFER);
-        ask("GET", lending[i / 2]);
+        send_request("GET", borrowing_targets[i / 2]);
         stage_drive(&stage, &client, 600, body_has_begun, NULL);
         assert_int_equal(borrowed.released, 0);
         raw_client_close(&client, i % 2 == 1);
@@ -402,12 +402,12 @@ static void a_borrowed_body_is_given_back_once_when_the_client_vanishes(void **s
     }
 }
 
-static void a_borrowed_body_is_given_back_once_when_the_server_is_freed(void **state)
+static void borrowed_body_released_on_server_free(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < UVH_COUNT_OF(lending); i++) {
+    for (size_t i = 0; i < UVH_COUNT_OF(borrowing_targets); i++) {
         begin(RECEIVE_BUFFER);
-        ask("GET", lending[i]);
+        send_request("GET", borrowing_targets[i]);
         stage_drive(&stage, &client, 600, body_has_begun, NULL);
         assert_int_equal(borrowed.released, 0);
         uvhttp_server_free(stage.server);
@@ -418,7 +418,7 @@ static void a_borrowed_body_is_given_back_once_when_the_server_is_freed(void **s
     }
 }
 
-static void a_borrowed_body_nobody_wants_is_given_back_at_once(void **state)
+static void unsent_borrowed_body_released_immediately(void **state)
 {
     (void)state;
     static const struct {
@@ -440,22 +440,22 @@ static void a_borrowed_body_nobody_wants_is_given_back_at_once(void **state)
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         char length[32];
-        struct raw_answer answer;
+        struct raw_response response;
         size_t offset = 0;
         begin(0);
-        ask(cases[i].method, cases[i].target);
+        send_request(cases[i].method, cases[i].target);
         stage_drive(&stage, &client, 1000, is_released, NULL);
-        stage_turns(&stage, 5);
+        stage_iterations(&stage, 5);
         raw_client_step(&client, 10000);
         assert_int_equal(borrowed.released, 1);
-        assert_true(raw_client_answer(&client, &offset, cases[i].body[0] == '\0', &answer));
-        assert_int_equal(answer.status, cases[i].status);
-        assert_int_equal(raw_answer_field(&answer, "Content-Length", length, sizeof(length)),
+        assert_true(raw_client_response(&client, &offset, cases[i].body[0] == '\0', &response));
+        assert_int_equal(response.status, cases[i].status);
+        assert_int_equal(raw_response_field(&response, "Content-Length", length, sizeof(length)),
                          cases[i].length != NULL);
         if (cases[i].length != NULL)
             assert_string_equal(length, cases[i].length);
-        assert_int_equal(client.received - answer.head_length, strlen(cases[i].body));
-        assert_memory_equal(answer.body, cases[i].body, strlen(cases[i].body));
+        assert_int_equal(client.received - response.head_length, strlen(cases[i].body));
+        assert_memory_equal(response.body, cases[i].body, strlen(cases[i].body));
         end();
         assert_int_equal(borrowed.released, 1);
     }
@@ -471,11 +471,11 @@ static void write_file(size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-static void a_file_that_gets_shorter_ends_the_connection_and_is_logged(void **state)
+static void truncated_file_closes_connection(void **state)
 {
     (void)state;
     begin(RECEIVE_BUFFER);
-    ask("GET", "/file");
+    send_request("GET", "/file");
     stage_drive(&stage, &client, 600, body_has_begun, NULL);
     assert_int_equal(truncate(path, 50000), 0);
     stage_drive_to_end(&stage, &client, 5000);
@@ -491,16 +491,16 @@ static void a_file_that_gets_shorter_ends_the_connection_and_is_logged(void **st
     end();
 }
 
-static void a_part_that_gets_shorter_ends_the_connection_and_is_logged(void **state)
+static void truncated_part_closes_connection(void **state)
 {
     (void)state;
     begin(0);
-    ask("GET", "/parts?more");
+    send_request("GET", "/parts?more");
     stage_drive_to_end(&stage, &client, 5000);
     const char *body = memmem(client.data, client.received, "\r\n\r\n", 4);
     assert_non_null(body);
     size_t length = (size_t)(client.data + client.received - body) - 4;
-    assert_int_equal(length, SIZE); /* and one was promised beyond that */
+    assert_int_equal(length, SIZE); /* one byte less than Content-Length */
     assert_memory_equal(body + 4, bytes, SIZE);
     assert_int_equal(borrowed.released, 1);
     assert_int_equal(stage.errors_logged, 1);
@@ -510,26 +510,26 @@ static void a_part_that_gets_shorter_ends_the_connection_and_is_logged(void **st
 
 /* ---- parts ---- */
 
-static void what_cannot_be_sent_is_refused_and_no_part_is_an_empty_body(void **state)
+static void invalid_parts_get_einval(void **state)
 {
     (void)state;
-    struct raw_answer answer;
+    struct raw_response response;
     size_t offset = 0;
     begin(0);
-    ask("GET", "/refused");
-    assert_int_equal(stage_drive_answers(&stage, &client, 10000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
-    assert_int_equal(answer.status, 200);
-    assert_int_equal(answer.body_length, 0);
+    send_request("GET", "/refused");
+    assert_int_equal(stage_drive_responses(&stage, &client, 10000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &response));
+    assert_int_equal(response.status, 200);
+    assert_int_equal(response.body_length, 0);
     end();
 }
 
-/* ---- the last answer ---- */
+/* ---- the last response ---- */
 
-/* The server closes after an answer, of its own accord; the client, not knowing, has sent more.
- * Closing with that unread would reset the connection and take the end of the answer with it (RFC
- * 9112 section 9.6). */
-static void assert_last_answer_arrives(size_t max_requests, bool stop)
+/* The server closes the connection after a response, while the client has sent another request.
+ * Closing with unread input would reset the connection and lose the end of the response (RFC 9112
+ * section 9.6). */
+static void assert_last_response_arrives(size_t max_requests, bool stop)
 {
     stage_begin(&stage);
     stage.config->max_requests_per_connection = max_requests;
@@ -537,41 +537,41 @@ static void assert_last_answer_arrives(size_t max_requests, bool stop)
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/static", send_static_bytes, NULL),
                      0);
     stage_listen(&stage);
-    /* the end of the answer waits there when the server closes */
+    /* the end of the response is in this buffer when the server closes */
     stage_shrink_send_buffer(&stage, 32768);
     raw_client_connect(&client, uvhttp_server_port(stage.server), RECEIVE_BUFFER);
-    ask("GET", "/static");
+    send_request("GET", "/static");
     stage_drive(&stage, &client, 600, body_has_begun, NULL);
-    ask("GET", "/static");
+    send_request("GET", "/static");
     raw_client_step(&client, 0);
     if (stop)
         uvhttp_server_stop(stage.server);
     stage_drive_to_end(&stage, &client, 2000);
-    struct raw_answer answer;
+    struct raw_response response;
     size_t offset = 0;
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
-    assert_body("/static", &answer);
-    if (stop) { /* what came before the end is answered, too */
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
-        assert_body("/static", &answer);
+    assert_true(raw_client_response(&client, &offset, false, &response));
+    assert_body("/static", &response);
+    if (stop) { /* the requests received before the end are served, too */
+        assert_true(raw_client_response(&client, &offset, false, &response));
+        assert_body("/static", &response);
     }
     assert_int_equal(client.received, offset);
     end();
 }
 
-static void the_last_answer_arrives_although_more_requests_are_on_the_way(void **state)
+static void last_response_complete_with_unread_requests(void **state)
 {
     (void)state;
-    assert_last_answer_arrives(1, false);
+    assert_last_response_arrives(1, false);
 }
 
-static void the_last_answer_arrives_when_the_server_stops_in_the_middle_of_it(void **state)
+static void last_response_complete_during_stop(void **state)
 {
     (void)state;
-    assert_last_answer_arrives(0, true);
+    assert_last_response_arrives(0, true);
 }
 
-static int set_up(void **state)
+static int setup(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SIZE; i++)
@@ -586,7 +586,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
     (void)state;
     free(borrowed.data);
@@ -596,19 +596,19 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_body_arrives_whole),
-        cmocka_unit_test(small_answers_read_byte_by_byte),
-        cmocka_unit_test(pipelined_answers_of_all_kinds_keep_their_order),
-        cmocka_unit_test(so_many_small_answers_that_they_fill_socket_and_buffer),
-        cmocka_unit_test(a_borrowed_body_is_given_back_once_it_is_out),
-        cmocka_unit_test(a_borrowed_body_is_given_back_once_when_the_client_vanishes),
-        cmocka_unit_test(a_borrowed_body_is_given_back_once_when_the_server_is_freed),
-        cmocka_unit_test(a_borrowed_body_nobody_wants_is_given_back_at_once),
-        cmocka_unit_test(a_file_that_gets_shorter_ends_the_connection_and_is_logged),
-        cmocka_unit_test(a_part_that_gets_shorter_ends_the_connection_and_is_logged),
-        cmocka_unit_test(what_cannot_be_sent_is_refused_and_no_part_is_an_empty_body),
-        cmocka_unit_test(the_last_answer_arrives_although_more_requests_are_on_the_way),
-        cmocka_unit_test(the_last_answer_arrives_when_the_server_stops_in_the_middle_of_it),
+        cmocka_unit_test(each_kind_of_body_is_complete),
+        cmocka_unit_test(small_responses_read_bytewise_are_complete),
+        cmocka_unit_test(pipelined_responses_keep_order),
+        cmocka_unit_test(many_small_responses_on_full_socket_complete),
+        cmocka_unit_test(borrowed_body_released_after_send),
+        cmocka_unit_test(borrowed_body_released_on_disconnect),
+        cmocka_unit_test(borrowed_body_released_on_server_free),
+        cmocka_unit_test(unsent_borrowed_body_released_immediately),
+        cmocka_unit_test(truncated_file_closes_connection),
+        cmocka_unit_test(truncated_part_closes_connection),
+        cmocka_unit_test(invalid_parts_get_einval),
+        cmocka_unit_test(last_response_complete_with_unread_requests),
+        cmocka_unit_test(last_response_complete_during_stop),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

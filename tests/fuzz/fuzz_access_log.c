@@ -1,8 +1,10 @@
-/* Lines of the access log from any facts and any pattern. Holds: a line ends with its only line end
- * and is not too long; Apache's formats have printable ASCII only, and what a field says,
- * unescaped, is the beginning of the value; JSON is a flat object of strings, numbers and words in
- * UTF-8 without control characters. The first byte makes the numbers, the next eight are the
- * lengths of pattern and values. */
+/* Lines of the access log from any facts and any pattern. Properties: a line has one line end, at
+ * its end, and does not exceed the maximum size. Apache's formats contain printable ASCII only, and
+ * an unescaped value is a prefix of the given value. JSON is a flat object of strings, numbers and
+ * literals in UTF-8 without control characters.
+ *
+ * The first byte of the input determines the numbers, the next eight the lengths of pattern and
+ * values. */
 #include "fuzz/fuzz_check.h"
 #include "observe/access_format.h"
 
@@ -11,7 +13,8 @@ enum { SLICES = 8 };
 static struct uvh_access_format format;
 static char line[UVH_ACCESS_LINE_SIZE];
 
-/* Takes a string of JSON apart from behind its first quote; returns what follows the last one. */
+/* Checks a JSON string from its first character on. Returns the position after the closing
+ * quote. */
 static const char *check_string(const char *at)
 {
     for (; *at != '"'; at++) {
@@ -29,25 +32,26 @@ static const char *check_string(const char *at)
     return at + 1;
 }
 
-/* A code point at a time, by arithmetic instead of a table of lead bytes. */
+/* Decodes one code point at a time with arithmetic instead of a table of lead bytes. */
 static void check_utf8(const unsigned char *at, size_t length)
 {
-    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    static const uint32_t minimum[] = {0, 0x80, 0x800, 0x10000};
     while (length > 0) {
-        unsigned more = *at < 0x80         ? 0
-                        : (*at >> 5) == 6  ? 1
-                        : (*at >> 4) == 14 ? 2
-                        : (*at >> 3) == 30 ? 3
-                                           : 9;
-        require(more < 9 && more < length);
-        uint32_t point = more == 0 ? *at : *at & (0x3fU >> more);
-        for (unsigned i = 1; i <= more; i++) {
+        unsigned continuation = *at < 0x80         ? 0
+                                : (*at >> 5) == 6  ? 1
+                                : (*at >> 4) == 14 ? 2
+                                : (*at >> 3) == 30 ? 3
+                                                   : 9;
+        require(continuation < 9 && continuation < length);
+        uint32_t point = continuation == 0 ? *at : *at & (0x3fU >> continuation);
+        for (unsigned i = 1; i <= continuation; i++) {
             require((at[i] & 0xc0) == 0x80);
             point = point << 6 | (at[i] & 0x3fU);
         }
-        require(point >= least[more] && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff));
-        at += more + 1;
-        length -= more + 1;
+        require(point >= minimum[continuation] && point <= 0x10ffff &&
+                (point < 0xd800 || point > 0xdfff));
+        at += continuation + 1;
+        length -= continuation + 1;
     }
 }
 
@@ -69,7 +73,7 @@ static void check_json(size_t length)
     require(at[0] == '}' && at[1] == '\n' && at + 2 == line + length);
 }
 
-/* Undoes the escapes of a line that is one value. */
+/* Unescapes a line that consists of one value. */
 static void check_beginning(size_t length, uvhttp_slice_t value)
 {
     if (value.length == 0) {
@@ -125,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *rest = data + 1 + SLICES;
     size_t left = size - 1 - SLICES;
     for (int i = 0; i < SLICES; i++) {
-        /* Long ones too: a length of 200 and more stands for some thousand bytes. */
+        /* A byte of 200 or more means a length of several thousand bytes. */
         size_t length = data[1 + i] < 200 ? data[1 + i] : (size_t)(data[1 + i] - 199) * 1024;
         length = length < left ? length : left;
         copies[i] = exact_copy(rest, length);

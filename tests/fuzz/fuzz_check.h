@@ -1,8 +1,8 @@
-/* What the fuzz targets have in common: a property that does not hold ends the process, and so does
- * a byte read outside an input.
+/* Helpers of the fuzz targets. A violated property ends the process, and so does a read outside an
+ * input.
  *
- * Each input is put into memory of exactly its size, so that the sanitizer sees every byte too
- * many. */
+ * Each input is copied to memory of exactly its size, so that the sanitizer detects a read of one
+ * byte too many. */
 #ifndef UVH_TESTS_FUZZ_CHECK_H
 #define UVH_TESTS_FUZZ_CHECK_H
 
@@ -17,13 +17,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static inline void require(bool holds)
+static inline void require(bool condition)
 {
-    if (!holds)
+    if (!condition)
         abort();
 }
 
-/* `difference` is what compare.h found, NULL for nothing. */
+/* `difference` is the result of a compare.h function; NULL: no difference. */
 static inline void require_same(const char *difference, const char *how)
 {
     if (difference == NULL)
@@ -32,7 +32,7 @@ static inline void require_same(const char *difference, const char *how)
     abort();
 }
 
-/* To be freed. */
+/* The caller frees the copy. */
 static inline char *exact_copy(const void *bytes, size_t length)
 {
     char *copy = malloc(length > 0 ? length : 1);
@@ -47,7 +47,7 @@ static inline bool slice_equal(uvhttp_slice_t a, uvhttp_slice_t b)
     return a.length == b.length && (a.length == 0 || memcmp(a.base, b.base, a.length) == 0);
 }
 
-/* Does `part` lie in `whole`? */
+/* Is `part` within `whole`? */
 static inline bool slice_within(uvhttp_slice_t part, uvhttp_slice_t whole)
 {
     return part.base >= whole.base && part.base + part.length <= whole.base + whole.length;

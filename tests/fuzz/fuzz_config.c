@@ -1,5 +1,5 @@
-/* Configuration files, without the file system. Holds: reading ends, what is refused is told, and
- * what is accepted comes out of a printed configuration again, to the last byte. */
+/* Configuration files, without the file system. Properties: reading ends, a rejected file has a
+ * problem, and an accepted one is the same after it is printed and read again. */
 #include <stdio.h>
 
 #include "app/config_file.h"
@@ -35,10 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct uvh_problems problems = {.file = "fuzz"};
     struct uvh_config_file file;
     char *copy = exact_copy(data, size);
-    bool right = uvh_config_file_read(&file, copy, size, "/srv/site", variable, &problems);
+    bool ok = uvh_config_file_read(&file, copy, size, "/srv/site", variable, &problems);
     free(copy);
-    require(right == (problems.count == 0));
-    if (right) {
+    require(ok == (problems.count == 0));
+    if (ok) {
         struct uvh_config_file again;
         size_t first_size, second_size;
         char *first = print(&file.setup, &first_size);

@@ -1,6 +1,6 @@
-/* What proxies say. Holds: elements lie in the line from its end to its beginning, none is empty or
- * has white space around it; addresses that are read have one spelling, which reads as the same;
- * and whatever a client puts in front, what a believed proxy has appended is what counts. */
+/* The Forwarded and X-Forwarded-For fields. Properties: elements are within the line, from its end
+ * to its beginning, not empty and trimmed. A parsed address has one text form, which parses to the
+ * same address. Whatever a client sends first, the elements appended by a trusted proxy apply. */
 #include "codec/fields/forwarded.h"
 #include "codec/text/chars.h"
 #include "fuzz/fuzz_check.h"
@@ -8,12 +8,12 @@
 static void check_address(uvhttp_slice_t text)
 {
     struct uvh_ip_address address, again;
-    char spelled[UVH_IP_ADDRESS_TEXT_SIZE];
+    char formatted[UVH_IP_ADDRESS_TEXT_SIZE];
     if (!uvh_forwarded_node(text, &address))
         return;
-    size_t length = uvh_ip_address_format(&address, spelled);
-    require(length < sizeof spelled && strlen(spelled) == length);
-    require(uvh_ip_address_parse((uvhttp_slice_t){spelled, length}, &again));
+    size_t length = uvh_ip_address_format(&address, formatted);
+    require(length < sizeof formatted && strlen(formatted) == length);
+    require(uvh_ip_address_parse((uvhttp_slice_t){formatted, length}, &again));
     require(memcmp(&address, &again, sizeof address) == 0);
 }
 
@@ -25,25 +25,25 @@ static void check_prefix(uvhttp_slice_t text)
     require(prefix.bits <= 128 && uvh_address_prefix_holds(&prefix, &prefix.address));
     if (prefix.bits == 0)
         return;
-    /* The last bit that counts makes the difference. */
+    /* An address that differs in the last bit of the prefix does not match. */
     struct uvh_ip_address other = prefix.address;
     other.bytes[(prefix.bits - 1) / 8] ^= (uint8_t)(0x80 >> (prefix.bits - 1) % 8);
     require(!uvh_address_prefix_holds(&prefix, &other));
 }
 
-static void check_list(uvhttp_slice_t line, bool quotes)
+static void check_list(uvhttp_slice_t line, bool standard)
 {
     uvhttp_slice_t rest = line, element;
-    const char *reached = line.base + line.length;
-    while (uvh_forwarded_last(&rest, quotes, &element)) {
+    const char *previous = line.base + line.length;
+    while (uvh_forwarded_last(&rest, standard, &element)) {
         struct uvh_forwarded_hop hop;
         require(element.length > 0 && slice_within(element, line));
-        require(element.base + element.length <= reached &&
+        require(element.base + element.length <= previous &&
                 rest.base + rest.length <= element.base);
         require(!uvh_chars_is(element.base[0], UVH_CHAR_SPACE));
         require(!uvh_chars_is(element.base[element.length - 1], UVH_CHAR_SPACE));
-        require(quotes || memchr(element.base, ',', element.length) == NULL);
-        reached = element.base;
+        require(standard || memchr(element.base, ',', element.length) == NULL);
+        previous = element.base;
         check_address(element);
         check_prefix(element);
         if (!uvh_forwarded_element(element, &hop))
@@ -55,7 +55,7 @@ static void check_list(uvhttp_slice_t line, bool quotes)
     require(rest.length == 0);
 }
 
-/* The line with an element behind it that a proxy which is believed has appended. */
+/* Appends an element to the line, as a trusted proxy does. */
 static void check_appended(const uint8_t *data, size_t size, bool standard)
 {
     static const char *const texts[] = {

@@ -1,7 +1,6 @@
-/* Heads and trailer sections for the fuzz targets. Each is parsed on every back end: in one buffer,
- * growing, and from pieces. All have to give what the reference parser gives, so splits change
- * nothing, back ends agree, and pieces are as good as one buffer; and what a head was accepted with
- * comes back when it is written and parsed again. */
+/* Heads and trailer sections for the fuzz targets. Each back end parses each input in one buffer,
+ * in a growing buffer, and in slices. All results must be equal to those of the reference parser.
+ * An accepted head that is written and parsed again has the same parts. */
 #ifndef UVH_TESTS_FUZZ_HEADS_H
 #define UVH_TESTS_FUZZ_HEADS_H
 
@@ -13,26 +12,26 @@
 
 typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *head, const char *data, size_t length,
                                           const uvhttp_head_limits_t *limits);
-typedef uvhttp_parse_result_t (*pieces_fn)(uvhttp_head_t *head, const uvhttp_slice_t *chunks,
+typedef uvhttp_parse_result_t (*slices_fn)(uvhttp_head_t *head, const uvhttp_slice_t *slices,
                                            size_t count, char *gather,
                                            const uvhttp_head_limits_t *limits);
 
 enum head_kind { HEAD_REQUEST, HEAD_RESPONSE, HEAD_TRAILERS };
 
-/* HEAD_GONE stands where bytes are that should neither be read nor written. */
-enum { HEAD_PIECES = 3, HEAD_GONE = 0x5a };
+/* HEAD_POISON fills bytes that must be neither read nor written. */
+enum { HEAD_SLICES = 3, HEAD_POISON = 0x5a };
 
 struct head_input {
     enum head_kind kind;
     const char *data;
     size_t length;
     uvhttp_head_limits_t limits;
-    size_t step;                    /* bytes that arrive at once */
-    size_t seams[HEAD_PIECES - 1];  /* where it is cut into pieces, in order */
-    uvhttp_method_t request_method; /* of what a response answers */
+    size_t step;                    /* number of bytes that arrive at once */
+    size_t splits[HEAD_SLICES - 1]; /* offsets at which it is split into slices, in order */
+    uvhttp_method_t request_method; /* of the request of a response */
 };
 
-/* What the reference parser gives for it. */
+/* The result of the reference parser. */
 struct head_expected {
     struct reference_head head;
     struct reference_framing framing;
@@ -40,7 +39,7 @@ struct head_expected {
 
 static parse_fn const head_parsers[] = {uvhttp_request_head_parse, uvhttp_response_head_parse,
                                         uvhttp_trailers_parse};
-static pieces_fn const head_pieces_parsers[] = {uvhttp_request_head_parse_slices,
+static slices_fn const head_slices_parsers[] = {uvhttp_request_head_parse_slices,
                                                 uvhttp_response_head_parse_slices};
 
 static inline void head_expect(const struct head_input *input, struct head_expected *expected)
@@ -93,64 +92,64 @@ static inline void head_whole(const struct head_input *input, const struct head_
 static inline void head_grown(const struct head_input *input, const struct head_expected *expected)
 {
     static uvhttp_head_t head;
-    size_t at_hand = input->step / 2;
+    size_t available = input->step / 2;
     uvhttp_head_init(&head, NULL, 0);
-    for (bool going = true; going; at_hand += input->step) {
-        at_hand = at_hand < input->length ? at_hand : input->length;
-        char *copy = exact_copy(input->data, at_hand);
+    for (bool more = true; more; available += input->step) {
+        available = available < input->length ? available : input->length;
+        char *copy = exact_copy(input->data, available);
         uvhttp_parse_result_t result =
-            head_parsers[input->kind](&head, copy, at_hand, &input->limits);
-        going = result == UVHTTP_PARSE_MORE && at_hand < input->length;
-        if (!going)
+            head_parsers[input->kind](&head, copy, available, &input->limits);
+        more = result == UVHTTP_PARSE_MORE && available < input->length;
+        if (!more)
             head_check(input, expected, &head, result, "growing");
         free(copy);
     }
 }
 
-/* The first `at_hand` bytes in pieces, to be freed. The first `gathered` are not there any more:
- * nobody needs them. */
-static inline void head_cut(const struct head_input *input, size_t gathered, size_t at_hand,
-                            const size_t *seams, uvhttp_slice_t chunks[HEAD_PIECES],
-                            char *copies[HEAD_PIECES])
+/* The first `available` bytes in slices that the caller frees. The first `gathered` of them are
+ * overwritten, since the parser does not need them any more. */
+static inline void head_split(const struct head_input *input, size_t gathered, size_t available,
+                              const size_t *splits, uvhttp_slice_t slices[HEAD_SLICES],
+                              char *copies[HEAD_SLICES])
 {
     size_t start = 0;
-    for (size_t i = 0; i < HEAD_PIECES; i++) {
-        size_t end = i + 1 < HEAD_PIECES && seams[i] < at_hand ? seams[i] : at_hand;
-        size_t gone = gathered < start ? 0 : gathered - start;
+    for (size_t i = 0; i < HEAD_SLICES; i++) {
+        size_t end = i + 1 < HEAD_SLICES && splits[i] < available ? splits[i] : available;
+        size_t poisoned = gathered < start ? 0 : gathered - start;
         copies[i] = exact_copy(input->data + start, end - start);
-        memset(copies[i], HEAD_GONE, gone < end - start ? gone : end - start);
-        chunks[i] = (uvhttp_slice_t){copies[i], end - start};
+        memset(copies[i], HEAD_POISON, poisoned < end - start ? poisoned : end - start);
+        slices[i] = (uvhttp_slice_t){copies[i], end - start};
         start = end;
     }
 }
 
-/* `at_hand` bytes at first, then, cut elsewhere, all. */
-static inline void head_pieces(const struct head_input *input, const struct head_expected *expected,
-                               size_t at_hand)
+/* Parses `available` bytes first, and then, split elsewhere, all. */
+static inline void head_slices(const struct head_input *input, const struct head_expected *expected,
+                               size_t available)
 {
     static uvhttp_head_t head;
-    const size_t other_seams[HEAD_PIECES - 1] = {input->seams[0] / 2, input->seams[0]};
-    size_t room = input->limits.max_size;
-    size_t most = input->length < room ? input->length : room;
-    char *gather = malloc(room);
+    const size_t other_splits[HEAD_SLICES - 1] = {input->splits[0] / 2, input->splits[0]};
+    size_t capacity = input->limits.max_size;
+    size_t size = input->length < capacity ? input->length : capacity;
+    char *gather = malloc(capacity);
     require(gather != NULL);
-    memset(gather, HEAD_GONE, most);
+    memset(gather, HEAD_POISON, size);
     uvhttp_head_init(&head, NULL, 0);
-    for (bool going = true; going;) {
-        char *copies[HEAD_PIECES];
-        uvhttp_slice_t chunks[HEAD_PIECES];
-        const size_t *seams = at_hand < input->length ? other_seams : input->seams;
-        head_cut(input, head.gathered, at_hand, seams, chunks, copies);
+    for (bool more = true; more;) {
+        char *copies[HEAD_SLICES];
+        uvhttp_slice_t slices[HEAD_SLICES];
+        const size_t *splits = available < input->length ? other_splits : input->splits;
+        head_split(input, head.gathered, available, splits, slices, copies);
         uvhttp_parse_result_t result =
-            head_pieces_parsers[input->kind](&head, chunks, HEAD_PIECES, gather, &input->limits);
-        going = result == UVHTTP_PARSE_MORE && at_hand < input->length;
-        at_hand = input->length;
-        if (!going)
-            head_check(input, expected, &head, result, "in pieces");
-        /* Nothing is copied behind the empty line. */
-        if (result == UVHTTP_PARSE_DONE && head.base == gather && head.size < most)
-            require(gather[head.size] == HEAD_GONE);
-        for (size_t i = 0; i < HEAD_PIECES; i++)
+            head_slices_parsers[input->kind](&head, slices, HEAD_SLICES, gather, &input->limits);
+        more = result == UVHTTP_PARSE_MORE && available < input->length;
+        available = input->length;
+        if (!more)
+            head_check(input, expected, &head, result, "in slices");
+        /* Nothing is copied after the empty line. */
+        if (result == UVHTTP_PARSE_DONE && head.base == gather && head.size < size)
+            require(gather[head.size] == HEAD_POISON);
+        for (size_t i = 0; i < HEAD_SLICES; i++)
             free(copies[i]);
     }
     free(gather);
@@ -161,7 +160,7 @@ static inline uvhttp_slice_t head_part(const uvhttp_head_t *head, size_t offset,
     return (uvhttp_slice_t){head->base + offset, length};
 }
 
-/* As a string, to be freed; no part that is accepted holds NUL. */
+/* As a string that the caller frees. An accepted part contains no NUL. */
 static inline char *head_string(const uvhttp_head_t *head, size_t offset, size_t length)
 {
     char *string = malloc(length + 1);
@@ -182,7 +181,7 @@ static inline void head_write_start(uvhttp_writer_t *writer, enum head_kind kind
         free(target);
     } else {
         char *phrase = head_string(head, head->reason_phrase_offset, head->reason_phrase_length);
-        /* A status below 100 is one that a parser lets pass and that nobody should send. */
+        /* A parser accepts a status below 100, but a writer must not send it. */
         require(uvhttp_writer_status_line(writer, head->status, phrase) == (head->status >= 100));
         free(phrase);
     }
@@ -214,7 +213,7 @@ static inline void head_check_written(enum head_kind kind, const uvhttp_head_t *
     }
 }
 
-/* An accepted head, written from its parts, is accepted with the same parts. */
+/* An accepted head that is written from its parts is accepted with the same parts. */
 static inline void head_write(const struct head_input *input)
 {
     static uvhttp_head_t head;
@@ -223,13 +222,15 @@ static inline void head_write(const struct head_input *input)
     if (head_parsers[input->kind](&head, input->data, input->length, &input->limits) !=
         UVHTTP_PARSE_DONE)
         return;
-    /* Each field is written with ": " and CR LF: at most one byte more than it was read with. */
-    size_t room = head.size + head.field_count + 2u;
-    uvhttp_head_limits_t limits = {(uint32_t)room, (uint32_t)room, UVHTTP_HEAD_INLINE_FIELDS};
-    char *text = malloc(room);
+    /* Each field is written with ": " and CR LF, which is at most one byte more than in the
+     * input. */
+    size_t capacity = head.size + head.field_count + 2u;
+    uvhttp_head_limits_t limits = {(uint32_t)capacity, (uint32_t)capacity,
+                                   UVHTTP_HEAD_INLINE_FIELDS};
+    char *text = malloc(capacity);
     require(text != NULL);
     uvhttp_writer_t writer;
-    uvhttp_writer_init(&writer, text, room);
+    uvhttp_writer_init(&writer, text, capacity);
     head_write_start(&writer, input->kind, &head);
     for (unsigned i = 0; i < head.field_count && writer.error == UVHTTP_WRITER_OK; i++) {
         const uvhttp_field_t *field = &head.fields[i];
@@ -259,22 +260,22 @@ static inline void head_run(const struct head_input *input)
         head_grown(input, &expected);
         if (input->kind == HEAD_TRAILERS)
             continue;
-        head_pieces(input, &expected, input->length);
-        head_pieces(input, &expected, input->seams[1] / 2);
+        head_slices(input, &expected, input->length);
+        head_slices(input, &expected, input->splits[1] / 2);
     }
     if (input->kind != HEAD_TRAILERS)
         head_write(input);
 }
 
-/* The first byte of an input chooses how the rest is cut; a long one arrives in at most some
- * hundred pieces, for speed. */
-static inline void head_choose_cuts(struct head_input *input, uint8_t choice)
+/* The first byte of an input determines how the rest is split. A long one has a few hundred parts
+ * at most, for speed. */
+static inline void head_choose_splits(struct head_input *input, uint8_t choice)
 {
     input->step = choice % 64 + 1u + input->length / 128;
-    input->seams[0] = choice * input->length / 256;
-    input->seams[1] = input->seams[0] + choice % 5u;
-    if (input->seams[1] > input->length)
-        input->seams[1] = input->length;
+    input->splits[0] = choice * input->length / 256;
+    input->splits[1] = input->splits[0] + choice % 5u;
+    if (input->splits[1] > input->length)
+        input->splits[1] = input->length;
 }
 
 #endif

@@ -1,27 +1,27 @@
-/* Forms with files. The first byte chooses how the body is cut, the second the boundary and the
- * limits, the rest is the body; it is also read as a Content-Type. Holds: what comes out, the
- * verdict and where it falls do not depend on the cut; data lies within the piece or the parser; a
- * complete form has as many delimiters as a plain search finds; it can be written again from what
- * came out, and is the same form then. */
+/* Forms with files. The first byte of the input determines how the body is split, the second the
+ * boundary and the limits. The rest is the body, and is also parsed as a Content-Type. Properties:
+ * the events, the result and the offset of an error do not depend on the split. Data is within the
+ * input or the parser. A complete form has as many delimiters as a plain search finds. Written
+ * again from its events it is the same form. */
 #include <uvhttp/multipart.h>
 
 #include "fuzz/fuzz_check.h"
 
-enum { MOST_DELIMITER = 4 + UVHTTP_MULTIPART_BOUNDARY_SIZE };
+enum { MAX_DELIMITER = 4 + UVHTTP_MULTIPART_BOUNDARY_SIZE };
 
 static const char *const boundaries[] = {
     "b", "--", "a-b", "=?:/ x",
     "1234567890123456789012345678901234567890123456789012345678901234567890"};
 
-/* Bytes that grow. */
+/* A growing byte array. */
 struct text {
     char *bytes;
     size_t length;
     size_t capacity;
 };
 
-/* What came out: `events` has a letter for each event, and behind it what it brought, so that two
- * can be compared; `body` is the form written again. */
+/* The result: `events` has a letter for each event, followed by its data, for comparison. `body` is
+ * the form, written again. */
 struct outcome {
     struct text events;
     struct text body;
@@ -48,9 +48,9 @@ static void add(struct text *text, const void *bytes, size_t length)
     text->length += length;
 }
 
-static void add_text(struct text *text, const char *what)
+static void add_text(struct text *text, const char *added)
 {
-    add(text, what, strlen(what));
+    add(text, added, strlen(added));
 }
 
 static void add_sized(struct text *text, char letter, uvhttp_slice_t slice)
@@ -67,7 +67,7 @@ static void check_text(const uvhttp_multipart_t *form, uvhttp_slice_t text)
     require(text.length == 0 || memchr(text.base, '\0', text.length) == NULL);
 }
 
-static void take_part(struct outcome *outcome, const uvhttp_multipart_t *form, const char *boundary)
+static void add_part(struct outcome *outcome, const uvhttp_multipart_t *form, const char *boundary)
 {
     const uvhttp_multipart_part_t *part = &form->part;
     check_text(form, part->name);
@@ -96,7 +96,7 @@ static void take_part(struct outcome *outcome, const uvhttp_multipart_t *form, c
     add_text(&outcome->events, "D");
 }
 
-/* All events of one piece; false when the form is refused. */
+/* Adds all events of one chunk. Returns false when the form is invalid. */
 static bool feed(struct outcome *outcome, uvhttp_multipart_t *form, uvhttp_slice_t chunk,
                  const char *boundary)
 {
@@ -112,7 +112,7 @@ static bool feed(struct outcome *outcome, uvhttp_multipart_t *form, uvhttp_slice
         if (event == UVHTTP_MULTIPART_BAD)
             return false;
         if (event == UVHTTP_MULTIPART_PART) {
-            take_part(outcome, form, boundary);
+            add_part(outcome, form, boundary);
         } else if (event == UVHTTP_MULTIPART_DATA) {
             require(slice_within(data, whole) ||
                     slice_within(data, (uvhttp_slice_t){form->delimiter, sizeof form->delimiter}));
@@ -164,16 +164,17 @@ static void require_same_outcome(const struct outcome *a, const struct outcome *
             memcmp(a->events.bytes, b->events.bytes, a->events.length) == 0);
 }
 
-/* The delimiters up to the closing one. One at the very beginning has no line end in front. */
+/* Counts the delimiters up to the closing one. A delimiter at the beginning of the body has no line
+ * end before it. */
 static size_t count_delimiters(const char *boundary, uvhttp_slice_t body)
 {
-    char delimiter[MOST_DELIMITER + 1];
+    char delimiter[MAX_DELIMITER + 1];
     size_t length = (size_t)snprintf(delimiter, sizeof delimiter, "\r\n--%s", boundary);
     size_t count = 0;
     for (size_t at = 0; at < body.length; at++) {
-        const char *wanted = at == 0 && body.base[0] == '-' ? delimiter + 2 : delimiter;
-        size_t size = (size_t)(delimiter + length - wanted);
-        if (body.length - at < size || memcmp(body.base + at, wanted, size) != 0)
+        const char *expected = at == 0 && body.base[0] == '-' ? delimiter + 2 : delimiter;
+        size_t size = (size_t)(delimiter + length - expected);
+        if (body.length - at < size || memcmp(body.base + at, expected, size) != 0)
             continue;
         count++;
         if (body.length - at - size >= 2 && memcmp(body.base + at + size, "--", 2) == 0)

@@ -1,13 +1,13 @@
-/* Content negotiation. The first line is a list of offers divided by '|', the rest the field. Holds
- * for each of the three fields: qualities lie between 0 and 1000; the offer that is chosen is
- * wanted, none more, and none in front of it as much; an element that is malformed, empty elements
- * and white space change nothing; an element in front that names an offer and refuses it keeps it
- * from being chosen. */
+/* Content negotiation. The first line of the input is a list of offers separated by '|', the rest
+ * is the field. Properties, for each of the three fields: qualities are between 0 and 1000. The
+ * chosen offer is acceptable and has the highest quality, and is the first one with that quality.
+ * Malformed or empty elements and white space change nothing. A leading element that refuses an
+ * offer prevents its choice. */
 #include <uvhttp/negotiate.h>
 
 #include "fuzz/fuzz_check.h"
 
-enum { MOST_OFFERS = 8, KINDS = 3 };
+enum { MAX_OFFERS = 8, KINDS = 3 };
 
 typedef ptrdiff_t (*choose_cb)(uvhttp_slice_t field, const char *const *offers, size_t count);
 typedef int (*quality_cb)(uvhttp_slice_t field, const char *offer);
@@ -18,17 +18,17 @@ static const quality_cb quality[KINDS] = {uvhttp_negotiate_type_quality,
                                           uvhttp_negotiate_encoding_quality,
                                           uvhttp_negotiate_language_quality};
 
-/* front, field, behind; to be freed. */
-static uvhttp_slice_t joined(const char *front, uvhttp_slice_t field, const char *behind)
+/* Concatenates prefix, field and suffix. The caller frees the result. */
+static uvhttp_slice_t concatenate(const char *prefix, uvhttp_slice_t field, const char *suffix)
 {
-    size_t before = strlen(front);
-    size_t after = strlen(behind);
+    size_t before = strlen(prefix);
+    size_t after = strlen(suffix);
     char *bytes = malloc(before + field.length + after + 1);
     require(bytes != NULL);
-    memcpy(bytes, front, before);
+    memcpy(bytes, prefix, before);
     if (field.length > 0)
         memcpy(bytes + before, field.base, field.length);
-    memcpy(bytes + before + field.length, behind, after);
+    memcpy(bytes + before + field.length, suffix, after);
     return (uvhttp_slice_t){bytes, before + field.length + after};
 }
 
@@ -39,16 +39,17 @@ static void check_choice(int kind, uvhttp_slice_t field, const char *const *offe
     int best = chosen >= 0 ? quality[kind](field, offers[chosen]) : 0;
     require(chosen < 0 || best > 0);
     for (size_t i = 0; i < count; i++) {
-        int wanted = quality[kind](field, offers[i]);
-        require(wanted >= 0 && wanted <= 1000 && wanted <= best);
-        require(wanted < best || best == 0 || (ptrdiff_t)i >= chosen);
+        int acceptable = quality[kind](field, offers[i]);
+        require(acceptable >= 0 && acceptable <= 1000 && acceptable <= best);
+        require(acceptable < best || best == 0 || (ptrdiff_t)i >= chosen);
     }
 }
 
-/* An element behind an open quote belongs to the quoted string, so nothing is put behind. */
-static void check_same(int kind, uvhttp_slice_t field, const char *front, const char *offer)
+/* Elements are only prepended: after an open quote an appended element would belong to the quoted
+ * string. */
+static void check_same(int kind, uvhttp_slice_t field, const char *prefix, const char *offer)
 {
-    uvhttp_slice_t longer = joined(front, field, "");
+    uvhttp_slice_t longer = concatenate(prefix, field, "");
     require(quality[kind](longer, offer) == quality[kind](field, offer));
     free((char *)longer.base);
 }
@@ -61,11 +62,11 @@ static bool is_word(const char *text)
 
 static void check_refused(int kind, uvhttp_slice_t field, const char *offer)
 {
-    char front[64];
+    char prefix[64];
     if (kind == 0 || !is_word(offer))
         return;
-    snprintf(front, sizeof front, "%s;q=0.000,", offer);
-    uvhttp_slice_t longer = joined(front, field, "");
+    snprintf(prefix, sizeof prefix, "%s;q=0.000,", offer);
+    uvhttp_slice_t longer = concatenate(prefix, field, "");
     require(quality[kind](longer, offer) == 0);
     require(choose[kind](longer, &offer, 1) == -1);
     free((char *)longer.base);
@@ -82,9 +83,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     *line = '\0';
     char *copy = exact_copy(line + 1, (size_t)(text + size - line - 1));
     uvhttp_slice_t field = {copy, (size_t)(text + size - line - 1)};
-    const char *offers[MOST_OFFERS];
+    const char *offers[MAX_OFFERS];
     size_t count = 0;
-    for (char *start = text; start != NULL && count < MOST_OFFERS;) {
+    for (char *start = text; start != NULL && count < MAX_OFFERS;) {
         char *end = strchr(start, '|');
         if (end != NULL)
             *end++ = '\0';

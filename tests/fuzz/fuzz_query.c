@@ -1,7 +1,7 @@
-/* Queries, forms and percent-encoding. Holds: pairs are those of the reference parser and lie in
- * the query in order; decoding gives what the reference gives, never grows, and is the same in
- * place and piece by piece; a form is its query, decoded; encoding everything and decoding gives
- * the bytes back. */
+/* Queries, forms and percent-encoding. Properties: pairs are those of the reference parser and in
+ * the order of the query. Decoded text is that of the reference parser, never longer than the
+ * input, and the same when decoded in place and in chunks. A form is its decoded query. Decoding an
+ * encoded text gives the text. */
 #include "fuzz/fuzz_check.h"
 #include "reference/text.h"
 
@@ -10,23 +10,24 @@ static void check_query(uvhttp_slice_t query)
     uvhttp_slice_t rest[2] = {query, query};
     uvhttp_slice_t name[2];
     uvhttp_slice_t value[2];
-    const char *reached = query.base;
+    const char *last_end = query.base;
     while (uvhttp_query_next(&rest[0], &name[0], &value[0])) {
         require(reference_query_next(&rest[1], &name[1], &value[1]));
         require(name[0].base == name[1].base && name[0].length == name[1].length);
         require(value[0].base == value[1].base && value[0].length == value[1].length);
-        require(name[0].base >= reached && slice_within(name[0], query));
-        reached = name[0].base + name[0].length;
+        require(name[0].base >= last_end && slice_within(name[0], query));
+        last_end = name[0].base + name[0].length;
         if (value[0].base != NULL) {
-            require(value[0].base == reached + 1 && slice_within(value[0], query));
-            reached = value[0].base + value[0].length;
+            require(value[0].base == last_end + 1 && slice_within(value[0], query));
+            last_end = value[0].base + value[0].length;
         }
     }
     require(rest[0].length == 0 && !reference_query_next(&rest[1], &name[1], &value[1]));
 }
 
-/* The pieces of `text` are `decoded`, up to a malformed escape at `bad` if `length` is negative. */
-static void check_pieces(uvhttp_slice_t text, bool plus, const char *decoded, ptrdiff_t length,
+/* The decoded chunks of `text` are `decoded`, up to a malformed escape at `bad` if `length` is
+ * negative. */
+static void check_chunks(uvhttp_slice_t text, bool plus, const char *decoded, ptrdiff_t length,
                          size_t bad)
 {
     uvhttp_slice_t rest = text;
@@ -58,14 +59,15 @@ static void check_percent(uvhttp_slice_t text, bool plus)
     if (length > 0)
         require(memcmp(output, expected, (size_t)length) == 0 &&
                 memcmp(in_place, expected, (size_t)length) == 0);
-    check_pieces(text, plus, expected, length, bad);
+    check_chunks(text, plus, expected, length, bad);
     free(expected);
     free(output);
     free(in_place);
 }
 
-/* `decoded` is what `raw` stands for; false when its escapes are malformed. */
-static bool stands_for(uvhttp_slice_t raw, uvhttp_slice_t decoded)
+/* Checks that `decoded` is the decoded form of `raw`. Returns false when `raw` has a malformed
+ * escape. */
+static bool check_decoded(uvhttp_slice_t raw, uvhttp_slice_t decoded)
 {
     char *expected = exact_copy(raw.base, raw.length);
     size_t bad;
@@ -88,7 +90,7 @@ static bool well_formed(uvhttp_slice_t raw)
 static void check_form(uvhttp_slice_t form, bool in_place)
 {
     char *copy = exact_copy(form.base, form.length);
-    char *room = exact_copy(form.base, form.length);
+    char *buffer = exact_copy(form.base, form.length);
     uvhttp_slice_t raw = form;
     uvhttp_slice_t rest = {copy, form.length};
     for (;;) {
@@ -97,7 +99,7 @@ static void check_form(uvhttp_slice_t form, bool in_place)
         uvhttp_slice_t name;
         uvhttp_slice_t value;
         char *scratch =
-            in_place ? copy + form.length - rest.length : room + form.length - rest.length;
+            in_place ? copy + form.length - rest.length : buffer + form.length - rest.length;
         size_t before = rest.length;
         int result = uvhttp_form_next(&rest, scratch, &name, &value);
         require(rest.base + rest.length == copy + form.length && rest.length <= before);
@@ -110,13 +112,13 @@ static void check_form(uvhttp_slice_t form, bool in_place)
             break;
         }
         require(result == 1 && name.length + value.length <= raw_name.length + raw_value.length);
-        require(stands_for(raw_name, name) && stands_for(raw_value, value));
+        require(check_decoded(raw_name, name) && check_decoded(raw_value, value));
     }
     free(copy);
-    free(room);
+    free(buffer);
 }
 
-static void there_and_back(uvhttp_slice_t text)
+static void check_round_trip(uvhttp_slice_t text)
 {
     char *encoded = malloc(3 * text.length + 1);
     require(encoded != NULL);
@@ -141,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_form(text, true);
     check_percent(text, false);
     check_percent(text, true);
-    there_and_back(text);
+    check_round_trip(text);
     free(copy);
     return 0;
 }

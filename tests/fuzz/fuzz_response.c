@@ -1,5 +1,5 @@
-/* Response heads with their framing. The first byte chooses how the rest is cut, the second the
- * limits and the request that is answered. What holds stands in fuzz_heads.h. */
+/* Response heads with their framing. The first byte of the input determines how the rest is split,
+ * the second the limits and the request's method. See fuzz_heads.h for the properties. */
 #include "fuzz/fuzz_heads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .limits = {data[1] & 1 ? 64 : 8192, 100, data[1] & 2 ? 3 : 100},
         .request_method = methods[data[1] >> 2 & 3],
     };
-    head_choose_cuts(&input, data[0]);
+    head_choose_splits(&input, data[0]);
     head_run(&input);
     return 0;
 }

@@ -1,8 +1,8 @@
-/* Set-Cookie. The first two bytes choose flags, the next eight are Max-Age, eight more Expires;
- * then come name, value, domain and path, divided by line feeds (a text that is "-" is left out).
- * Holds: what is written is read back, by the steps of rfc6265bis section 5.6, as exactly the
- * cookie that was given; every size that is too small is refused with the same length; what is
- * refused leaves the memory alone. */
+/* Set-Cookie. The first two bytes of the input determine flags, the next eight Max-Age, the next
+ * eight Expires. Then follow name, value, domain and path, separated by line feeds; "-" means no
+ * value. Properties: a written cookie, read by the steps of rfc6265bis section 5.6, is the given
+ * cookie. Each buffer that is too small is rejected with the same length. A rejected cookie writes
+ * nothing. */
 #include <uvhttp/cookie.h>
 
 #include "fuzz/fuzz_check.h"
@@ -32,8 +32,8 @@ static uvhttp_slice_t trimmed(const char *start, const char *end)
     return (uvhttp_slice_t){start, (size_t)(end - start)};
 }
 
-/* Divides at the first '='. */
-static void divide(const char *start, const char *end, uvhttp_slice_t *name, uvhttp_slice_t *value)
+/* Splits at the first '='. */
+static void split(const char *start, const char *end, uvhttp_slice_t *name, uvhttp_slice_t *value)
 {
     const char *equals = start < end ? memchr(start, '=', (size_t)(end - start)) : NULL;
     *name = trimmed(start, equals != NULL ? equals : end);
@@ -49,7 +49,7 @@ static void read_attribute(struct read *read, const char *start, const char *end
 {
     uvhttp_slice_t name;
     uvhttp_slice_t value;
-    divide(start, end, &name, &value);
+    split(start, end, &name, &value);
     read->secure += is(name, "Secure");
     read->http_only += is(name, "HttpOnly");
     read->partitioned += is(name, "Partitioned");
@@ -71,7 +71,7 @@ static struct read read_cookie(const char *text)
 {
     struct read read = {.others = 0};
     const char *stop = text + strcspn(text, ";");
-    divide(text, stop, &read.name, &read.value);
+    split(text, stop, &read.name, &read.value);
     while (*stop == ';') {
         const char *start = stop + 1;
         stop = start + strcspn(start, ";");

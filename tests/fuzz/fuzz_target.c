@@ -1,8 +1,8 @@
-/* Request targets: their form and parts by framing, and the paths in them. Holds: form, authority,
- * path and query are those of the reference parser; a normalized path too, and it is never longer,
- * keeps no dot segment, never leads above its root, and in place it is the same; normalizing it
- * again changes nothing, unless an escaped '%' was decoded; a path said to be normal stays as it
- * is. */
+/* Request targets: their form and parts by framing, and their paths. Properties: form, authority,
+ * path and query are those of the reference parser, and so is a normalized path. It is never
+ * longer, has no dot segment, stays below its root, and is the same when normalized in place.
+ * Normalizing it again changes nothing, unless an escaped '%' was decoded. A path reported as
+ * normal is not changed. */
 #include "fuzz/fuzz_check.h"
 #include "reference/compare.h"
 #include "reference/text.h"
@@ -21,7 +21,7 @@ static bool has_dot_segment(const char *path, size_t length)
     return false;
 }
 
-/* A normalized path stays one. */
+/* A normalized path does not change when normalized again. */
 static void check_again(uvhttp_slice_t raw, const char *normalized, size_t length)
 {
     bool percent = false;
@@ -71,7 +71,7 @@ static void check_path(const char *bytes, size_t size)
     free(output);
 }
 
-/* The input as the target of a request with `method`. */
+/* Checks the input as the target of a request with `method`. */
 static void check_target(const char *method, const char *bytes, size_t size)
 {
     static uvhttp_head_t head;

@@ -1,9 +1,9 @@
-/* A TLS session on the server's side, whose client is OpenSSL itself. The first byte chooses the
- * version; each following pair is a step: ciphertext of so many bytes arrives, so much plaintext is
- * read, the client or the server writes, a byte is changed on the way, an end. Holds: until a byte
- * is changed, what one side has written comes out at the other, in order and complete; after that
- * nothing that was not written comes out; no call waits or fails without a reason, and the queue of
- * errors is empty. */
+/* A TLS session of the server with OpenSSL's client. The first byte of the input determines the
+ * version. Each following pair of bytes is a step: ciphertext arrives, plaintext is read, the
+ * client or the server writes, a byte is changed in transit, or a side ends. Properties: until a
+ * byte is changed, the data of one side arrives at the other, in order and complete. Afterwards no
+ * data arrives that was not written. No call blocks or fails without a reason, and OpenSSL's error
+ * queue is empty. */
 #include <stdlib.h>
 
 #include "fuzz/fuzz_check.h"
@@ -14,8 +14,8 @@ enum { MOST = 1 << 16 };
 static struct tls_pair pair;
 
 struct run {
-    unsigned char sent;     /* the next byte that the client writes */
-    unsigned char expected; /* the next one that the server's end is to give */
+    unsigned char sent;     /* next byte that the client writes */
+    unsigned char expected; /* next byte that the server must read */
     bool changed;
     bool failed;
 };
@@ -32,11 +32,11 @@ static void check_read(struct run *run, size_t space)
     require(!run->failed || pair.server->why != NULL);
 }
 
-static void arrive(struct run *run, size_t count, bool change)
+static void receive(struct run *run, size_t count, bool change)
 {
     char bytes[4096];
     if (uvh_tls_session_has_input(pair.server))
-        return; /* as a connection does: what is at hand comes first */
+        return; /* pending input is read first, as in a connection */
     count = tls_pair_take(&pair, bytes, count < sizeof(bytes) ? count : sizeof(bytes));
     if (count > 0 && change) {
         bytes[count / 2] = (char)(bytes[count / 2] ^ 0x10);
@@ -74,14 +74,14 @@ static void server_writes(size_t count)
     require(err == 0 || pair.server->why != NULL || pair.server->close_sent);
 }
 
-/* Not within a handshake, and not in TLS 1.2. */
-static void client_updates_its_key(void)
+/* Not during a handshake, and not in TLS 1.2. */
+static void client_updates_key(void)
 {
     SSL_key_update(pair.client, SSL_KEY_UPDATE_REQUESTED);
     ERR_clear_error();
 }
 
-static void client_goes_on(void)
+static void client_continues(void)
 {
     char data[4096];
     tls_pair_deliver(&pair);
@@ -93,17 +93,17 @@ static void client_goes_on(void)
     ERR_clear_error();
 }
 
-static void step(struct run *run, unsigned what, size_t size)
+static void step(struct run *run, unsigned action, size_t size)
 {
-    switch (what % 8) {
+    switch (action % 8) {
     case 0:
-        arrive(run, size + 1, false);
+        receive(run, size + 1, false);
         break;
     case 1:
-        arrive(run, 4096, false);
+        receive(run, 4096, false);
         break;
     case 2:
-        arrive(run, size + 1, size % 5 == 0);
+        receive(run, size + 1, size % 5 == 0);
         break;
     case 3:
         client_writes(run, size * 16);
@@ -116,15 +116,15 @@ static void step(struct run *run, unsigned what, size_t size)
         server_writes(size * 64);
         break;
     case 6:
-        client_goes_on();
+        client_continues();
         break;
     default:
         if (size == 7)
             uvh_tls_session_close(pair.server);
         else if (size == 8)
-            client_updates_its_key();
+            client_updates_key();
         else
-            client_goes_on();
+            client_continues();
         break;
     }
     require(ERR_peek_error() == 0);
@@ -140,9 +140,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tls_pair_client(&pair, data[0] % 2 == 0 ? TLS1_3_VERSION : TLS1_2_VERSION);
     pair.server = uvh_tls_contexts_accept(pair.contexts, 0, &pair.pool);
     require(pair.server != NULL);
-    client_goes_on();
-    if (data[0] % 4 < 2) /* most inputs are about what follows the handshake */
-        require(tls_pair_shake(&pair, 4096));
+    client_continues();
+    if (data[0] % 4 < 2) /* most inputs test the state after the handshake */
+        require(tls_pair_handshake(&pair, 4096));
     for (size_t i = 1; i + 1 < size; i += 2) {
         step(&run, data[i], data[i + 1]);
         if (run.failed)

@@ -1,6 +1,7 @@
-/* Dates, ranges, entity tags and conditions: the values of fields that clients send back. Up to the
- * first NUL the input is one value, behind it another. Holds: a date that is read and written is
- * read as the same; a range lies in the representation; a tag equals itself. */
+/* Dates, ranges, entity tags and conditions: values of fields that clients send back. The input up
+ * to the first NUL is one value, the rest another one. Properties: a date that is parsed and
+ * written parses to the same date. A range is within the representation. A tag is equal to
+ * itself. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void require(bool holds)
+static void require(bool condition)
 {
-    if (!holds)
+    if (!condition)
         abort();
 }
 
@@ -33,8 +34,7 @@ static void check_date(uvhttp_slice_t text)
     require(again == seconds || seconds == INT64_C(253402300800));
 }
 
-/* Every range lies in the representation, and any two are so far apart that both are worth a
- * part. */
+/* Each range is within the representation, and any two have a gap that justifies separate parts. */
 static void check_set(const struct uvh_range_set *set, uint64_t size)
 {
     require(set->count > 0 && set->count <= UVH_RANGE_MOST);
@@ -44,8 +44,8 @@ static void check_set(const struct uvh_range_set *set, uint64_t size)
         for (size_t j = 0; j < i; j++) {
             const struct uvh_range *other = &set->items[j];
             bool before = other->last < one->first && one->first - other->last > UVH_RANGE_GAP;
-            bool behind = one->last < other->first && other->first - one->last > UVH_RANGE_GAP;
-            require(before || behind);
+            bool after = one->last < other->first && other->first - one->last > UVH_RANGE_GAP;
+            require(before || after);
         }
     }
 }

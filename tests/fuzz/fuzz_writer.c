@@ -1,9 +1,9 @@
-/* The writer, then the parser. The input is what to write: a byte for the capacity, one for the
- * kind of message, two for the status, then parts divided by 0x1e: method and target, or the
- * phrase; names and values of fields; behind a 0x1d the data of chunks; behind another one names
- * and values of trailer fields. Holds: what the rules of the RFCs and the room allow is written, is
- * exactly as long as it has to be, and is parsed as what was given; anything else is refused for
- * the right reason, and nothing is written after that. */
+/* The writer, then the parser. The input describes a message: one byte for the capacity, one for
+ * the kind of message, two for the status, then parts separated by 0x1e: method and target, or the
+ * phrase; names and values of fields; after a 0x1d the data of chunks; after another one names and
+ * values of trailer fields. Properties: what the RFCs and the capacity allow is written with the
+ * expected length and parsed as given. Anything else is rejected with the right error, and nothing
+ * is written afterwards. */
 #include <uvhttp/writer.h>
 
 #include "fuzz/fuzz_check.h"
@@ -11,19 +11,19 @@
 #include "reference/text.h"
 #include "support/backends.h"
 
-enum { MOST_PARTS = 256, PART = 0x1e, SECTION = 0x1d };
+enum { MAX_PARTS = 256, PART = 0x1e, SECTION = 0x1d };
 
 struct parts {
     size_t count;
-    uvhttp_slice_t items[MOST_PARTS];
+    uvhttp_slice_t items[MAX_PARTS];
 };
 
-/* What was asked for, and how it went. */
+/* The calls and their results. */
 struct script {
     uvhttp_writer_t writer;
     bool failed;
     bool response;
-    bool registered; /* the registered phrase */
+    bool registered; /* uses the registered phrase */
     bool slices;     /* method and target as slices, not as strings */
     int status;
     uvhttp_slice_t method;
@@ -40,7 +40,7 @@ struct script {
 static void split(uvhttp_slice_t text, struct parts *parts)
 {
     uvhttp_slice_t part;
-    for (parts->count = 0; parts->count < MOST_PARTS && reference_split(&text, PART, &part);)
+    for (parts->count = 0; parts->count < MAX_PARTS && reference_split(&text, PART, &part);)
         parts->items[parts->count++] = part;
 }
 
@@ -49,7 +49,7 @@ static uvhttp_slice_t part_of(const struct parts *parts, size_t i)
     return i < parts->count ? parts->items[i] : (uvhttp_slice_t){"", 0};
 }
 
-/* The part up to its first NUL, as a string; to be freed. */
+/* The part up to its first NUL, as a string that the caller frees. */
 static char *string_of(uvhttp_slice_t part)
 {
     char *string = malloc(part.length + 1);
@@ -74,7 +74,7 @@ static bool is_name(uvhttp_slice_t text)
            all_are(text, reference_is_token);
 }
 
-/* One call of the writer: `done` is what it returned, `size` the bytes that it had to write if
+/* Checks one call of the writer: `done` is its result, `size` the bytes it must write if
  * `valid`. */
 static void check_call(struct script *script, size_t before, bool done, bool valid, size_t size)
 {
@@ -119,7 +119,7 @@ static void write_status_line(struct script *script)
     bool valid = script->status >= 100 && script->status <= 999;
     size_t before = script->writer.length;
     if (script->registered) {
-        /* How long a registered phrase is, only the writer knows; the parser looks at it. */
+        /* Only the writer knows the length of a registered phrase. The parser checks it. */
         bool done = uvhttp_writer_status_line(&script->writer, script->status, NULL);
         size_t written = script->writer.length - before;
         require(!done || written >= sizeof "HTTP/1.1 200 \r\n" - 1);
@@ -169,7 +169,8 @@ static size_t hex_digits(size_t number)
     return digits;
 }
 
-/* Each part as a chunk; every other one with its line, its data and its end by themselves. */
+/* Writes each part as a chunk. Every other one is written with separate calls for its line, its
+ * data and its end. */
 static void write_chunks(struct script *script)
 {
     for (size_t i = 0; i < script->body.count; i++) {
@@ -209,10 +210,10 @@ static void check_fields(const uvhttp_head_t *head, const struct parts *written)
 
 static size_t read_head(const struct script *script, const uvhttp_head_limits_t *limits)
 {
-    static uvhttp_field_t table[MOST_PARTS];
+    static uvhttp_field_t table[MAX_PARTS];
     static uvhttp_head_t head;
     const uvhttp_writer_t *writer = &script->writer;
-    uvhttp_head_init(&head, table, MOST_PARTS);
+    uvhttp_head_init(&head, table, MAX_PARTS);
     uvhttp_parse_result_t result =
         script->response ? uvhttp_response_head_parse(&head, writer->memory, writer->length, limits)
                          : uvhttp_request_head_parse(&head, writer->memory, writer->length, limits);
@@ -235,14 +236,14 @@ static size_t read_head(const struct script *script, const uvhttp_head_limits_t 
 static void read_trailers(const struct script *script, const char *data, size_t length,
                           const uvhttp_head_limits_t *limits)
 {
-    static uvhttp_field_t table[MOST_PARTS];
+    static uvhttp_field_t table[MAX_PARTS];
     static uvhttp_head_t head;
     bool forbidden = false;
     for (size_t i = 0; i < script->written_trailers.count; i += 2) {
         uvhttp_slice_t name = script->written_trailers.items[i];
         forbidden = forbidden || reference_forbidden_trailer(name.base, name.length);
     }
-    uvhttp_head_init(&head, table, MOST_PARTS);
+    uvhttp_head_init(&head, table, MAX_PARTS);
     uvhttp_parse_result_t result = uvhttp_trailers_parse(&head, data, length, limits);
     if (forbidden) {
         require(result == UVHTTP_PARSE_BAD && head.reason == UVHTTP_REASON_TRAILER_FORBIDDEN);
@@ -252,12 +253,12 @@ static void read_trailers(const struct script *script, const char *data, size_t 
     check_fields(&head, &script->written_trailers);
 }
 
-/* All was written: all has to come back. */
+/* All was written: all must be parsed. */
 static void read_back(const struct script *script)
 {
     const uvhttp_writer_t *writer = &script->writer;
     uvhttp_head_limits_t limits = {(uint32_t)writer->length + 1, (uint32_t)writer->length,
-                                   MOST_PARTS};
+                                   MAX_PARTS};
     size_t head_size = read_head(script, &limits);
     char *body = exact_copy(writer->memory + head_size, writer->length - head_size);
     uvhttp_chunked_t decoder;
@@ -273,16 +274,15 @@ static void read_back(const struct script *script)
                   writer->length - head_size - consumed, &limits);
 }
 
-/* Not all was written: what there is, whole lines, is a message that breaks off, nothing
- * malformed. */
+/* Not all was written: the complete lines so far are an incomplete message, not a malformed one. */
 static void read_prefix(const struct script *script)
 {
-    static uvhttp_field_t table[MOST_PARTS];
+    static uvhttp_field_t table[MAX_PARTS];
     static uvhttp_head_t head;
     const uvhttp_writer_t *writer = &script->writer;
     uvhttp_head_limits_t limits = {(uint32_t)writer->length + 1, (uint32_t)writer->length,
-                                   MOST_PARTS};
-    uvhttp_head_init(&head, table, MOST_PARTS);
+                                   MAX_PARTS};
+    uvhttp_head_init(&head, table, MAX_PARTS);
     uvhttp_parse_result_t result =
         script->response
             ? uvhttp_response_head_parse(&head, writer->memory, writer->length, &limits)
@@ -292,7 +292,7 @@ static void read_prefix(const struct script *script)
             writer->memory[writer->length - 1] == '\n');
 }
 
-static void choose(struct script *script, const uint8_t *data, size_t size)
+static void parse_script(struct script *script, const uint8_t *data, size_t size)
 {
     uvhttp_slice_t rest = {(const char *)data, size};
     uvhttp_slice_t section = {"", 0};
@@ -319,7 +319,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     script.registered = data[1] & 2;
     script.slices = data[1] & 4;
     script.status = (data[2] << 8 | data[3]) % 2048 - 512;
-    choose(&script, data + 4, size - 4);
+    parse_script(&script, data + 4, size - 4);
     uvhttp_writer_init(&script.writer, memory, capacity);
     if (script.response)
         write_status_line(&script);

@@ -1,9 +1,9 @@
-/* The handshake of WebSocket, both sides. Three bytes choose wishes; behind them, up to the first
- * NUL, is one value, behind it another, and all of it an answer. Holds: what is chosen exists; an
- * origin equals itself, and whom it equals it is equalled by; a URL gives a request that the parser
- * takes; what a server agrees to is within its wishes, and a client takes the answer with the same
- * terms; what a client takes is within what it offered; an answer is judged the same however it is
- * cut. */
+/* The WebSocket handshake of both sides. Three bytes of the input determine preferences. The rest
+ * up to the first NUL is one value, then follows another value, and all of it is a response.
+ * Properties: a chosen protocol exists. An origin equals itself, and equality is symmetric. A valid
+ * URL gives a request that the parser accepts. The server's terms are within its preferences, and a
+ * client accepts the response with the same terms. The terms that a client accepts are within its
+ * offer. The result for a response does not depend on how it is split. */
 #include "codec/websocket/extension.h"
 #include "codec/websocket/handshake.h"
 #include "websocket/client_handshake.h"
@@ -12,10 +12,10 @@
 
 enum { CHOICES = 3, BITS_LEAST = 9, BITS_KINDS = 7 };
 
-static const char *const ours[] = {"v2.chat", "v1.chat", "x", NULL};
+static const char *const own_protocols[] = {"v2.chat", "v1.chat", "x", NULL};
 static const uint8_t nonce[] = "the sample nonce";
 
-static struct uvh_ws_deflate_preferences wishes_of(uint8_t choice)
+static struct uvh_ws_deflate_preferences preferences_of(uint8_t choice)
 {
     return (struct uvh_ws_deflate_preferences){
         .no_context_takeover = (choice & 1) != 0,
@@ -33,30 +33,30 @@ static void check_values(uvhttp_slice_t a, uvhttp_slice_t b)
         uvh_ws_accept_make(a.base, accept);
         require(accept[UVH_WS_ACCEPT_SIZE - 1] == '=');
     }
-    int found = uvh_ws_protocol_choose(a, ours, -1);
+    int found = uvh_ws_protocol_choose(a, own_protocols, -1);
     require(found >= -2 && found < 3);
-    int both = uvh_ws_protocol_choose(b, ours, found < 0 ? -1 : found);
+    int both = uvh_ws_protocol_choose(b, own_protocols, found < 0 ? -1 : found);
     require(both == -2 || found < 0 || both <= found);
     require(uvh_ws_origin_equal(a, a) == uvh_ws_origin_valid(a));
     require(uvh_ws_origin_equal(a, b) == uvh_ws_origin_equal(b, a));
     require(!uvh_ws_origin_equal(a, b) || (uvh_ws_origin_valid(a) && uvh_ws_origin_valid(b)));
 }
 
-/* `text` is NUL-terminated, `fields` too. */
+/* `text` and `fields` are NUL-terminated. */
 static void check_url(const char *text, const char *fields,
-                      const struct uvh_ws_deflate_preferences *wishes)
+                      const struct uvh_ws_deflate_preferences *preferences)
 {
     struct uvh_ws_url url;
     if (!uvh_ws_url_parse(text, &url))
         return;
     require(url.host.length > 0 && url.authority.length > 0 && url.port > 0);
     bool valid = uvh_ws_client_handshake_fields_valid(fields);
-    struct uvh_ws_client_handshake greeting = {
-        .url = &url, .fields = fields, .protocols = ours, .deflate = wishes};
-    size_t size = uvh_ws_client_handshake_size(&greeting);
+    struct uvh_ws_client_handshake handshake = {
+        .url = &url, .fields = fields, .protocols = own_protocols, .deflate = preferences};
+    size_t size = uvh_ws_client_handshake_size(&handshake);
     char *out = malloc(size);
     require(out != NULL);
-    ptrdiff_t length = uvh_ws_client_handshake_write(&greeting, nonce, out, size);
+    ptrdiff_t length = uvh_ws_client_handshake_write(&handshake, nonce, out, size);
     require((length > 0) == valid);
     if (valid) {
         static uvhttp_field_t table[UINT16_MAX];
@@ -76,12 +76,12 @@ static void check_url(const char *text, const char *fields,
 
 /* ---- extensions ---- */
 
-static void require_bits(uint8_t bits, uint8_t least, uint8_t most)
+static void require_bits(uint8_t bits, uint8_t min, uint8_t max)
 {
-    require(bits >= least && bits <= most);
+    require(bits >= min && bits <= max);
 }
 
-static void check_answer(const struct uvh_ws_deflate_terms *terms)
+static void check_response(const struct uvh_ws_deflate_terms *terms)
 {
     char text[UVH_WS_EXTENSION_MAX];
     const struct uvh_ws_deflate_preferences anything = {false, 15, 15};
@@ -94,35 +94,37 @@ static void check_answer(const struct uvh_ws_deflate_terms *terms)
     require(again.client_max_window_bits == terms->client_max_window_bits);
 }
 
-static void check_offers(uvhttp_slice_t offers, const struct uvh_ws_deflate_preferences *wishes)
+static void check_offers(uvhttp_slice_t offers,
+                         const struct uvh_ws_deflate_preferences *preferences)
 {
     struct uvh_ws_deflate_terms terms;
     bool malformed, again;
-    bool agreed = uvh_ws_extension_agree(offers, wishes, &terms, &malformed);
+    bool agreed = uvh_ws_extension_agree(offers, preferences, &terms, &malformed);
     require(!uvh_ws_extension_agree(offers, NULL, NULL, &again));
     require(malformed == again && !(agreed && malformed));
     if (!agreed)
         return;
-    require_bits(terms.server_max_window_bits, 9, wishes->own_window_bits);
+    require_bits(terms.server_max_window_bits, 9, preferences->own_window_bits);
     require_bits(terms.client_max_window_bits, 8, 15);
-    require(terms.client_max_window_bits <= wishes->peer_window_bits ||
+    require(terms.client_max_window_bits <= preferences->peer_window_bits ||
             terms.client_no_context_takeover);
-    require(!wishes->no_context_takeover ||
+    require(!preferences->no_context_takeover ||
             (terms.server_no_context_takeover && terms.client_no_context_takeover));
-    check_answer(&terms);
+    check_response(&terms);
 }
 
-static void check_taken(uvhttp_slice_t answer, const struct uvh_ws_deflate_preferences *offered)
+static void check_accepted(uvhttp_slice_t response,
+                           const struct uvh_ws_deflate_preferences *offered)
 {
     struct uvh_ws_deflate_terms terms;
     bool malformed;
-    if (!uvh_ws_extension_accept(answer, offered, &terms))
+    if (!uvh_ws_extension_accept(response, offered, &terms))
         return;
     require_bits(terms.server_max_window_bits, 8, offered->peer_window_bits);
     require_bits(terms.client_max_window_bits, 8, offered->own_window_bits);
     require(!offered->no_context_takeover ||
             (terms.server_no_context_takeover && terms.client_no_context_takeover));
-    uvh_ws_extension_agree(answer, NULL, NULL, &malformed);
+    uvh_ws_extension_agree(response, NULL, NULL, &malformed);
     require(!malformed);
 }
 
@@ -139,9 +141,9 @@ static void check_pair(const struct uvh_ws_deflate_preferences *client,
     require(uvh_ws_extension_accept((uvhttp_slice_t){text, strlen(text)}, client, &terms));
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
-struct judgement {
+struct verdict {
     uvhttp_parse_result_t result;
     size_t used;
     int status;
@@ -149,42 +151,42 @@ struct judgement {
     struct uvh_ws_accepted accepted;
 };
 
-static void judge(const struct uvh_ws_client_handshake *greeting, uvhttp_slice_t bytes,
-                  size_t first, size_t step, struct judgement *judgement)
+static void judge(const struct uvh_ws_client_handshake *handshake, uvhttp_slice_t bytes,
+                  size_t first, size_t step, struct verdict *verdict)
 {
     static struct uvh_ws_reply reply;
-    *judgement = (struct judgement){.result = UVHTTP_PARSE_MORE};
+    *verdict = (struct verdict){.result = UVHTTP_PARSE_MORE};
     uvh_ws_reply_init(&reply);
-    for (size_t at = 0, size = first; judgement->result == UVHTTP_PARSE_MORE; size = step) {
+    for (size_t at = 0, size = first; verdict->result == UVHTTP_PARSE_MORE; size = step) {
         size_t used;
         size = size < bytes.length - at ? size : bytes.length - at;
         char *chunk = exact_copy(bytes.base + at, size);
-        judgement->result =
-            uvh_ws_reply_read(&reply, greeting, chunk, size, &used, &judgement->accepted);
+        verdict->result =
+            uvh_ws_reply_read(&reply, handshake, chunk, size, &used, &verdict->accepted);
         free(chunk);
-        require(used <= size && (judgement->result != UVHTTP_PARSE_MORE || used == size));
+        require(used <= size && (verdict->result != UVHTTP_PARSE_MORE || used == size));
         at += used;
-        judgement->used += used;
+        verdict->used += used;
         if (at == bytes.length)
             break;
     }
-    judgement->status = reply.status;
-    memcpy(judgement->reason, reply.reason, sizeof(reply.reason));
-    require((judgement->result == UVHTTP_PARSE_BAD) == (reply.reason[0] != '\0'));
+    verdict->status = reply.status;
+    memcpy(verdict->reason, reply.reason, sizeof(reply.reason));
+    require((verdict->result == UVHTTP_PARSE_BAD) == (reply.reason[0] != '\0'));
 }
 
 static void check_reply(uvhttp_slice_t bytes, size_t cut,
-                        const struct uvh_ws_deflate_preferences *wishes)
+                        const struct uvh_ws_deflate_preferences *preferences)
 {
-    struct judgement whole, parts;
-    struct uvh_ws_client_handshake greeting = {.protocols = ours, .deflate = wishes};
-    uvh_ws_key_make(nonce, greeting.key);
-    judge(&greeting, bytes, bytes.length, bytes.length, &whole);
-    for (int way = 0; way < 2; way++) {
-        judge(&greeting, bytes, way == 0 ? cut : 1, way == 0 ? bytes.length : 1, &parts);
+    struct verdict whole, parts;
+    struct uvh_ws_client_handshake handshake = {.protocols = own_protocols, .deflate = preferences};
+    uvh_ws_key_make(nonce, handshake.key);
+    judge(&handshake, bytes, bytes.length, bytes.length, &whole);
+    for (int variant = 0; variant < 2; variant++) {
+        judge(&handshake, bytes, variant == 0 ? cut : 1, variant == 0 ? bytes.length : 1, &parts);
         require(parts.result == whole.result && parts.status == whole.status);
         require(strcmp(parts.reason, whole.reason) == 0);
-        /* Of a head that is refused, nobody asks how long it is. */
+        /* The length of a rejected head does not matter. */
         require(parts.used == whole.used || whole.result == UVHTTP_PARSE_BAD);
         require(whole.result != UVHTTP_PARSE_DONE ||
                 parts.accepted.protocol == whole.accepted.protocol);
@@ -197,8 +199,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < CHOICES)
         return 0;
-    struct uvh_ws_deflate_preferences one = wishes_of(data[0]);
-    struct uvh_ws_deflate_preferences other = wishes_of(data[1]);
+    struct uvh_ws_deflate_preferences one = preferences_of(data[0]);
+    struct uvh_ws_deflate_preferences other = preferences_of(data[1]);
     size_t cut = data[2];
     data += CHOICES;
     size -= CHOICES;
@@ -211,7 +213,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uvhttp_slice_t b = {second, rest};
     check_values(a, b);
     check_offers(a, &one);
-    check_taken(a, &one);
+    check_accepted(a, &one);
     check_pair(&one, &other);
     check_reply((uvhttp_slice_t){(const char *)data, size}, cut, &one);
     char *url = calloc(1, length + 1);

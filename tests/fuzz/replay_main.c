@@ -1,8 +1,9 @@
 /* Runs a fuzz target over stored inputs, for builds without libFuzzer.
  *
- * Linked to each tests/fuzz/fuzz_*.c outside the fuzz preset. Arguments are files and folders; each
- * file, and each file of a folder in the order of its name, is fed to LLVMFuzzerTestOneInput once.
- * Exits with 1 when nothing was there to feed, because a replay of nothing proves nothing. */
+ * Linked to each tests/fuzz/fuzz_*.c outside the fuzz preset. Arguments are files and directories.
+ * Each file, and each file of a directory in the order of names, is passed to
+ * LLVMFuzzerTestOneInput once. Exits with 1 when there is no input, since such a replay tests
+ * nothing. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ static int replay_file(const char *path, size_t size)
         perror(path);
         return -1;
     }
-    /* Exactly as large as the input, so that a sanitizer sees the first byte read behind it. */
+    /* Exactly as large as the input, so that a sanitizer detects a read after its end. */
     uint8_t *data = malloc(size > 0 ? size : 1);
     if (data == NULL || fread(data, 1, size, file) != size) {
         fprintf(stderr, "%s: cannot be read\n", path);
@@ -46,7 +47,7 @@ static int visible(const struct dirent *entry)
 
 static int replay_path(const char *path);
 
-static int replay_folder(const char *path)
+static int replay_directory(const char *path)
 {
     struct dirent **entries;
     int count = scandir(path, &entries, visible, alphasort);
@@ -80,7 +81,7 @@ static int replay_path(const char *path)
         return -1;
     }
     if (S_ISDIR(info.st_mode))
-        return replay_folder(path);
+        return replay_directory(path);
     return replay_file(path, (size_t)info.st_size);
 }
 

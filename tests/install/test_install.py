@@ -257,6 +257,17 @@ def test_manual_pages_are_installed(prefix):
                              for path in (prefix / "share/man/man1").glob("*.1")) == wanted
 
 
+def test_links_of_installed_pages_lead_to_installed_files(prefix):
+    top = next(prefix.glob("share/doc/*/README.md")).parent
+    missing = {(page.name, target)
+               for page in [top / "README.md", *top.glob("docs/*.md")]
+               for target in re.findall(r"\]\(([^)#:\s]+)[)#]", page.read_text())
+               if not (page.parent / target).exists()}
+    assert {target.removeprefix("../").split("/")[0] for _, target in missing} <= {
+        "bench", "include", "man", "tests", "tools"
+    }, missing
+
+
 def test_no_installed_text_names_the_build_folder(prefix):
     for path in prefix.rglob("*"):
         if path.is_file() and path.suffix in (".pc", ".cmake", ".h"):

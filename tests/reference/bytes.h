@@ -1,9 +1,9 @@
-/* The reference parser, part 1: what a byte is, said as the RFCs say it.
+/* The reference parser, part 1: classes of bytes as the RFCs define them.
  *
- * The reference parser is slow and obviously correct: it follows the grammar one byte after the
- * other, allocates nothing, keeps no state and shares no line with src/. The parser has to agree
- * with it on everything (tests/unit/test_codec_compare.c, tests/fuzz). Of the public headers it
- * uses the types, the names of reasons, and the tables of methods and field names. */
+ * The reference parser is slow and obviously correct. It follows the grammar byte by byte,
+ * allocates nothing, keeps no state and shares no code with src/. The parser must agree with it on
+ * everything (tests/unit/test_codec_compare.c, tests/fuzz). Of the public headers it uses the
+ * types, the names of reasons, and the tables of methods and field names. */
 #ifndef UVH_TESTS_REFERENCE_BYTES_H
 #define UVH_TESTS_REFERENCE_BYTES_H
 
@@ -23,7 +23,7 @@ static inline bool reference_is_alpha(char c)
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* HEXDIG, in both cases (RFC 5234 section 2.3); its value, or -1. */
+/* HEXDIG, in both cases (RFC 5234 section 2.3). Returns its value, or -1. */
 static inline int reference_hex(char c)
 {
     if (reference_is_digit(c))
@@ -62,7 +62,7 @@ static inline bool reference_is_token(char c)
     }
 }
 
-/* SP / HTAB, of which OWS and BWS are made (RFC 9110 section 5.6.3) */
+/* SP / HTAB, the bytes of OWS and BWS (RFC 9110 section 5.6.3) */
 static inline bool reference_is_space(char c)
 {
     return c == ' ' || c == '\t';
@@ -80,8 +80,8 @@ static inline bool reference_is_visible(char c)
     return c >= 0x21 && c <= 0x7e;
 }
 
-/* SP / HTAB / VCHAR / obs-text: field values, reason phrases, what a backslash may stand in front
- * of */
+/* SP / HTAB / VCHAR / obs-text: bytes of field values and reason phrases, and those that a
+ * backslash may quote */
 static inline bool reference_is_value(char c)
 {
     return reference_is_space(c) || reference_is_visible(c) || reference_is_obs_text(c);
@@ -93,9 +93,8 @@ static inline bool reference_is_qdtext(char c)
     return reference_is_value(c) && c != '"' && c != '\\';
 }
 
-/* What may stand in a request target: the visible characters. '#' begins a fragment, which is never
- * sent (RFC 9112 section 3.2); that some of the others ought to be encoded is nothing to refuse a
- * request for. */
+/* The bytes of a request target: the visible characters. '#' begins a fragment, which is never sent
+ * (RFC 9112 section 3.2). Characters that should be percent-encoded are accepted. */
 static inline bool reference_is_target(char c)
 {
     return reference_is_visible(c) && c != '#';
@@ -113,7 +112,7 @@ static inline char reference_lower(char c)
     return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-/* Equal but for case? `word` ends with NUL. */
+/* Case-insensitive comparison. `word` ends with NUL. */
 static inline bool reference_is_word(const char *bytes, size_t length, const char *word)
 {
     for (size_t i = 0; i < length; i++) {

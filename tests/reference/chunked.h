@@ -4,8 +4,8 @@
  *   chunk     = 1*HEXDIG [ chunk-ext ] CRLF chunk-data CRLF
  *   chunk-ext = *( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )
  *
- * The first byte that does not fit is what is wrong; of two rules that it breaks, the grammar comes
- * before the limit of extensions. See bytes.h for what a reference parser is. */
+ * The first byte that does not match is the error. If it breaks two rules, the grammar comes before
+ * the limit of extensions. See bytes.h about the reference parser. */
 #ifndef UVH_TESTS_REFERENCE_CHUNKED_H
 #define UVH_TESTS_REFERENCE_CHUNKED_H
 
@@ -20,14 +20,14 @@ struct reference_chunked {
     uvhttp_reason_t reason;
     size_t consumed;
     size_t data_length;
-    char *data; /* the caller's; has room for the whole input */
+    char *data; /* set by the caller; has space for the whole input */
 };
 
 struct reference_chunks {
     const char *bytes;
     size_t length;
     size_t at;
-    size_t extension; /* bytes of the current chunk's extensions */
+    size_t extension; /* size of the current chunk's extensions */
     size_t max_extension;
     struct reference_chunked *out;
 };
@@ -39,14 +39,14 @@ static inline bool reference_chunks_more(struct reference_chunks *chunks)
     return false;
 }
 
-static inline bool reference_chunks_refuse(struct reference_chunks *chunks, uvhttp_reason_t reason)
+static inline bool reference_chunks_reject(struct reference_chunks *chunks, uvhttp_reason_t reason)
 {
     chunks->out->result = UVHTTP_PARSE_BAD;
     chunks->out->reason = reason;
     return false;
 }
 
-/* A byte has arrived; false with MORE when not. */
+/* Reads a byte. Returns false with UVHTTP_PARSE_MORE at the end of the input. */
 static inline bool reference_chunks_byte(struct reference_chunks *chunks, char *c)
 {
     if (chunks->at == chunks->length)
@@ -64,31 +64,31 @@ static inline bool reference_chunk_size(struct reference_chunks *chunks, uint64_
         if (digit < 0 && digits > 0)
             return true;
         if (digit < 0 || digits == REFERENCE_SIZE_DIGITS)
-            return reference_chunks_refuse(chunks, UVHTTP_REASON_CHUNK_SIZE);
+            return reference_chunks_reject(chunks, UVHTTP_REASON_CHUNK_SIZE);
         *size = *size * 16 + (uint64_t)digit;
         digits++;
     }
     return false;
 }
 
-/* The byte at hand belongs to an extension. */
+/* Consumes the current byte as a part of an extension. */
 static inline bool reference_extension_take(struct reference_chunks *chunks)
 {
     if (chunks->extension == chunks->max_extension)
-        return reference_chunks_refuse(chunks, UVHTTP_REASON_CHUNK_EXTENSION);
+        return reference_chunks_reject(chunks, UVHTTP_REASON_CHUNK_EXTENSION);
     chunks->extension++;
     chunks->at++;
     return true;
 }
 
-/* The byte at hand has no place in an extension. */
-static inline bool reference_extension_refuse(struct reference_chunks *chunks, char c)
+/* The current byte is not allowed in an extension. */
+static inline bool reference_extension_reject(struct reference_chunks *chunks, char c)
 {
-    return reference_chunks_refuse(chunks, c == '\n' ? UVHTTP_REASON_LINE_END
+    return reference_chunks_reject(chunks, c == '\n' ? UVHTTP_REASON_LINE_END
                                                      : UVHTTP_REASON_CHUNK_EXTENSION);
 }
 
-/* *( the bytes that `is` takes ); `*c` is what ends them. */
+/* *( the bytes for which `is` returns true ). `*c` is the byte after them. */
 static inline bool reference_extension_run(struct reference_chunks *chunks, bool (*is)(char),
                                            char *c)
 {
@@ -108,11 +108,11 @@ static inline bool reference_extension_token(struct reference_chunks *chunks)
     if (!reference_chunks_byte(chunks, &c))
         return false;
     if (!reference_is_token(c))
-        return reference_extension_refuse(chunks, c);
+        return reference_extension_reject(chunks, c);
     return reference_extension_run(chunks, reference_is_token, &c);
 }
 
-/* quoted-string (RFC 9110 section 5.6.4); the opening quote is at hand. */
+/* quoted-string (RFC 9110 section 5.6.4), from the opening quote on */
 static inline bool reference_extension_quoted(struct reference_chunks *chunks)
 {
     char c;
@@ -120,7 +120,7 @@ static inline bool reference_extension_quoted(struct reference_chunks *chunks)
         return false;
     while (reference_extension_run(chunks, reference_is_qdtext, &c)) {
         if (c != '"' && c != '\\')
-            return reference_extension_refuse(chunks, c);
+            return reference_extension_reject(chunks, c);
         if (!reference_extension_take(chunks))
             return false;
         if (c == '"')
@@ -128,7 +128,7 @@ static inline bool reference_extension_quoted(struct reference_chunks *chunks)
         if (!reference_chunks_byte(chunks, &c)) /* quoted-pair */
             return false;
         if (!reference_is_value(c))
-            return reference_extension_refuse(chunks, c);
+            return reference_extension_reject(chunks, c);
         if (!reference_extension_take(chunks))
             return false;
     }
@@ -154,9 +154,9 @@ static inline bool reference_extensions(struct reference_chunks *chunks)
             return false;
         if (c == '\r')
             return true;
-        /* Behind a size only these go on; anything else makes it no size. */
+        /* Only these bytes may follow a size. Any other one makes the size invalid. */
         if (first && c != ';' && c != '\n' && !reference_is_space(c))
-            return reference_chunks_refuse(chunks, UVHTTP_REASON_CHUNK_SIZE);
+            return reference_chunks_reject(chunks, UVHTTP_REASON_CHUNK_SIZE);
         if (!reference_extension_run(chunks, reference_is_space, &c))
             return false;
         if (c == ';') {
@@ -164,7 +164,7 @@ static inline bool reference_extensions(struct reference_chunks *chunks)
                 !reference_extension_run(chunks, reference_is_space, &c) ||
                 !reference_extension_token(chunks))
                 return false;
-            /* White space here is in front of "=", or in front of the next ";". */
+            /* White space here precedes "=" or the next ";". */
             size_t name_end = chunks->at;
             if (!reference_extension_run(chunks, reference_is_space, &c))
                 return false;
@@ -172,15 +172,15 @@ static inline bool reference_extensions(struct reference_chunks *chunks)
                 if (!reference_extension_value(chunks))
                     return false;
             } else if (c != ';' && chunks->at > name_end) {
-                return reference_extension_refuse(chunks, c);
+                return reference_extension_reject(chunks, c);
             }
         } else {
-            return reference_extension_refuse(chunks, c);
+            return reference_extension_reject(chunks, c);
         }
     }
 }
 
-/* CRLF, each refused for `reason` */
+/* CRLF, each byte rejected with `reason` */
 static inline bool reference_chunks_line_end(struct reference_chunks *chunks,
                                              uvhttp_reason_t reason)
 {
@@ -189,7 +189,7 @@ static inline bool reference_chunks_line_end(struct reference_chunks *chunks,
         if (!reference_chunks_byte(chunks, &c))
             return false;
         if (c != *form)
-            return reference_chunks_refuse(chunks, reason);
+            return reference_chunks_reject(chunks, reason);
     }
     return true;
 }
@@ -212,13 +212,13 @@ static inline void reference_chunked_decode(struct reference_chunked *out, const
     out->result = UVHTTP_PARSE_DONE;
     out->reason = UVHTTP_REASON_NONE;
     out->data_length = 0;
-    for (bool going = true; going;) {
+    for (bool more = true; more;) {
         uint64_t size;
         chunks.extension = 0;
-        going = reference_chunk_size(&chunks, &size) && reference_extensions(&chunks) &&
-                reference_chunks_line_end(&chunks, UVHTTP_REASON_LINE_END) && size > 0 &&
-                reference_chunk_data(&chunks, size) &&
-                reference_chunks_line_end(&chunks, UVHTTP_REASON_CHUNK_END);
+        more = reference_chunk_size(&chunks, &size) && reference_extensions(&chunks) &&
+               reference_chunks_line_end(&chunks, UVHTTP_REASON_LINE_END) && size > 0 &&
+               reference_chunk_data(&chunks, size) &&
+               reference_chunks_line_end(&chunks, UVHTTP_REASON_CHUNK_END);
     }
     out->consumed = chunks.at;
 }

@@ -1,8 +1,6 @@
-/* The parser's results beside those of the reference parser: everything that it reports is
- * compared, nothing is left out.
+/* Compares all results of the parser with those of the reference parser.
  *
- * Each function returns NULL when both agree, else what differs. Used by
- * tests/unit/test_codec_compare.c and the fuzz targets. */
+ * Each function returns NULL when both agree, else a name for the difference. */
 #ifndef UVH_TESTS_REFERENCE_COMPARE_H
 #define UVH_TESTS_REFERENCE_COMPARE_H
 
@@ -27,7 +25,7 @@ static inline const char *compare_field(const uvhttp_field_t *field,
     return NULL;
 }
 
-/* Of each known id, whether there is a field and which is the first. */
+/* For each known id: whether there is a field, and which one is the first. */
 static inline const char *compare_known(const uvhttp_head_t *head,
                                         const struct reference_head *expected)
 {
@@ -76,8 +74,8 @@ static inline const char *compare_head(const uvhttp_head_t *head, uvhttp_parse_r
     return compare_known(head, expected);
 }
 
-/* `base` and `data` are the same bytes, as the parser and as the reference parser saw them. A part
- * that the head does not hold ("/" for an empty path) is compared by its bytes. */
+/* `base` and `data` are the same bytes, as passed to the parser and to the reference parser. A part
+ * that is not in the head ("/" for an empty path) is compared by its bytes. */
 static inline bool compare_part_equal(uvhttp_slice_t ours, const char *base,
                                       struct reference_part expected, const char *data, size_t size)
 {

@@ -1,9 +1,9 @@
-/* The reference parser, part 3: what a head says of body and connection (RFC 9112 sections 3.2, 6
- * and 9, RFC 9110 sections 7.2, 7.8, 10.1.1).
+/* The reference parser, part 3: framing, that is what a head says about the body and the connection
+ * (RFC 9112 sections 3.2, 6 and 9, RFC 9110 sections 7.2, 7.8, 10.1.1).
  *
- * A request is refused when two readers could disagree about its end. The rules are tried in this
- * order, and inside a field from left to right, line after line: Host, target, body, Expect. See
- * bytes.h for what a reference parser is. */
+ * A request is rejected when two recipients could disagree about its end. The rules apply in this
+ * order, and within a field from left to right, line by line: Host, target, body, Expect. See
+ * bytes.h about the reference parser. */
 #ifndef UVH_TESTS_REFERENCE_FRAMING_H
 #define UVH_TESTS_REFERENCE_FRAMING_H
 
@@ -13,7 +13,7 @@
 
 /* A part of the head's bytes. */
 struct reference_part {
-    const char *base; /* NULL: there is none */
+    const char *base; /* NULL: absent */
     size_t length;
 };
 
@@ -35,7 +35,7 @@ static inline struct reference_part reference_between(const char *from, const ch
     return (struct reference_part){from, (size_t)(to - from)};
 }
 
-/* port = *DIGIT (RFC 3986 section 3.2.3); there are 65536 of them. */
+/* port = *DIGIT (RFC 3986 section 3.2.3), at most 65535 */
 static inline bool reference_is_port(const char *p, const char *end)
 {
     unsigned value = 0;
@@ -49,7 +49,7 @@ static inline bool reference_is_port(const char *p, const char *end)
     return true;
 }
 
-/* IPv6address (RFC 3986 section 3.2.2): the C library reads the same grammar. */
+/* IPv6address (RFC 3986 section 3.2.2). The C library parses the same grammar. */
 static inline bool reference_is_ipv6(const char *p, const char *end)
 {
     char text[INET6_ADDRSTRLEN];
@@ -78,8 +78,8 @@ static inline bool reference_is_ip_future(const char *p, const char *end)
     return p > address && p == end;
 }
 
-/* reg-name = *( unreserved / pct-encoded / sub-delims ), of which IPv4address is a case; not empty
- * in http (RFC 9110 section 4.2.1). */
+/* reg-name = *( unreserved / pct-encoded / sub-delims ), which includes IPv4address. Not empty in
+ * http (RFC 9110 section 4.2.1). */
 static inline bool reference_is_name(const char *p, const char *end)
 {
     if (p == end)
@@ -98,7 +98,7 @@ static inline bool reference_is_name(const char *p, const char *end)
     return true;
 }
 
-/* uri-host [ ":" port ] (RFC 9110 section 7.2). `*has_port`: there are digits behind a colon. */
+/* uri-host [ ":" port ] (RFC 9110 section 7.2). `*has_port`: digits follow the colon. */
 static inline bool reference_authority(struct reference_part text, bool *has_port)
 {
     if (text.length == 0)
@@ -162,16 +162,16 @@ static inline uvhttp_reason_t reference_host(const struct reference_head *head, 
 static inline void reference_path_query(struct reference_framing *framing, const char *p,
                                         const char *end)
 {
-    const char *mark = p;
-    while (mark < end && *mark != '?')
-        mark++;
-    framing->path = reference_between(p, mark);
-    if (mark < end)
-        framing->query = reference_between(mark + 1, end);
+    const char *question_mark = p;
+    while (question_mark < end && *question_mark != '?')
+        question_mark++;
+    framing->path = reference_between(p, question_mark);
+    if (question_mark < end)
+        framing->query = reference_between(question_mark + 1, end);
 }
 
-/* absolute-form, for http and https (RFC 9112 section 3.2.2): its authority replaces the Host
- * field's. */
+/* absolute-form, for http and https (RFC 9112 section 3.2.2). Its authority replaces the Host
+ * field. */
 static inline uvhttp_reason_t reference_absolute(const char *p, const char *end,
                                                  struct reference_framing *framing)
 {
@@ -188,8 +188,8 @@ static inline uvhttp_reason_t reference_absolute(const char *p, const char *end,
     bool has_port;
     framing->form = UVHTTP_TARGET_ABSOLUTE;
     framing->authority = reference_between(authority, p);
-    if (!reference_authority(framing->authority,
-                             &has_port)) /* no user information either (RFC 9110 section 4.2.4) */
+    /* No user information (RFC 9110 section 4.2.4). */
+    if (!reference_authority(framing->authority, &has_port))
         return UVHTTP_REASON_TARGET_FORM;
     reference_path_query(framing, p, end);
     if (framing->path.length == 0)
@@ -204,9 +204,8 @@ static inline uvhttp_reason_t reference_target_form(const struct reference_head 
 {
     const char *p = data + head->target;
     const char *end = p + head->target_length;
-    if (head->method ==
-        /* authority-form, with a port (section 3.2.3, RFC 9110 section 9.3.6) */
-        UVHTTP_METHOD_CONNECT) {
+    /* authority-form, with a port (section 3.2.3, RFC 9110 section 9.3.6) */
+    if (head->method == UVHTTP_METHOD_CONNECT) {
         bool has_port;
         framing->form = UVHTTP_TARGET_AUTHORITY;
         framing->authority = reference_between(p, end);
@@ -235,7 +234,7 @@ static inline const char *reference_skip_space(const char *p, const char *end)
     return p;
 }
 
-/* Content-Length = 1*DIGIT; "a list of identical values" is taken too (RFC 9112 section 6.3 number
+/* Content-Length = 1*DIGIT. "A list of identical values" is accepted (RFC 9112 section 6.3 number
  * 5). */
 static inline uvhttp_reason_t reference_length_value(struct reference_part value, bool *known,
                                                      uint64_t *length)
@@ -281,7 +280,7 @@ static inline uvhttp_reason_t reference_length(const struct reference_head *head
     return UVHTTP_REASON_NONE;
 }
 
-/* The end of the token at `p`; `p` itself when there is none. */
+/* Returns the end of the token at `p`, or `p` when there is none. */
 static inline const char *reference_token_end(const char *p, const char *end)
 {
     while (p < end && reference_is_token(*p))
@@ -289,7 +288,8 @@ static inline const char *reference_token_end(const char *p, const char *end)
     return p;
 }
 
-/* The end of the quoted-string at `p` (RFC 9110 section 5.6.4); NULL when it is malformed. */
+/* Returns the end of the quoted-string at `p` (RFC 9110 section 5.6.4), or NULL when it is
+ * malformed. */
 static inline const char *reference_quoted_end(const char *p, const char *end)
 {
     for (p++; p < end; p++) {
@@ -306,8 +306,8 @@ static inline const char *reference_quoted_end(const char *p, const char *end)
     return NULL;
 }
 
-/* *( OWS ";" OWS token BWS "=" BWS ( token / quoted-string ) ) OWS (RFC 9112 section 7); NULL when
- * malformed. */
+/* *( OWS ";" OWS token BWS "=" BWS ( token / quoted-string ) ) OWS (RFC 9112 section 7). Returns
+ * NULL when malformed. */
 static inline const char *reference_parameters(const char *p, const char *end)
 {
     for (;;) {
@@ -335,14 +335,14 @@ static inline const char *reference_parameters(const char *p, const char *end)
 /* The transfer codings of all lines, in order. */
 struct reference_codings {
     size_t count;
-    bool chunked; /* one of them is */
+    bool chunked; /* one of them is chunked */
     bool chunked_last;
 };
 
-/* transfer-coding = token *( transfer-parameter ), divided by commas; no empty element, no
- * parameter for chunked (RFC 9112 sections 7 and 7.1). chunked is applied at most once (section
- * 6.1), and in a request nothing is applied behind it (`last`): both are wrong as soon as the name
- * has been read. */
+/* transfer-coding = token *( transfer-parameter ), separated by commas, without empty elements and
+ * without parameters of chunked (RFC 9112 sections 7 and 7.1). chunked is applied at most once
+ * (section 6.1), and in a request nothing is applied after it (`last`). Both errors are detected
+ * after the name. */
 static inline uvhttp_reason_t reference_coding_value(struct reference_part value,
                                                      struct reference_codings *codings, bool last)
 {
@@ -407,8 +407,8 @@ static inline uvhttp_reason_t reference_request_body(const struct reference_head
     return codings.count > 1 ? UVHTTP_REASON_CODING_UNKNOWN : UVHTTP_REASON_NONE;
 }
 
-/* Takes the next element off a list (RFC 9110 section 5.6.1.2: empty ones do not count), without
- * the white space around it. A comma in a quoted string divides nothing. */
+/* Removes the next element from a list, without the white space around it. Empty elements are
+ * skipped (RFC 9110 section 5.6.1.2). A comma in a quoted string is not a separator. */
 static inline bool reference_element(struct reference_part *rest, struct reference_part *element)
 {
     const char *p = rest->base;
@@ -430,7 +430,7 @@ static inline bool reference_element(struct reference_part *rest, struct referen
     return p > start;
 }
 
-/* Does a list field name `word`? */
+/* Does a list-valued field contain `word`? */
 static inline bool reference_list_has(const struct reference_head *head, const char *data,
                                       unsigned id, const char *word)
 {
@@ -446,7 +446,8 @@ static inline bool reference_list_has(const struct reference_head *head, const c
     return found;
 }
 
-/* RFC 9112 section 9.3: "close" ends it, HTTP/1.1 goes on, HTTP/1.0 goes on with "keep-alive". */
+/* RFC 9112 section 9.3: "close" ends the connection, HTTP/1.1 keeps it, HTTP/1.0 keeps it with
+ * "keep-alive". */
 static inline bool reference_keep_alive(const struct reference_head *head, const char *data)
 {
     if (reference_list_has(head, data, UVHTTP_FIELD_CONNECTION, "close"))
@@ -455,15 +456,15 @@ static inline bool reference_keep_alive(const struct reference_head *head, const
            reference_list_has(head, data, UVHTTP_FIELD_CONNECTION, "keep-alive");
 }
 
-/* RFC 9110 section 7.8: Connection has to name it, and an HTTP/1.0 message has none. */
+/* RFC 9110 section 7.8: Connection must contain it, and it is ignored in HTTP/1.0. */
 static inline bool reference_upgrade(const struct reference_head *head, const char *data)
 {
     return head->minor == 1 && reference_count_of(head, UVHTTP_FIELD_UPGRADE) > 0 &&
            reference_list_has(head, data, UVHTTP_FIELD_CONNECTION, "upgrade");
 }
 
-/* RFC 9110 section 10.1.1: 100-continue is the one expectation; HTTP/1.0 has none, and without a
- * body there is nothing to wait for. */
+/* RFC 9110 section 10.1.1: 100-continue is the only expectation. It is ignored in HTTP/1.0 and
+ * without a body. */
 static inline uvhttp_reason_t reference_expect(const struct reference_head *head, const char *data,
                                                struct reference_framing *framing)
 {
@@ -499,7 +500,7 @@ static inline void reference_request_framing(const struct reference_head *head, 
     framing->upgrade = reference_upgrade(head, data);
 }
 
-/* RFC 9112 section 6.3 for responses, number by number. */
+/* RFC 9112 section 6.3 for responses, by number. */
 static inline uvhttp_reason_t reference_response_body(const struct reference_head *head,
                                                       const char *data, unsigned request_method,
                                                       struct reference_framing *framing)
@@ -507,10 +508,10 @@ static inline uvhttp_reason_t reference_response_body(const struct reference_hea
     framing->body = UVHTTP_BODY_NONE;
     if (request_method == UVHTTP_METHOD_HEAD || head->status / 100 == 1 || head->status == 204 ||
         head->status == 304)
-        /* 1: ends with its head, "regardless of the header fields present" */
+        /* 1: ends after its head, "regardless of the header fields present" */
         return UVHTTP_REASON_NONE;
     if (request_method == UVHTTP_METHOD_CONNECT && head->status / 100 == 2)
-        return UVHTTP_REASON_NONE; /* 2: what follows is a tunnel; the fields are ignored */
+        return UVHTTP_REASON_NONE; /* 2: a tunnel follows, and the fields are ignored */
     bool has_length = reference_count_of(head, UVHTTP_FIELD_CONTENT_LENGTH) > 0;
     if (reference_count_of(head, UVHTTP_FIELD_TRANSFER_ENCODING) > 0) {
         if (head->minor == 0)

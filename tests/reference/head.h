@@ -1,15 +1,15 @@
 /* The reference parser, part 2: heads of requests and responses, and trailer sections (RFC 9112
  * sections 2 to 5 and 7.1.2).
  *
- * When a head is refused, why and where follow from these rules, which the parser has in common:
- *   - bytes count up to the limit of the head; one that is not complete by then is refused for its
- *     size, and for the size of its target when it ends within that
- *   - a request line, a version and a status are judged byte by byte as they arrive: the first byte
- *     that does not fit is what is wrong
- *   - a reason phrase and a field line are judged when their LF has arrived
- *   - what is wrong with a line that does not end with CR LF is its end, unless something else in
- *     front of that is
- * See bytes.h for what a reference parser is. */
+ * The reason and offset of a rejected head follow from these rules, which the parser shares:
+ *   - only bytes up to the limit of the head count. A head that is incomplete there is rejected
+ *     for its size, or for the size of its target when the limit is within the target
+ *   - a request line, a version and a status are checked byte by byte as they arrive: the first
+ *     byte that does not match is the error
+ *   - a reason phrase and a field line are checked when their LF has arrived
+ *   - the error of a line without CR LF is its end, unless there is another error before it
+ *
+ * See bytes.h about the reference parser. */
 #ifndef UVH_TESTS_REFERENCE_HEAD_H
 #define UVH_TESTS_REFERENCE_HEAD_H
 
@@ -44,7 +44,7 @@ struct reference_head {
     struct reference_field fields[REFERENCE_FIELDS];
 };
 
-/* A message and how far it has been read. */
+/* A message and the read position. */
 struct reference_reader {
     const char *bytes;
     size_t length;
@@ -52,14 +52,14 @@ struct reference_reader {
     struct reference_head *head;
 };
 
-/* The three ways to stop; each returns false, so that a rule can end with it. */
+/* The functions that stop reading. They return false, so that a rule can end with them. */
 static inline bool reference_stop(struct reference_head *head, uvhttp_parse_result_t result)
 {
     head->result = result;
     return false;
 }
 
-static inline bool reference_refuse(struct reference_head *head, uvhttp_reason_t reason,
+static inline bool reference_reject(struct reference_head *head, uvhttp_reason_t reason,
                                     size_t offset)
 {
     head->reason = reason;
@@ -77,15 +77,15 @@ static inline char reference_byte(const struct reference_reader *reader)
     return reader->bytes[reader->at];
 }
 
-/* CR LF is here; else LINE_END at the CR or LF that stands alone. The byte at hand is CR or LF. */
+/* Reads CR LF. A CR or LF alone is UVHTTP_REASON_LINE_END. The current byte is CR or LF. */
 static inline bool reference_line_end(struct reference_reader *reader)
 {
     if (reference_byte(reader) == '\n')
-        return reference_refuse(reader->head, UVHTTP_REASON_LINE_END, reader->at);
+        return reference_reject(reader->head, UVHTTP_REASON_LINE_END, reader->at);
     if (reader->at + 1 == reader->length)
         return reference_stop(reader->head, UVHTTP_PARSE_MORE);
     if (reader->bytes[reader->at + 1] != '\n')
-        return reference_refuse(reader->head, UVHTTP_REASON_LINE_END, reader->at);
+        return reference_reject(reader->head, UVHTTP_REASON_LINE_END, reader->at);
     reader->at += 2;
     return true;
 }
@@ -112,13 +112,13 @@ static inline bool reference_method(struct reference_reader *reader)
     struct reference_head *head = reader->head;
     while (!reference_at_end(reader) && reference_is_token(reference_byte(reader))) {
         if (++reader->at - head->start > REFERENCE_LONGEST_NAME)
-            return reference_refuse(head, UVHTTP_REASON_METHOD, reader->at - 1);
+            return reference_reject(head, UVHTTP_REASON_METHOD, reader->at - 1);
     }
     if (reference_at_end(reader))
         return reference_stop(head, UVHTTP_PARSE_MORE);
     head->method_length = reader->at - head->start;
     if (reference_byte(reader) != ' ' || head->method_length == 0)
-        return reference_refuse(head, UVHTTP_REASON_METHOD, reader->at);
+        return reference_reject(head, UVHTTP_REASON_METHOD, reader->at);
     for (unsigned i = 1; i < UVHTTP_METHOD_COUNT; i++) {
         /* Methods are case-sensitive (RFC 9110 section 9.1). */
         if (strlen(names[i]) == head->method_length &&
@@ -129,7 +129,7 @@ static inline bool reference_method(struct reference_reader *reader)
     return true;
 }
 
-/* request-target SP (RFC 9112 section 3); its form is looked at in framing.h. */
+/* request-target SP (RFC 9112 section 3). framing.h checks its form. */
 static inline bool reference_target(struct reference_reader *reader, size_t max_target)
 {
     struct reference_head *head = reader->head;
@@ -138,16 +138,16 @@ static inline bool reference_target(struct reference_reader *reader, size_t max_
         if (reference_byte(reader) == '?' && head->query == 0)
             head->query = reader->at + 1;
         if (++reader->at - head->target > max_target)
-            return reference_refuse(head, UVHTTP_REASON_TARGET_TOO_LONG, reader->at - 1);
+            return reference_reject(head, UVHTTP_REASON_TARGET_TOO_LONG, reader->at - 1);
     }
     if (reference_at_end(reader))
         return reference_stop(head, UVHTTP_PARSE_MORE);
     if (reference_byte(reader) == '\r' || reference_byte(reader) == '\n')
-        /* the line ends without one */
-        return reference_refuse(head, UVHTTP_REASON_VERSION, reader->at);
+        /* the line ends without a version */
+        return reference_reject(head, UVHTTP_REASON_VERSION, reader->at);
     head->target_length = reader->at - head->target;
     if (reference_byte(reader) != ' ' || head->target_length == 0)
-        return reference_refuse(head, UVHTTP_REASON_TARGET, reader->at);
+        return reference_reject(head, UVHTTP_REASON_TARGET, reader->at);
     reader->at++;
     return true;
 }
@@ -163,10 +163,10 @@ static inline bool reference_version(struct reference_reader *reader)
             return reference_stop(head, UVHTTP_PARSE_MORE);
         char c = reference_byte(reader);
         if (*form == 'd' ? !reference_is_digit(c) : c != *form)
-            return reference_refuse(head, UVHTTP_REASON_VERSION, reader->at);
+            return reference_reject(head, UVHTTP_REASON_VERSION, reader->at);
     }
     if (reader->bytes[start + 5] != '1')
-        return reference_refuse(head, UVHTTP_REASON_VERSION_UNSUPPORTED, start);
+        return reference_reject(head, UVHTTP_REASON_VERSION_UNSUPPORTED, start);
     head->minor = reader->bytes[start + 7] == '0' ? 0 : 1;
     return true;
 }
@@ -180,11 +180,11 @@ static inline bool reference_request_line(struct reference_reader *reader, size_
     if (reference_at_end(reader))
         return reference_stop(reader->head, UVHTTP_PARSE_MORE);
     if (reference_byte(reader) != '\r' && reference_byte(reader) != '\n')
-        return reference_refuse(reader->head, UVHTTP_REASON_VERSION, reader->at);
+        return reference_reject(reader->head, UVHTTP_REASON_VERSION, reader->at);
     return reference_line_end(reader);
 }
 
-/* Where the line at hand has its LF; `reader->length` when that has not arrived. */
+/* Returns the offset of the line's LF, or `reader->length` when it has not arrived. */
 static inline size_t reference_line_feed(const struct reference_reader *reader)
 {
     size_t at = reader->at;
@@ -205,7 +205,7 @@ static inline bool reference_status_line(struct reference_reader *reader)
             return reference_stop(head, UVHTTP_PARSE_MORE);
         char c = reference_byte(reader);
         if (*form == 'd' ? !reference_is_digit(c) : c != *form)
-            return reference_refuse(head, UVHTTP_REASON_STATUS_LINE, reader->at);
+            return reference_reject(head, UVHTTP_REASON_STATUS_LINE, reader->at);
         if (*form == 'd')
             head->status = head->status * 10 + (unsigned)(c - '0');
     }
@@ -216,11 +216,11 @@ static inline bool reference_status_line(struct reference_reader *reader)
         reader->at++;
     head->phrase_length = reader->at - head->phrase;
     if (reference_byte(reader) != '\r' && reference_byte(reader) != '\n')
-        return reference_refuse(head, UVHTTP_REASON_STATUS_LINE, reader->at);
+        return reference_reject(head, UVHTTP_REASON_STATUS_LINE, reader->at);
     return reference_line_end(reader);
 }
 
-/* The number of a field name, which is case-insensitive (RFC 9110 section 5.1). */
+/* Returns the id of a field name, which is case-insensitive (RFC 9110 section 5.1). */
 static inline unsigned reference_field_id(const char *name, size_t length)
 {
 #define REFERENCE_FIELD_NAME(id, name) [UVHTTP_FIELD_##id] = (name),
@@ -239,28 +239,27 @@ static inline bool reference_field_name(struct reference_reader *reader,
 {
     struct reference_head *head = reader->head;
     field->name = reader->at;
-    /* obs-fold, or white space in front of the first field (RFC 9112 sections 5.2 and 2.2) */
+    /* obs-fold, or white space before the first field (RFC 9112 sections 5.2 and 2.2) */
     if (reference_is_space(reference_byte(reader)))
-        return reference_refuse(head, UVHTTP_REASON_FIELD_FOLDED, reader->at);
+        return reference_reject(head, UVHTTP_REASON_FIELD_FOLDED, reader->at);
     while (reference_is_token(reference_byte(reader)))
         reader->at++;
     field->name_length = reader->at - field->name;
     if (reference_byte(reader) == '\n')
-        return reference_refuse(head, UVHTTP_REASON_LINE_END, reader->at);
+        return reference_reject(head, UVHTTP_REASON_LINE_END, reader->at);
     if (field->name_length == 0)
-        return reference_refuse(head, UVHTTP_REASON_FIELD_NAME, reader->at);
+        return reference_reject(head, UVHTTP_REASON_FIELD_NAME, reader->at);
     if (reference_is_space(reference_byte(reader))) {
-        size_t behind = reader->at;
-        while (reference_is_space(reader->bytes[behind]))
-            behind++;
-        bool colon =
-            /* "No whitespace is allowed between the field name and colon" */
-            reader->bytes[behind] == ':';
-        return reference_refuse(head, colon ? UVHTTP_REASON_FIELD_COLON : UVHTTP_REASON_FIELD_NAME,
+        size_t after = reader->at;
+        while (reference_is_space(reader->bytes[after]))
+            after++;
+        /* "No whitespace is allowed between the field name and colon" */
+        bool colon = reader->bytes[after] == ':';
+        return reference_reject(head, colon ? UVHTTP_REASON_FIELD_COLON : UVHTTP_REASON_FIELD_NAME,
                                 reader->at);
     }
     if (reference_byte(reader) != ':' || field->name_length > REFERENCE_LONGEST_NAME)
-        return reference_refuse(head, UVHTTP_REASON_FIELD_NAME, reader->at);
+        return reference_reject(head, UVHTTP_REASON_FIELD_NAME, reader->at);
     field->id = reference_field_id(reader->bytes + field->name, field->name_length);
     reader->at++;
     return true;
@@ -280,7 +279,7 @@ static inline bool reference_field_value(struct reference_reader *reader,
         end--;
     field->value_length = end - field->value;
     if (reference_byte(reader) != '\r' && reference_byte(reader) != '\n')
-        return reference_refuse(reader->head, UVHTTP_REASON_FIELD_VALUE, reader->at);
+        return reference_reject(reader->head, UVHTTP_REASON_FIELD_VALUE, reader->at);
     return reference_line_end(reader);
 }
 
@@ -291,14 +290,14 @@ static inline bool reference_field_lines(struct reference_reader *reader, size_t
     for (;;) {
         if (reference_line_feed(reader) == reader->length)
             return reference_stop(head, UVHTTP_PARSE_MORE);
-        if (reference_byte(reader) == '\r') { /* the empty line, or nothing that may begin a line */
+        if (reference_byte(reader) == '\r') { /* the empty line, or an invalid begin of a line */
             if (!reference_line_end(reader))
                 return false;
             head->size = reader->at;
             return true;
         }
         if (head->field_count == max_fields)
-            return reference_refuse(head, UVHTTP_REASON_TOO_MANY_FIELDS, reader->at);
+            return reference_reject(head, UVHTTP_REASON_TOO_MANY_FIELDS, reader->at);
         struct reference_field *field = &head->fields[head->field_count];
         *field = (struct reference_field){0};
         if (!reference_field_name(reader, field) || !reference_field_value(reader, field))
@@ -307,7 +306,7 @@ static inline bool reference_field_lines(struct reference_reader *reader, size_t
     }
 }
 
-/* `repeated` stands in the first of several fields with one known name. */
+/* Sets `repeated` in the first of several fields with the same known name. */
 static inline void reference_mark_repeated(struct reference_head *head)
 {
     for (size_t i = 0; i < head->field_count; i++) {
@@ -331,17 +330,17 @@ static inline struct reference_reader reference_begin(struct reference_head *hea
                                      head};
 }
 
-/* A part that is incomplete when it has reached its limit is refused for that. */
+/* A head that is incomplete at its limit is rejected for its size. */
 static inline void reference_end(struct reference_reader *reader,
                                  const uvhttp_head_limits_t *limits, uvhttp_reason_t too_large)
 {
     if (reader->head->result == UVHTTP_PARSE_MORE && reader->length == limits->max_size)
-        reference_refuse(reader->head, too_large, reader->length);
+        reference_reject(reader->head, too_large, reader->length);
     if (reader->head->result == UVHTTP_PARSE_DONE)
         reference_mark_repeated(reader->head);
 }
 
-/* The fields that there is room for: at most `capacity`, which is at most REFERENCE_FIELDS. */
+/* The maximum number of fields, at most `capacity`, which is at most REFERENCE_FIELDS. */
 static inline size_t reference_max_fields(const uvhttp_head_limits_t *limits, size_t capacity)
 {
     return limits->max_fields < capacity ? limits->max_fields : capacity;
@@ -369,9 +368,9 @@ static inline void reference_response(struct reference_head *head, const char *d
 }
 
 /* "A sender MUST NOT generate a trailer field unless the sender knows the corresponding header
- * field name's definition permits sending it in trailers" (RFC 9110 section 6.5.1): fields for
+ * field name's definition permits sending it in trailers" (RFC 9110 section 6.5.1). Fields for
  * framing, routing, request modifiers, authentication, response control, and the content's format
- * are refused there. These are the names of that kind that are registered. */
+ * are forbidden there. These are the registered names of that kind. */
 static inline bool reference_forbidden_trailer(const char *name, size_t length)
 {
     static const char *const names[] = {
@@ -392,7 +391,7 @@ static inline bool reference_forbidden_trailer(const char *name, size_t length)
         /* the content */
         "content-type", "content-encoding", "content-language", "content-location", "content-range",
         "content-disposition",
-        /* "age" counts from when the head was made */
+        /* "age" counts from the generation of the head */
         "age"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (reference_is_word(name, length, names[i]))
@@ -411,7 +410,7 @@ static inline void reference_trailers(struct reference_head *head, const char *d
         return;
     for (size_t i = 0; i < head->field_count; i++) {
         if (reference_forbidden_trailer(data + head->fields[i].name, head->fields[i].name_length)) {
-            reference_refuse(head, UVHTTP_REASON_TRAILER_FORBIDDEN, head->fields[i].name);
+            reference_reject(head, UVHTTP_REASON_TRAILER_FORBIDDEN, head->fields[i].name);
             return;
         }
     }

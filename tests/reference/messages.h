@@ -1,9 +1,9 @@
 /* Random messages for the comparison with the reference parser: built from the grammar, then
- * damaged.
+ * modified.
  *
- * Everything follows from one number, so that a message can be made again. Lengths of names,
- * values, targets and phrases gather around multiples of 16, where the parser's blocks of 16, 32
- * and 64 bytes end. Used by tests/unit/test_codec_compare.c. */
+ * A message depends on one number only, so it can be generated again. Lengths of names, values,
+ * targets and phrases cluster around multiples of 16, where the parser's blocks of 16, 32 and 64
+ * bytes end. */
 #ifndef UVH_TESTS_REFERENCE_MESSAGES_H
 #define UVH_TESTS_REFERENCE_MESSAGES_H
 
@@ -15,15 +15,15 @@
 
 #include "reference/bytes.h"
 
-enum { MESSAGE_ROOM = 16384 };
+enum { MESSAGE_CAPACITY = 16384 };
 
 struct message {
     uint64_t random;
     size_t length;
-    char bytes[MESSAGE_ROOM];
+    char bytes[MESSAGE_CAPACITY];
 };
 
-/* The splitmix64 generator: every number gives a good sequence, neighbours too. */
+/* The splitmix64 generator: each seed gives a good sequence, and so do consecutive seeds. */
 static inline uint64_t message_random(struct message *message)
 {
     uint64_t z = message->random += UINT64_C(0x9e3779b97f4a7c15);
@@ -42,27 +42,27 @@ static inline bool message_chance(struct message *message, size_t one_in)
     return message_below(message, one_in) == 0;
 }
 
-static inline void message_put(struct message *message, const char *bytes, size_t length)
+static inline void message_add(struct message *message, const char *bytes, size_t length)
 {
-    if (length > MESSAGE_ROOM - message->length)
-        length = MESSAGE_ROOM - message->length;
+    if (length > MESSAGE_CAPACITY - message->length)
+        length = MESSAGE_CAPACITY - message->length;
     memcpy(message->bytes + message->length, bytes, length);
     message->length += length;
 }
 
-static inline void message_say(struct message *message, const char *text)
+static inline void message_add_text(struct message *message, const char *text)
 {
-    message_put(message, text, strlen(text));
+    message_add(message, text, strlen(text));
 }
 
 static inline void message_byte(struct message *message, unsigned char byte)
 {
-    message_put(message, (const char *)&byte, 1);
+    message_add(message, (const char *)&byte, 1);
 }
 
 #define MESSAGE_PICK(message, list) ((list)[message_below(message, sizeof(list) / sizeof(list)[0])])
 
-/* Mostly short; else within two bytes of the end of a block. */
+/* Mostly short, else within two bytes of the end of a block. */
 static inline size_t message_length(struct message *message)
 {
     size_t kind = message_below(message, 16);
@@ -73,7 +73,7 @@ static inline size_t message_length(struct message *message)
     return message_below(message, 700);
 }
 
-/* `length` bytes of `set`. */
+/* `length` random bytes of `set`. */
 static inline void message_run(struct message *message, const char *set, size_t length)
 {
     size_t count = strlen(set);
@@ -92,10 +92,10 @@ static inline void message_token(struct message *message, size_t length)
 static inline void message_space(struct message *message)
 {
     static const char *const spaces[] = {" ", " ", " ", " ", "", "  ", "\t", " \t "};
-    message_say(message, MESSAGE_PICK(message, spaces));
+    message_add_text(message, MESSAGE_PICK(message, spaces));
 }
 
-/* Visible bytes and inner spaces; now and then bytes above 0x7f and tabs. */
+/* Visible bytes and inner spaces, sometimes bytes above 0x7f and tabs. */
 static inline void message_value(struct message *message, size_t length)
 {
     static const char *const sets[] = {"abcdefgh ijklmnop/;=.,0123456789",
@@ -104,7 +104,7 @@ static inline void message_value(struct message *message, size_t length)
     message_run(message, MESSAGE_PICK(message, sets), length);
 }
 
-/* In upper or lower case, or as it is. */
+/* In upper, lower or mixed case, or unchanged. */
 static inline void message_cased(struct message *message, const char *text)
 {
     size_t kind = message_below(message, 4);
@@ -120,13 +120,14 @@ static inline void message_version(struct message *message)
     static const char *const versions[] = {"HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1",
                                            "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/1.0",
                                            "HTTP/1.2", "HTTP/2.0", "HTTP/1.",  "http/1.1"};
-    message_say(message, message_chance(message, 4) ? MESSAGE_PICK(message, versions) : "HTTP/1.1");
+    message_add_text(message,
+                     message_chance(message, 4) ? MESSAGE_PICK(message, versions) : "HTTP/1.1");
 }
 
 static inline void message_line_end(struct message *message)
 {
     static const char *const odd[] = {"\n", "\r", "\r\r\n", "", "\n\r", " \r\n"};
-    message_say(message, message_chance(message, 250) ? MESSAGE_PICK(message, odd) : "\r\n");
+    message_add_text(message, message_chance(message, 250) ? MESSAGE_PICK(message, odd) : "\r\n");
 }
 
 static inline void message_authority(struct message *message)
@@ -163,7 +164,8 @@ static inline void message_authority(struct message *message)
                                        "a b",
                                        "a/b",
                                        "[::1]x"};
-    message_say(message, message_chance(message, 2) ? "example.com" : MESSAGE_PICK(message, some));
+    message_add_text(message,
+                     message_chance(message, 2) ? "example.com" : MESSAGE_PICK(message, some));
 }
 
 static inline void message_path(struct message *message)
@@ -172,11 +174,11 @@ static inline void message_path(struct message *message)
         "api", "users", "12345", "..",  ".",  "%2e%2e", "%2E", "a%20b", "%2F",    "%00",
         "%zz", "",      "...",   "a.b", ".a", "%2f",    "%",   "x%",    "%e4%b8", "%252e"};
     for (size_t count = message_below(message, 6); count > 0; count--) {
-        message_say(message, "/");
+        message_add_text(message, "/");
         if (message_chance(message, 4))
             message_run(message, "abcdefghijklmnop-._~0123456789", message_length(message));
         else
-            message_say(message, MESSAGE_PICK(message, segments));
+            message_add_text(message, MESSAGE_PICK(message, segments));
     }
 }
 
@@ -185,7 +187,7 @@ static inline void message_query(struct message *message)
     static const char *const parts[] = {"a=b", "&", "=",       "page=1", "&limit=10", "%26",
                                         "%3D", "+", "a+b=c%2", "&&",     "q=%C3%A4",  "?"};
     for (size_t count = message_below(message, 7); count > 0; count--)
-        message_say(message, MESSAGE_PICK(message, parts));
+        message_add_text(message, MESSAGE_PICK(message, parts));
     if (message_chance(message, 4))
         message_run(message, "abc=&%+", message_length(message));
 }
@@ -197,7 +199,7 @@ static inline void message_target(struct message *message)
         "http:/a", "#a"};
     size_t kind = message_below(message, 20);
     if (kind == 0) {
-        message_say(message, MESSAGE_PICK(message, odd));
+        message_add_text(message, MESSAGE_PICK(message, odd));
         return;
     }
     if (kind < 3) {
@@ -208,12 +210,12 @@ static inline void message_target(struct message *message)
         return;
     }
     if (kind > 3)
-        message_say(message, "/");
+        message_add_text(message, "/");
     message_path(message);
     if (message_chance(message, 8))
         message_run(message, "abcdef/\"<>\\^`{|}~", message_length(message));
     if (message_chance(message, 3)) {
-        message_say(message, "?");
+        message_add_text(message, "?");
         message_query(message);
     }
 }
@@ -240,7 +242,7 @@ static inline void message_length_value(struct message *message)
                                          "1.0",
                                          "5;a",
                                          "5, 5x"};
-    message_say(message, message_chance(message, 2) ? "42" : MESSAGE_PICK(message, values));
+    message_add_text(message, message_chance(message, 2) ? "42" : MESSAGE_PICK(message, values));
 }
 
 static inline void message_coding_value(struct message *message)
@@ -265,7 +267,7 @@ static inline void message_coding_value(struct message *message)
     if (message_chance(message, 2))
         message_cased(message, "chunked");
     else
-        message_say(message, MESSAGE_PICK(message, values));
+        message_add_text(message, MESSAGE_PICK(message, values));
 }
 
 static inline void message_connection_value(struct message *message)
@@ -277,7 +279,7 @@ static inline void message_connection_value(struct message *message)
     message_cased(message, MESSAGE_PICK(message, values));
 }
 
-/* A field that framing looks at. */
+/* A field that framing evaluates. */
 static inline void message_framing_field(struct message *message)
 {
     static const char *const expectations[] = {
@@ -287,7 +289,7 @@ static inline void message_framing_field(struct message *message)
                                         "Connection", "Upgrade",        "Expect"};
     size_t which = message_below(message, 6);
     message_cased(message, names[which]);
-    message_say(message, ":");
+    message_add_text(message, ":");
     message_space(message);
     switch (which) {
     case 0:
@@ -303,14 +305,14 @@ static inline void message_framing_field(struct message *message)
         message_connection_value(message);
         break;
     case 4:
-        message_say(message, "websocket");
+        message_add_text(message, "websocket");
         break;
     default:
-        message_say(message, MESSAGE_PICK(message, expectations));
+        message_add_text(message, MESSAGE_PICK(message, expectations));
     }
 }
 
-/* A name from the table, as it is or changed a little, or any token. */
+/* A name from the table, unchanged or with a changed bit, or any token. */
 static inline void message_name(struct message *message)
 {
 #define MESSAGE_FIELD_NAME(id, name) name,
@@ -347,7 +349,7 @@ static inline void message_field(struct message *message)
         message_framing_field(message);
     } else {
         message_name(message);
-        message_say(message, message_chance(message, 200) ? " :" : ":");
+        message_add_text(message, message_chance(message, 200) ? " :" : ":");
         message_space(message);
         message_value(message, message_length(message));
     }
@@ -355,10 +357,10 @@ static inline void message_field(struct message *message)
         message_space(message);
     message_line_end(message);
     if (message_chance(message, 400))
-        message_say(message, " folded\r\n");
+        message_add_text(message, " folded\r\n");
 }
 
-/* Mostly few fields; sometimes about as many as a head holds inline, or more than a hundred short
+/* Mostly few fields, sometimes about as many as a head stores inline, or more than a hundred short
  * ones. */
 static inline void message_fields(struct message *message)
 {
@@ -371,12 +373,12 @@ static inline void message_fields(struct message *message)
     if (kind == 63) {
         for (count = message_below(message, 160); count > 0; count--) {
             message_token(message, 1 + message_below(message, 4));
-            message_say(message, ":\r\n");
+            message_add_text(message, ":\r\n");
         }
     }
 }
 
-/* The empty line and some of what follows. */
+/* The empty line and a part of what follows. */
 static inline void message_end(struct message *message)
 {
     if (!message_chance(message, 100))
@@ -384,7 +386,7 @@ static inline void message_end(struct message *message)
     if (message_chance(message, 3))
         message_value(message, message_below(message, 100));
     else if (message_chance(message, 3))
-        message_say(message, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        message_add_text(message, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
 }
 
 static inline void message_make_request(struct message *message)
@@ -393,18 +395,18 @@ static inline void message_make_request(struct message *message)
     static const char *const methods[] = {UVHTTP_METHOD_MAP(MESSAGE_METHOD)};
 #undef MESSAGE_METHOD
     while (message_chance(message, 30))
-        message_say(message, "\r\n");
+        message_add_text(message, "\r\n");
     if (message_chance(message, 10))
         message_token(message, message_length(message));
     else
-        message_say(message, MESSAGE_PICK(message, methods));
-    message_say(message, message_chance(message, 200) ? "  " : " ");
+        message_add_text(message, MESSAGE_PICK(message, methods));
+    message_add_text(message, message_chance(message, 200) ? "  " : " ");
     message_target(message);
-    message_say(message, " ");
+    message_add_text(message, " ");
     message_version(message);
     message_line_end(message);
     if (!message_chance(message, 8))
-        message_say(message, "Host: example.com\r\n");
+        message_add_text(message, "Host: example.com\r\n");
     message_fields(message);
     message_end(message);
 }
@@ -418,16 +420,16 @@ static inline void message_make_response(struct message *message)
     static const char *const phrases[] = {"OK",       "Not Found", "", "Moved Permanently",
                                           "\xc3\x84", "a\tb "};
     message_version(message);
-    message_say(message, message_chance(message, 100) ? "" : " ");
+    message_add_text(message, message_chance(message, 100) ? "" : " ");
     if (message_chance(message, 16))
-        message_say(message, MESSAGE_PICK(message, odd_statuses));
+        message_add_text(message, MESSAGE_PICK(message, odd_statuses));
     else
-        message_say(message, MESSAGE_PICK(message, statuses));
-    message_say(message, message_chance(message, 100) ? "" : " ");
+        message_add_text(message, MESSAGE_PICK(message, statuses));
+    message_add_text(message, message_chance(message, 100) ? "" : " ");
     if (message_chance(message, 8))
         message_value(message, message_length(message));
     else
-        message_say(message, MESSAGE_PICK(message, phrases));
+        message_add_text(message, MESSAGE_PICK(message, phrases));
     message_line_end(message);
     if (message_chance(message, 2)) {
         message_framing_field(message);
@@ -443,7 +445,7 @@ static inline void message_make_trailers(struct message *message)
                                         "x-checksum", "server", "last-modified"};
     for (size_t count = message_below(message, 4); count > 0; count--) {
         message_cased(message, MESSAGE_PICK(message, names));
-        message_say(message, ":");
+        message_add_text(message, ":");
         message_space(message);
         message_value(message, message_length(message));
         message_line_end(message);
@@ -462,11 +464,11 @@ static inline void message_chunk_line(struct message *message, size_t size)
     int length = snprintf(digits, sizeof digits, message_chance(message, 2) ? "%zx" : "%zX", size);
     if (message_chance(message, 10))
         message_run(message, "0", message_below(message, 17));
-    message_put(message, digits, (size_t)length);
+    message_add(message, digits, (size_t)length);
     while (message_chance(message, 6))
-        message_say(message, MESSAGE_PICK(message, extensions));
+        message_add_text(message, MESSAGE_PICK(message, extensions));
     if (message_chance(message, 30)) {
-        message_say(message, ";");
+        message_add_text(message, ";");
         message_token(message, message_length(message));
     }
     message_line_end(message);
@@ -482,13 +484,13 @@ static inline void message_make_chunked(struct message *message)
         message_line_end(message);
     }
     if (message_chance(message, 20))
-        message_say(message, "ffffffffffffffff\r\nabc");
+        message_add_text(message, "ffffffffffffffff\r\nabc");
     else if (!message_chance(message, 10))
         message_chunk_line(message, 0);
     message_end(message);
 }
 
-/* What is a path, a query, a form or a cookie, as one likes. */
+/* A path, a query, a form or a cookie. */
 static inline void message_make_text(struct message *message)
 {
     static const char *const cookies[] = {"a=b",   "; ",    ";", "sid=\"x y\"", "=", " = ", "name",
@@ -499,7 +501,7 @@ static inline void message_make_text(struct message *message)
     else if (kind == 1)
         message_query(message);
     for (size_t count = kind == 2 ? message_below(message, 8) : 0; count > 0; count--)
-        message_say(message, MESSAGE_PICK(message, cookies));
+        message_add_text(message, MESSAGE_PICK(message, cookies));
 }
 
 static inline void message_remove(struct message *message, size_t at, size_t count)
@@ -509,19 +511,20 @@ static inline void message_remove(struct message *message, size_t at, size_t cou
     message->length -= count;
 }
 
-/* Room for `count` bytes at `at`; what does not fit any more is lost at the end. */
-static inline size_t message_open(struct message *message, size_t at, size_t count)
+/* Opens a gap of `count` bytes at `at`. Returns its size. Bytes beyond the capacity are lost. */
+static inline size_t message_open_gap(struct message *message, size_t at, size_t count)
 {
-    count = count < MESSAGE_ROOM - at ? count : MESSAGE_ROOM - at;
-    size_t kept = message->length - at < MESSAGE_ROOM - at - count ? message->length - at
-                                                                   : MESSAGE_ROOM - at - count;
-    memmove(message->bytes + at + count, message->bytes + at, kept);
-    message->length = at + count + kept;
+    count = count < MESSAGE_CAPACITY - at ? count : MESSAGE_CAPACITY - at;
+    size_t rest = message->length - at < MESSAGE_CAPACITY - at - count
+                      ? message->length - at
+                      : MESSAGE_CAPACITY - at - count;
+    memmove(message->bytes + at + count, message->bytes + at, rest);
+    message->length = at + count + rest;
     return count;
 }
 
 /* One random change. `other` is a message to take bytes from. */
-static inline void message_damage_once(struct message *message, const struct message *other)
+static inline void message_change_once(struct message *message, const struct message *other)
 {
     static const char bytes[] = "\r\n\r\n \t:\0a/G.H1\x7f\x80\xff\x01#%,;=\"?&\x1f\x8d\x8a\xba";
     size_t at = message_below(message, message->length);
@@ -539,33 +542,33 @@ static inline void message_damage_once(struct message *message, const struct mes
         message_remove(message, at, run);
         break;
     case 4:
-        message_open(message, at, 1);
+        message_open_gap(message, at, 1);
         message->bytes[at] = byte;
         break;
-    case 5: /* a part of it twice */
+    case 5: /* duplicates a part */
         run = run < message->length - at ? run : message->length - at;
-        message_open(message, at, run);
+        message_open_gap(message, at, run);
         break;
-    case 6: /* a part of the other one */
+    case 6: /* inserts a part of the other message */
         if (other->length > 0) {
             size_t from = message_below(message, other->length);
             run = run < other->length - from ? run : other->length - from;
-            run = message_open(message, at, run);
+            run = message_open_gap(message, at, run);
             memcpy(message->bytes + at, other->bytes + from, run);
         }
         break;
-    default: /* one byte many times */
-        run = message_open(message, at, run);
+    default: /* inserts one byte many times */
+        run = message_open_gap(message, at, run);
         memset(message->bytes + at, byte, run);
     }
 }
 
-/* Half of the messages stay as they are; a few are cut off. */
+/* Half of the messages are not changed. A few are truncated. */
 static inline void message_damage(struct message *message, const struct message *other)
 {
     size_t times = message_chance(message, 2) ? 0 : 1 + message_below(message, 3);
     for (; times > 0 && message->length > 0; times--)
-        message_damage_once(message, other);
+        message_change_once(message, other);
     if (message_chance(message, 10))
         message->length = message_below(message, message->length + 1);
 }

@@ -1,6 +1,6 @@
 /* The reference parser, part 5: paths, percent-encoding, queries, forms, cookies (RFC 3986 sections
- * 2.1 and 5.2.4, URL standard section 5.1, RFC 6265 section 5.4). See bytes.h for what a reference
- * parser is. */
+ * 2.1 and 5.2.4, URL standard section 5.1, RFC 6265 section 5.4). See bytes.h about the reference
+ * parser. */
 #ifndef UVH_TESTS_REFERENCE_TEXT_H
 #define UVH_TESTS_REFERENCE_TEXT_H
 
@@ -10,7 +10,7 @@
 
 enum { REFERENCE_LONGEST_PATH = 4096 };
 
-/* The byte that the escape at `at` stands for; -1 when it is malformed. */
+/* Returns the byte of the escape at `at`, or -1 when it is malformed. */
 static inline int reference_escape(uvhttp_slice_t text, size_t at)
 {
     if (text.length - at < 3)
@@ -20,8 +20,8 @@ static inline int reference_escape(uvhttp_slice_t text, size_t at)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/* Decoded to `out`, which has room for text.length bytes: the length, or -1. `*bad` is where a
- * malformed escape begins. */
+/* Decodes to `out`, which has space for text.length bytes. Returns the length, or -1. `*bad` is the
+ * offset of a malformed escape. */
 static inline ptrdiff_t reference_percent(uvhttp_slice_t text, bool plus, char *out, size_t *bad)
 {
     ptrdiff_t length = 0;
@@ -42,8 +42,8 @@ static inline ptrdiff_t reference_percent(uvhttp_slice_t text, bool plus, char *
     return length;
 }
 
-/* Takes what stands in front of the next `separator`, and that, off `*rest`. False when nothing is
- * left. */
+/* Removes the part before the next `separator`, and the separator, from `*rest`. Returns false at
+ * the end. */
 static inline bool reference_split(uvhttp_slice_t *rest, char separator, uvhttp_slice_t *part)
 {
     size_t length = 0;
@@ -69,7 +69,7 @@ static inline void reference_pair(uvhttp_slice_t part, uvhttp_slice_t *name, uvh
         *value = (uvhttp_slice_t){part.base + length + 1, part.length - length - 1};
 }
 
-/* Pairs divided by "&", empty ones left out. */
+/* Pairs separated by "&", without empty ones. */
 static inline bool reference_query_next(uvhttp_slice_t *rest, uvhttp_slice_t *name,
                                         uvhttp_slice_t *value)
 {
@@ -91,7 +91,7 @@ static inline uvhttp_slice_t reference_trimmed(uvhttp_slice_t text)
     return text;
 }
 
-/* Pairs divided by ";" without the white space around name and value, empty ones left out; without
+/* Pairs separated by ";", without empty ones and without white space around name and value. Without
  * "=" all of it is the value. */
 static inline bool reference_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *name,
                                          uvhttp_slice_t *value)
@@ -111,7 +111,7 @@ static inline bool reference_cookie_next(uvhttp_slice_t *rest, uvhttp_slice_t *n
     return true;
 }
 
-/* The '%' at `at` of a decoded text is followed by "2F", or by that behind any number of "25". */
+/* The '%' at `at` of a decoded text is followed by "2F", after any number of "25". */
 static inline bool reference_reads_as_slash(const int *text, ptrdiff_t at, ptrdiff_t length)
 {
     for (at++; at + 1 < length && text[at] == '2'; at += 2) {
@@ -121,11 +121,11 @@ static inline bool reference_reads_as_slash(const int *text, ptrdiff_t at, ptrdi
     return false;
 }
 
-/* One segment, decoded to `out` once; an encoded "/" stays as it is, and so does the '%' of what
- * would read as one. The length, or -1 for a malformed escape or NUL. */
+/* One segment, decoded to `out` once. An encoded "/" stays encoded, and so does the '%' of a text
+ * that would decode to one. Returns the length, or -1 for a malformed escape or NUL. */
 static inline ptrdiff_t reference_segment(uvhttp_slice_t text, char *out)
 {
-    /* bytes; an encoded slash is 256 and the last byte of its escape */
+    /* Bytes. An encoded slash is 256 plus the last byte of its escape. */
     static int decoded[REFERENCE_LONGEST_PATH];
     ptrdiff_t count = 0;
     ptrdiff_t length = 0;
@@ -153,8 +153,8 @@ static inline ptrdiff_t reference_segment(uvhttp_slice_t text, char *out)
     return length;
 }
 
-/* The path as a stack of segments: "." adds none, ".." takes one away (RFC 3986 section 5.2.4).
- * `out` has room for raw.length bytes, and that is at most REFERENCE_LONGEST_PATH. */
+/* The path as a stack of segments: "." adds none, ".." removes one (RFC 3986 section 5.2.4). `out`
+ * has space for raw.length bytes, at most REFERENCE_LONGEST_PATH. */
 static inline uvhttp_reason_t reference_path(uvhttp_slice_t raw, char *out, size_t *length)
 {
     size_t starts[REFERENCE_LONGEST_PATH];

@@ -1,9 +1,8 @@
-/* All back ends of the head parser that can be had here, one after the other, for tests in which
- * each has to give the same:
+/* Runs the body of a loop once for each back end of the head parser that this machine supports:
  *
  *     for (size_t at = 0; backends_next(&at);)
  *
- * One is in use while the loop's body runs, and behind the loop the quickest. */
+ * The fastest back end is in use again after the loop. */
 #ifndef UVH_TESTS_BACKENDS_H
 #define UVH_TESTS_BACKENDS_H
 

@@ -1,7 +1,7 @@
-/* Threads that fail on demand, for a test program that links this: its uv_thread_create is called
- * by the library instead of libuv's.
+/* Replaces uv_thread_create in the test program that includes this file, so that thread creation
+ * can fail on demand.
  *
- * A header, since only programs that want it may have it: it holds the definitions. */
+ * The definitions are in a header, so only programs that include it have them. */
 #ifndef UVH_SUPPORT_FAILING_THREADS_H
 #define UVH_SUPPORT_FAILING_THREADS_H
 
@@ -16,7 +16,7 @@ static struct {
     atomic_size_t calls;
     atomic_size_t created;
     atomic_size_t alive;
-    atomic_size_t fail_at; /* the call that fails, counted from 1; 0: none */
+    atomic_size_t fail_at; /* number of the failing call, counted from 1; 0: none */
 } failing_threads;
 
 struct failing_threads_start {
@@ -36,13 +36,13 @@ static inline void failing_threads_fail_at(size_t n)
     failing_threads.fail_at = n;
 }
 
-/* Since the reset. */
+/* Threads created since the reset. */
 static inline size_t failing_threads_created(void)
 {
     return failing_threads.created;
 }
 
-/* Created and not at their end. */
+/* Threads that have not ended. */
 static inline size_t failing_threads_alive(void)
 {
     return failing_threads.alive;

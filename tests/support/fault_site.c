@@ -1,4 +1,4 @@
-/* Handlers as a user writes them: each hands on the error of what it calls. */
+/* Handlers that return the error of each function they call, as user code does. */
 #include "support/fault_site.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 struct fault_site fault_site;
 
-static void name_of(const char *file, char path[96])
+static void path_of(const char *file, char path[96])
 {
     snprintf(path, 96, "%s/%s", fault_site.directory, file);
 }
@@ -26,7 +26,7 @@ static int hello(uvhttp_request_t *request, uvhttp_response_t *response, void *a
     return uvhttp_response_send_text(response, 200, "hello");
 }
 
-static int with_fields(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_fields(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -40,14 +40,14 @@ static int with_fields(uvhttp_request_t *request, uvhttp_response_t *response, v
         err = uvhttp_response_set_header(response, "Cache-Control", "no-store");
     if (err == 0) {
         err = uvhttp_response_send_json(response, 201, "{}");
-        if (err == UVHTTP_ENOMEM) /* nothing was sent then, and nothing has changed */
+        if (err == UVHTTP_ENOMEM) /* the failed call sent and changed nothing */
             assert_true(uvhttp_response_open(response) && uvhttp_response_status(response) == 200);
     }
     return err;
 }
 
-/* Method, a parameter, a query value, a field, the number of fields, the body: whatever asks for
- * memory. */
+/* Calls the request functions that allocate: method name, parameters, query, trailer, body, client
+ * address. */
 static int describe(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
@@ -85,7 +85,7 @@ static int send_large_file(uvhttp_request_t *request, uvhttp_response_t *respons
     (void)request;
     (void)arg;
     char path[96];
-    name_of("large.bin", path);
+    path_of("large.bin", path);
     return uvhttp_response_send_file(response, 200, path);
 }
 
@@ -131,17 +131,17 @@ static void on_abort(uvhttp_response_t *response, void *arg)
     fault_site.aborts++;
 }
 
-static int never(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int never_respond(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
-    fault_site.waiting++;
+    fault_site.pending++;
     uvhttp_response_on_abort(response, on_abort, NULL);
     return 0;
 }
 
-/* Writes all of `large` as long as there is room. */
-static int write_pieces(uvhttp_response_t *response, void *arg)
+/* Writes `large` until the backlog is full. */
+static int write_chunks(uvhttp_response_t *response, void *arg)
 {
     size_t *sent = arg;
     while (*sent < FAULT_SITE_LARGE) {
@@ -153,29 +153,29 @@ static int write_pieces(uvhttp_response_t *response, void *arg)
     return uvhttp_response_end(response);
 }
 
-static int see(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int add_seen_header(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
     return uvhttp_response_set_header(response, "X-Seen", "yes");
 }
 
-static int send_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int send_chunks(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
     size_t *sent = uvhttp_request_allocate(request, sizeof(*sent));
     if (sent == NULL)
         return UVHTTP_ENOMEM;
     *sent = 0;
-    uvhttp_response_on_drain(response, write_pieces, sent);
-    int err = uvhttp_response_on_send(response, see, NULL);
+    uvhttp_response_on_drain(response, write_chunks, sent);
+    int err = uvhttp_response_on_send(response, add_seen_header, NULL);
     if (err == 0)
         err = uvhttp_response_send_early_hints(response);
     if (err == 0)
         err = uvhttp_response_add_trailer(response, "X-Sum", "42");
     if (err == 0)
         err = uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
-    return err != 0 ? err : write_pieces(response, sent);
+    return err != 0 ? err : write_chunks(response, sent);
 }
 
 static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *length, void *arg)
@@ -204,8 +204,8 @@ static int send_pulled(uvhttp_request_t *request, uvhttp_response_t *response, v
                                        sent);
 }
 
-static int send_back(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
-                     size_t size, void *arg)
+static int echo_chunk(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+                      size_t size, void *arg)
 {
     (void)request;
     (void)arg;
@@ -218,7 +218,7 @@ static void release_attached(void *data)
     fault_site.owned--;
 }
 
-static int echo_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int echo_chunks(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     static const char key;
     (void)arg;
@@ -226,10 +226,10 @@ static int echo_pieces(uvhttp_request_t *request, uvhttp_response_t *response, v
     int err = uvhttp_request_attach(request, &key, response, release_attached);
     if (err == 0)
         err = uvhttp_response_begin(response, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
-    return err != 0 ? err : uvhttp_request_on_body(request, send_back, NULL);
+    return err != 0 ? err : uvhttp_request_on_body(request, echo_chunk, NULL);
 }
 
-static void send_on(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
+static void echo_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
 {
     (void)arg;
     if (size == 0)
@@ -245,9 +245,9 @@ static void stream_closed(uvhttp_stream_t *stream, void *arg)
     fault_site.owned--;
 }
 
-static int go_over(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int upgrade(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    static const uvhttp_stream_events_t events = {.data = send_on, .closed = stream_closed};
+    static const uvhttp_stream_events_t events = {.data = echo_data, .closed = stream_closed};
     uvhttp_stream_t *stream;
     (void)request;
     (void)arg;
@@ -257,7 +257,7 @@ static int go_over(uvhttp_request_t *request, uvhttp_response_t *response, void 
     return err;
 }
 
-/* On a thread of the pool, as the following. */
+/* This handler and the next one run on a thread of the pool. */
 static int block(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     static const char key;
@@ -271,7 +271,7 @@ static int block(uvhttp_request_t *request, uvhttp_response_t *response, void *a
     return err != 0 ? err : uvhttp_response_send_text(response, 200, "blocked");
 }
 
-static int block_in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int block_and_send_chunks(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
@@ -286,7 +286,7 @@ static int block_in_pieces(uvhttp_request_t *request, uvhttp_response_t *respons
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
-static int pass_on(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int decline(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
     uvhttp_request_set_user_data(request, response);
@@ -302,7 +302,7 @@ static void count_release(void *arg)
 static int write_file(const char *name, const void *data, size_t size)
 {
     char path[96];
-    name_of(name, path);
+    path_of(name, path);
     FILE *file = fopen(path, "wb");
     if (file == NULL)
         return -1;
@@ -323,9 +323,9 @@ int fault_site_prepare(void)
 int fault_site_clean(void)
 {
     char path[96];
-    name_of("small.txt", path);
+    path_of("small.txt", path);
     unlink(path);
-    name_of("large.bin", path);
+    path_of("large.bin", path);
     unlink(path);
     return rmdir(fault_site.directory);
 }
@@ -340,7 +340,7 @@ static void free_size_limit(void *limit)
     uvhttp_size_limit_free(limit);
 }
 
-/* A limit belongs to the server as soon as it is used; what cannot be given to it is freed here. */
+/* The server owns a limit once uvhttp_server_own succeeds. On failure the limit is freed here. */
 static int own(uvhttp_server_t *server, uvhttp_release_cb release, void *object)
 {
     int err = uvhttp_server_own(server, release, object);
@@ -349,7 +349,7 @@ static int own(uvhttp_server_t *server, uvhttp_release_cb release, void *object)
     return err;
 }
 
-/* The group "/limited": three requests in a day, bodies of at most 64 bytes in both directions, and
+/* The group "/limited": three requests a day, bodies of at most 64 bytes in both directions, and
  * entity tags. */
 static int add_limited(uvhttp_server_t *server, const uvhttp_allocator_t *allocator)
 {
@@ -379,7 +379,7 @@ static int add_limited(uvhttp_server_t *server, const uvhttp_allocator_t *alloca
         err = uvhttp_router_add(group, &(uvhttp_route_t){.pattern = "/hello", .handler = hello});
     if (err == 0)
         err = uvhttp_router_add(group,
-                                &(uvhttp_route_t){.pattern = "/pieces", .handler = send_pieces});
+                                &(uvhttp_route_t){.pattern = "/pieces", .handler = send_chunks});
     return err;
 }
 
@@ -391,7 +391,7 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
         unsigned flags;
     } routes[] = {
         {"GET", "/", hello, 0},
-        {"GET", "/fields", with_fields, 0},
+        {"GET", "/fields", send_fields, 0},
         {NULL, "/d/:id/*rest", describe, 0},
         {"POST", "/echo", echo, 0},
         {"GET", "/large", send_large, 0},
@@ -399,17 +399,17 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
         {"GET", "/redirect", redirect, 0},
         {"GET", "/einval", fail_with_einval, 0},
         {"GET", "/deferred", deferred, 0},
-        {"GET", "/never", never, 0},
+        {"GET", "/never", never_respond, 0},
         {"PURGE", "/", hello, 0},
-        {"GET", "/pieces", send_pieces, 0},
+        {"GET", "/pieces", send_chunks, 0},
         {"GET", "/pulled", send_pulled, 0},
-        {"POST", "/echo-pieces", echo_pieces, UVHTTP_ROUTE_STREAM},
-        {"GET", "/stream", go_over, 0},
+        {"POST", "/echo-pieces", echo_chunks, UVHTTP_ROUTE_STREAM},
+        {"GET", "/stream", upgrade, 0},
         {"GET", "/block/*", block, UVHTTP_ROUTE_BLOCKING},
-        {"GET", "/block-pieces", block_in_pieces, UVHTTP_ROUTE_BLOCKING},
+        {"GET", "/block-pieces", block_and_send_chunks, UVHTTP_ROUTE_BLOCKING},
     };
     int err = 0;
-    fault_site.works = fault_site.jobs_done = fault_site.waiting = fault_site.aborts =
+    fault_site.works = fault_site.jobs_done = fault_site.pending = fault_site.aborts =
         fault_site.owned = 0;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && err == 0; i++)
         err = uvhttp_router_add(uvhttp_server_router(server),
@@ -418,9 +418,9 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
                                                   .handler = routes[i].handler,
                                                   .flags = routes[i].flags});
     if (err == 0)
-        err = uvhttp_server_use(server, pass_on, NULL);
+        err = uvhttp_server_use(server, decline, NULL);
     if (err == 0)
-        err = uvhttp_server_use(server, pass_on, NULL);
+        err = uvhttp_server_use(server, decline, NULL);
     if (err == 0) {
         err = uvhttp_server_own(server, count_release, NULL);
         fault_site.owned += err == 0;

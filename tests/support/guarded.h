@@ -1,9 +1,7 @@
-/* Memory between two protected pages, so that a byte read or written outside it ends the process,
- * in every build.
+/* Memory between two protected pages: a read or write outside it ends the process, in every build.
  *
- * Inputs are put against its end (or its front), where reading one byte too many (or too early)
- * shows. Used by the vectors and the comparison with the reference parser. Never released: the
- * test's process ends with it. */
+ * A test copies its input to the end (or the front), so that a read of one byte too many (or too
+ * early) is detected. The memory is never released; it lasts until the process ends. */
 #ifndef UVH_TESTS_GUARDED_H
 #define UVH_TESTS_GUARDED_H
 
@@ -15,15 +13,15 @@
 #include <unistd.h>
 
 struct guarded {
-    char *front; /* the first byte behind the protected page in front */
-    char *end;   /* the first protected byte behind */
+    char *front; /* first byte after the leading protected page */
+    char *end;   /* first byte of the trailing protected page */
 };
 
-/* At least `room` bytes; ends the process when there is no memory. */
-static inline struct guarded guarded_make(size_t room)
+/* Allocates at least `least` bytes. Ends the process when there is no memory. */
+static inline struct guarded guarded_make(size_t least)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t size = (room + page - 1) / page * page;
+    size_t size = (least + page - 1) / page * page;
     char *memory =
         mmap(NULL, size + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, page, PROT_NONE) != 0 ||
@@ -34,8 +32,8 @@ static inline struct guarded guarded_make(size_t room)
     return (struct guarded){memory + page, memory + page + size};
 }
 
-/* A copy of the bytes that ends at the protected page. */
-static inline char *guarded_place(const struct guarded *memory, const char *bytes, size_t length)
+/* Copies the bytes so that they end at the trailing protected page. */
+static inline char *guarded_copy(const struct guarded *memory, const char *bytes, size_t length)
 {
     char *copy = memory->end - length;
     if (length > 0)
@@ -43,9 +41,9 @@ static inline char *guarded_place(const struct guarded *memory, const char *byte
     return copy;
 }
 
-/* A copy of the bytes that begins behind the protected page. */
-static inline char *guarded_place_front(const struct guarded *memory, const char *bytes,
-                                        size_t length)
+/* Copies the bytes so that they begin after the leading protected page. */
+static inline char *guarded_copy_front(const struct guarded *memory, const char *bytes,
+                                       size_t length)
 {
     if (length > 0)
         memcpy(memory->front, bytes, length);

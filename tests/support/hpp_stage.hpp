@@ -1,6 +1,6 @@
-/* For the tests of uvhttp.hpp: memory that is counted and can be short, and a server with a client
- * on one thread, turn by turn. Included by one file of a program, since it replaces `new` and
- * `delete`; that file has included uvhttp.hpp. */
+/* For the tests of uvhttp.hpp: an allocator that counts and fails on demand, and a server with a
+ * client on one thread. Only one file of a program includes this, since it replaces `new` and
+ * `delete`. That file includes uvhttp.hpp before. */
 #ifndef UVH_SUPPORT_HPP_STAGE_HPP
 #define UVH_SUPPORT_HPP_STAGE_HPP
 
@@ -21,20 +21,21 @@
 
 extern "C" {
 #include "support/raw_client.h"
-/* Last, because its macros are called skip and fail. */
+/* Last, since it defines the macros skip and fail. */
 #include <cmocka.h>
 }
 
 using uvhttp::Server;
 
-/* ---- memory that is counted, everybody's ---- */
+/* ---- counted memory ---- */
 
-/* threads of the pool allocate, too */
+/* atomic, since threads of the pool allocate, too */
 [[maybe_unused]] static std::atomic<std::size_t> allocations;
 
-static bool out_of_memory; /* of the server's allocator */
-static long memory_left =
-    -1; /* how many allocations of it, and of `new` that may fail, succeed; negative: all */
+static bool out_of_memory; /* for the server's allocator */
+/* Number of allocations that still succeed, by the server's allocator and by `new` with
+ * std::nothrow. Negative: no limit. */
+static long memory_left = -1;
 
 static bool has_memory()
 {
@@ -75,24 +76,23 @@ static const uvhttp_allocator_t counted = {
     },
     [](void *memory, void *) { std::free(memory); }, nullptr};
 
-/* ---- a server and a client in turns ---- */
+/* ---- a server and a client on one thread ---- */
 
-/* Its copies and moves are one object as far as destroying goes: `alive` says how many stand for
- * it. */
-class Guest
+/* Counts its live objects in `alive`, moved-from objects included. */
+class Tracked
 {
 public:
-    explicit Guest(int &alive) : alive_(&alive) { ++*alive_; }
-    Guest(Guest &&other) noexcept : alive_(other.alive_) { ++*alive_; }
-    Guest(const Guest &) = delete;
-    Guest &operator=(const Guest &) = delete;
-    ~Guest() { --*alive_; }
+    explicit Tracked(int &alive) : alive_(&alive) { ++*alive_; }
+    Tracked(Tracked &&other) noexcept : alive_(other.alive_) { ++*alive_; }
+    Tracked(const Tracked &) = delete;
+    Tracked &operator=(const Tracked &) = delete;
+    ~Tracked() { --*alive_; }
 
 private:
     int *alive_;
 };
 
-struct Answer {
+struct RawResponse {
     int status = 0;
     std::string head;
     std::string body;
@@ -126,7 +126,7 @@ public:
     Stage &operator=(const Stage &) = delete;
     ~Stage() { end(); }
 
-    /* Everything that was lent to the server is back. */
+    /* The loop closes, so the server has released all of its handles. */
     void end()
     {
         if (ended_)
@@ -152,35 +152,36 @@ public:
         raw_client_connect(&client, server->port(), 0);
         offset_ = 0;
     }
-    void turn()
+    void iterate()
     {
         raw_client_step(&client, 65536);
         uv_run(&loop, UV_RUN_NOWAIT);
     }
-    template <class Done> void until(Done done)
+    template <class Done> void runUntil(Done done)
     {
         for (int i = 0; i < 200000; i++) {
             if (done())
                 return;
             raw_client_step(&client, 65536);
-            /* Waits a moment at most, for work on other threads; again and again, since the first
-             * may be due before the loop waits. */
+            /* Blocks for a short time at most, for work on other threads. Repeats, since the first
+             * timeout may expire before the loop polls. */
             uv_timer_start(
                 &pulse_, [](uv_timer_t *) {}, 1, 1);
             uv_run(&loop, UV_RUN_ONCE);
         }
-        fail_msg("nothing happens");
+        fail_msg("no progress");
     }
     void send(std::string_view text) { raw_client_send(&client, text.data(), text.size()); }
-    Answer answer(bool bodiless = false)
+    RawResponse response(bool bodiless = false)
     {
-        raw_answer raw = {};
-        until([&] { return raw_client_answer(&client, &offset_, bodiless, &raw) || client.ended; });
+        raw_response raw = {};
+        runUntil(
+            [&] { return raw_client_response(&client, &offset_, bodiless, &raw) || client.ended; });
         return {raw.status, std::string(raw.head == nullptr ? "" : raw.head, raw.head_length),
                 std::string(raw.body == nullptr ? "" : raw.body, raw.body_length)};
     }
-    Answer ask(const std::string &target, const std::string &fields = "",
-               const std::string &body = "", const std::string &method = "")
+    RawResponse request(const std::string &target, const std::string &fields = "",
+                        const std::string &body = "", const std::string &method = "")
     {
         send((!method.empty() ? method
               : body.empty()  ? "GET"
@@ -188,7 +189,7 @@ public:
              " " + target + " HTTP/1.1\r\nHost: h\r\n" + fields +
              (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") +
              "\r\n" + body);
-        return answer();
+        return response();
     }
     std::string received() const
     {
@@ -208,16 +209,17 @@ private:
     bool ended_ = false;
 };
 
-[[maybe_unused]] static void assert_answer(const Answer &answer, int status, std::string_view body)
+[[maybe_unused]] static void assert_response(const RawResponse &response, int status,
+                                             std::string_view body)
 {
-    if (answer.body != body)
-        print_error("found '%s', wanted '%.*s'\n", answer.body.c_str(),
+    if (response.body != body)
+        print_error("received '%s', expected '%.*s'\n", response.body.c_str(),
                     static_cast<int>(body.size()), body.data());
-    assert_int_equal(answer.status, status);
-    assert_true(answer.body == body);
+    assert_int_equal(response.status, status);
+    assert_true(response.body == body);
 }
 
-[[maybe_unused]] static bool holds(std::string_view text, std::string_view part)
+[[maybe_unused]] static bool contains(std::string_view text, std::string_view part)
 {
     return text.find(part) != text.npos;
 }

@@ -15,7 +15,7 @@ sigjmp_buf null_rows_jump;
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
 enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
 
-static struct sigaction before[SIGNALS];
+static struct sigaction previous[SIGNALS];
 static const char *current_function, *current_parameter;
 static int rows, failed;
 static volatile sig_atomic_t crashed;
@@ -33,7 +33,7 @@ void null_rows_begin(void)
     action.sa_handler = on_crash;
     action.sa_flags = SA_NODEFER;
     for (int i = 0; i < SIGNALS; i++)
-        sigaction(signals[i], &action, &before[i]);
+        sigaction(signals[i], &action, &previous[i]);
     rows = failed = 0;
 }
 
@@ -45,20 +45,20 @@ void null_rows_enter(const char *function, const char *parameter)
     rows++;
 }
 
-void null_rows_leave(bool held)
+void null_rows_leave(bool passed)
 {
-    if (held)
+    if (passed)
         return;
     failed++;
     print_error("%s with `%s` NULL: %s\n", current_function, current_parameter,
-                crashed == 0 ? "gives something else than its header says"
+                crashed == 0 ? "returns something else than its header says"
                              : strsignal((int)crashed));
 }
 
 void null_rows_end(void)
 {
     for (int i = 0; i < SIGNALS; i++)
-        sigaction(signals[i], &before[i], NULL);
+        sigaction(signals[i], &previous[i], NULL);
     if (failed > 0)
         fail_msg("%d of %d rows failed", failed, rows);
     assert_true(rows > 0);

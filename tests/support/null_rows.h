@@ -1,9 +1,9 @@
-/* Rows of the tests that pass NULL for each pointer parameter of the public functions: what a call
- * gives, and that it does not crash. tools/check_null.py compares the rows with the headers.
+/* Rows of the tests that pass NULL for each pointer parameter of the public functions. Each row
+ * checks the result, and that the call does not crash. tools/check_null.py compares the rows with
+ * the headers.
  *
- * A call that crashes is reported with its function and parameter, and the rows after it still run,
- * so one run shows all of them. Locks and memory of such a call are lost. Use: null_rows_begin,
- * rows, null_rows_end. */
+ * A crash is reported with function and parameter, and the following rows still run. Locks and
+ * memory of a crashed call leak. Usage: null_rows_begin, rows, null_rows_end. */
 #ifndef UVH_SUPPORT_NULL_ROWS_H
 #define UVH_SUPPORT_NULL_ROWS_H
 
@@ -14,13 +14,13 @@ extern sigjmp_buf null_rows_jump;
 
 void null_rows_begin(void);
 void null_rows_enter(const char *function, const char *parameter);
-void null_rows_leave(bool held);
+void null_rows_leave(bool passed);
 
-/* Restores what was there, and fails the test when a row has failed. */
+/* Restores the signal handlers, and fails the test when a row has failed. */
 void null_rows_end(void);
 
-/* `expected` is an expression with a call of `function` whose `parameter` is NULL; true when it
- * gave what the header says. */
+/* `expected` is an expression that calls `function` with NULL for `parameter`. It is true when the
+ * result is the one that the header documents. */
 #define NULL_ROW(function, parameter, expected)     \
     do {                                            \
         if (sigsetjmp(null_rows_jump, 1) == 0) {    \
@@ -31,7 +31,7 @@ void null_rows_end(void);
         }                                           \
     } while (0)
 
-/* The same for a function without a result: it has to come back. */
+/* The same for a function that returns nothing: the call must return. */
 #define NULL_CALL(function, parameter, call) NULL_ROW(function, parameter, ((call), true))
 
 #endif

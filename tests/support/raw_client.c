@@ -1,4 +1,4 @@
-/* Sockets by hand, so that what is tested is not tested with itself. */
+/* Plain sockets and a separate parser, so that the library is not tested with itself. */
 #include "support/raw_client.h"
 
 #include <arpa/inet.h>
@@ -32,7 +32,8 @@ void raw_client_connect(struct raw_client *client, int port, int receive_buffer)
     assert_true(client->socket >= 0);
     if (receive_buffer > 0) {
         set_option(client->socket, SOL_SOCKET, SO_RCVBUF, receive_buffer);
-        /* Segments far smaller than the buffer, or the sender waits for room that never comes. */
+        /* The segments must be far smaller than the buffer. Otherwise the sender waits forever for
+         * a larger window. */
         set_option(client->socket, IPPROTO_TCP, TCP_MAXSEG, 536);
     }
     set_option(client->socket, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -59,7 +60,7 @@ static bool step_out(struct raw_client *client)
         return false;
     ssize_t count = send(client->socket, client->out + client->out_sent,
                          client->out_length - client->out_sent, MSG_NOSIGNAL);
-    /* nobody takes it any more; what was received before still counts */
+    /* the server has closed; received data stays valid */
     if (count < 0 && errno != EAGAIN)
         client->out_sent = client->out_length;
     if (count <= 0)
@@ -68,19 +69,19 @@ static bool step_out(struct raw_client *client)
     return true;
 }
 
-bool raw_client_step(struct raw_client *client, size_t most)
+bool raw_client_step(struct raw_client *client, size_t max)
 {
     if (client->socket < 0)
         return false;
     bool moved = step_out(client);
-    if (client->ended || most == 0)
+    if (client->ended || max == 0)
         return moved;
-    if (client->capacity - client->received < most + 1) {
-        client->capacity = (client->received + most + 1) * 2;
+    if (client->capacity - client->received < max + 1) {
+        client->capacity = (client->received + max + 1) * 2;
         client->data = realloc(client->data, client->capacity);
         assert_non_null(client->data);
     }
-    ssize_t count = recv(client->socket, client->data + client->received, most, 0);
+    ssize_t count = recv(client->socket, client->data + client->received, max, 0);
     if (count < 0 && errno == EAGAIN)
         return moved;
     if (count <= 0)
@@ -110,8 +111,8 @@ void raw_client_close(struct raw_client *client, bool reset)
     *client = (struct raw_client){.socket = -1};
 }
 
-/* Copies the data of the chunks at `from` to `to`, which has room for all of them. Bytes of the
- * chunks, or 0 when they are not complete. */
+/* Copies the data of the chunks at `from` to `to`, which has space for all of it. Returns the size
+ * of the chunked body, or 0 when it is incomplete. */
 static size_t join_chunks(const char *from, size_t left, char *to, size_t *length)
 {
     const char *begin = from, *end = from + left, *line_end;
@@ -119,7 +120,7 @@ static size_t join_chunks(const char *from, size_t left, char *to, size_t *lengt
     while ((line_end = memmem(from, (size_t)(end - from), "\r\n", 2)) != NULL) {
         size_t size = strtoul(from, NULL, 16);
         from = size > 0 ? line_end + 2 : line_end;
-        if (size == 0) /* the end, or trailers: an empty line follows in any case */
+        if (size == 0) /* last chunk: trailers or an empty line follow */
             break;
         if ((size_t)(end - from) < size + 2)
             return 0;
@@ -132,8 +133,8 @@ static size_t join_chunks(const char *from, size_t left, char *to, size_t *lengt
     return empty == NULL ? 0 : (size_t)(empty + 4 - begin);
 }
 
-bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless,
-                       struct raw_answer *answer)
+bool raw_client_response(struct raw_client *client, size_t *offset, bool bodiless,
+                         struct raw_response *response)
 {
     size_t left = client->received - *offset;
     if (left == 0)
@@ -142,42 +143,43 @@ bool raw_client_answer(struct raw_client *client, size_t *offset, bool bodiless,
     const char *end = memmem(begin, left, "\r\n\r\n", 4);
     if (end == NULL)
         return false;
-    *answer = (struct raw_answer){.head = begin, .head_length = (size_t)(end + 4 - begin)};
+    *response = (struct raw_response){.head = begin, .head_length = (size_t)(end + 4 - begin)};
     if (left < 13 || memcmp(begin, "HTTP/1.1 ", 9) != 0 || begin[12] != ' ')
         fail_msg("no status line: %.*s", (int)(left < 60 ? left : 60), begin);
-    answer->status = (begin[9] - '0') * 100 + (begin[10] - '0') * 10 + begin[11] - '0';
-    answer->body = end + 4;
+    response->status = (begin[9] - '0') * 100 + (begin[10] - '0') * 10 + begin[11] - '0';
+    response->body = end + 4;
     char length[32] = "0";
-    bool has_length = raw_answer_field(answer, "Content-Length", length, sizeof(length));
-    if (answer->status < 200 || answer->status == 204 || answer->status == 304)
+    bool has_length = raw_response_field(response, "Content-Length", length, sizeof(length));
+    if (response->status < 200 || response->status == 204 || response->status == 304)
         bodiless = true;
     char coding[32];
-    if (!bodiless && raw_answer_field(answer, "Transfer-Encoding", coding, sizeof(coding))) {
+    if (!bodiless && raw_response_field(response, "Transfer-Encoding", coding, sizeof(coding))) {
         assert_string_equal(coding, "chunked");
         assert_false(has_length);
         client->joined = realloc(client->joined, left + 1);
         assert_non_null(client->joined);
-        size_t taken = join_chunks(answer->body, left - answer->head_length, client->joined,
-                                   &answer->body_length);
-        answer->body = client->joined;
-        client->joined[answer->body_length] = '\0';
-        *offset += taken == 0 ? 0 : answer->head_length + taken;
+        size_t taken = join_chunks(response->body, left - response->head_length, client->joined,
+                                   &response->body_length);
+        response->body = client->joined;
+        client->joined[response->body_length] = '\0';
+        *offset += taken == 0 ? 0 : response->head_length + taken;
         return taken > 0;
     }
     assert_true(bodiless || has_length);
     if (!bodiless)
-        answer->body_length = strtoul(length, NULL, 10);
-    if (left - answer->head_length < answer->body_length)
+        response->body_length = strtoul(length, NULL, 10);
+    if (left - response->head_length < response->body_length)
         return false;
-    *offset += answer->head_length + answer->body_length;
+    *offset += response->head_length + response->body_length;
     return true;
 }
 
-bool raw_answer_field(const struct raw_answer *answer, const char *name, char *value, size_t size)
+bool raw_response_field(const struct raw_response *response, const char *name, char *value,
+                        size_t size)
 {
     size_t name_length = strlen(name);
-    const char *line = answer->head;
-    const char *end = answer->head + answer->head_length;
+    const char *line = response->head;
+    const char *end = response->head + response->head_length;
     while ((line = memmem(line, (size_t)(end - line), "\r\n", 2)) != NULL && line + 4 < end) {
         line += 2;
         if (strncasecmp(line, name, name_length) != 0 || line[name_length] != ':')

@@ -1,4 +1,4 @@
-/* Every loop here is bounded by turns, so a server that hangs fails its test. */
+/* Each loop here has a limit of iterations, so a server that hangs fails its test. */
 #include "support/stage.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include "conn/conn.h"
 #include "server/server.h"
 
-enum { PULSE_MS = 1, QUIET_TURNS = 8 };
+enum { PULSE_MS = 1, QUIET_ITERATIONS = 8 };
 
 static void on_pulse(uv_timer_t *timer)
 {
@@ -35,7 +35,7 @@ static void on_log(uvhttp_log_level_t level, const char *message, void *arg)
 void stage_begin(struct stage *stage)
 {
     memset(stage, 0, sizeof(*stage));
-    uv_loop_t first; /* the first loop of a process opens descriptors that stay */
+    uv_loop_t first; /* the first loop of a process opens descriptors that stay open */
     assert_int_equal(uv_loop_init(&first), 0);
     assert_int_equal(uv_loop_close(&first), 0);
     stage->descriptors = stage_descriptors();
@@ -61,7 +61,8 @@ void stage_end(struct stage *stage)
     uvhttp_server_free(stage->server);
     stage->server = NULL;
     uv_close((uv_handle_t *)&stage->pulse, NULL);
-    for (int turn = 0; turn < STAGE_MOST_TURNS && uv_loop_alive(&stage->loop); turn++)
+    for (int iteration = 0; iteration < STAGE_MAX_ITERATIONS && uv_loop_alive(&stage->loop);
+         iteration++)
         uv_run(&stage->loop, UV_RUN_NOWAIT);
     size_t handles = 0;
     uv_walk(&stage->loop, count_handle, &handles);
@@ -92,7 +93,7 @@ void stage_shrink_send_buffer(struct stage *stage, int bytes)
     assert_int_equal(setsockopt(listener->socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
 }
 
-/* Every connection with pending output hears that its socket is writable. */
+/* Reports a writable socket to each connection with pending output. */
 static void report_writable(struct stage *stage)
 {
     struct uvh_conn_shared *conns = &uvh_server_of(stage->server)->workers[0].conns;
@@ -109,67 +110,67 @@ static void report_writable(struct stage *stage)
     }
 }
 
-void stage_turn(struct stage *stage)
+void stage_iterate(struct stage *stage)
 {
     uv_run(&stage->loop, UV_RUN_NOWAIT);
-    if (stage->invents_full)
+    if (stage->simulates_eagain)
         report_writable(stage);
 }
 
-void stage_turns(struct stage *stage, int count)
+void stage_iterations(struct stage *stage, int count)
 {
     while (count-- > 0)
-        stage_turn(stage);
+        stage_iterate(stage);
 }
 
 void stage_wait(struct stage *stage)
 {
-    /* Again and again: the first may be due before the loop waits. */
+    /* Repeats, since the first timeout may expire before the loop polls. */
     uv_timer_start(&stage->pulse, on_pulse, PULSE_MS, PULSE_MS);
     uv_run(&stage->loop, UV_RUN_ONCE);
-    if (stage->invents_full)
+    if (stage->simulates_eagain)
         report_writable(stage);
 }
 
-void stage_drive(struct stage *stage, struct raw_client *client, size_t most,
+void stage_drive(struct stage *stage, struct raw_client *client, size_t max,
                  bool (*done)(void *arg), void *arg)
 {
     int quiet = 0;
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
-        quiet = raw_client_step(client, most) ? 0 : quiet + 1;
+    for (int iteration = 0; iteration < STAGE_MAX_ITERATIONS; iteration++) {
+        quiet = raw_client_step(client, max) ? 0 : quiet + 1;
         if (done(arg))
             return;
-        if (quiet < QUIET_TURNS)
-            stage_turn(stage);
+        if (quiet < QUIET_ITERATIONS)
+            stage_iterate(stage);
         else
             stage_wait(stage);
     }
-    fail_msg("nothing more comes after %zu bytes", client->received);
+    fail_msg("no progress after %zu received bytes", client->received);
 }
 
-struct expecting {
+struct progress {
     struct raw_client *client;
     size_t offset;
-    size_t seen;
+    size_t received;
     size_t count;
 };
 
-static bool has_answers(void *arg)
+static bool has_responses(void *arg)
 {
-    struct expecting *expecting = arg;
-    struct raw_answer answer;
-    while (expecting->seen < expecting->count &&
-           raw_client_answer(expecting->client, &expecting->offset, false, &answer))
-        expecting->seen += answer.status >= 200;
-    return expecting->seen == expecting->count || expecting->client->ended;
+    struct progress *progress = arg;
+    struct raw_response response;
+    while (progress->received < progress->count &&
+           raw_client_response(progress->client, &progress->offset, false, &response))
+        progress->received += response.status >= 200;
+    return progress->received == progress->count || progress->client->ended;
 }
 
-size_t stage_drive_answers(struct stage *stage, struct raw_client *client, size_t most,
-                           size_t count)
+size_t stage_drive_responses(struct stage *stage, struct raw_client *client, size_t max,
+                             size_t count)
 {
-    struct expecting expecting = {client, 0, 0, count};
-    stage_drive(stage, client, most, has_answers, &expecting);
-    return expecting.seen;
+    struct progress progress = {client, 0, 0, count};
+    stage_drive(stage, client, max, has_responses, &progress);
+    return progress.received;
 }
 
 static bool has_ended(void *arg)
@@ -177,9 +178,9 @@ static bool has_ended(void *arg)
     return ((const struct raw_client *)arg)->ended;
 }
 
-void stage_drive_to_end(struct stage *stage, struct raw_client *client, size_t most)
+void stage_drive_to_end(struct stage *stage, struct raw_client *client, size_t max)
 {
-    stage_drive(stage, client, most, has_ended, client);
+    stage_drive(stage, client, max, has_ended, client);
 }
 
 size_t stage_descriptors(void)

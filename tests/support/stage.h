@@ -1,8 +1,8 @@
-/* What a test of a whole server in this thread stands on: a loop, a counted heap, a configuration
- * that uses it, and the turns of the loop, which are counted instead of timed.
+/* The fixture of tests that run a whole server in one thread: a loop, a counting heap, a
+ * configuration that uses it, and a limit of loop iterations instead of a timeout.
  *
- * Always true: stage_end fails the test when the server left a handle on the loop, a block on the
- * heap or an open descriptor. */
+ * stage_end fails the test when the server leaves a handle on the loop, a block on the heap or an
+ * open descriptor. */
 #ifndef UVH_SUPPORT_STAGE_H
 #define UVH_SUPPORT_STAGE_H
 
@@ -16,58 +16,59 @@
 #include "support/fault_heap.h"
 #include "support/raw_client.h"
 
-enum { STAGE_MOST_TURNS = 200000 }; /* far more than any test needs: a test that gets there hangs */
+/* Far more than any test needs. A test that reaches it hangs. */
+enum { STAGE_MAX_ITERATIONS = 200000 };
 
 struct stage {
     uv_loop_t loop;
-    uv_timer_t pulse; /* so that a turn that waits always ends */
+    uv_timer_t pulse; /* limits the time that an iteration blocks */
     struct fault_heap heap;
-    uvhttp_config_t *config; /* with the heap's allocator and a log that is counted */
-    uvhttp_server_t *server; /* freed by stage_end when there is one */
-    size_t descriptors;      /* open before the stage */
-    /* calls of the test's own say EAGAIN although the socket is not full: its edge is invented,
-     * too */
-    bool invents_full;
+    uvhttp_config_t *config; /* uses the heap's allocator and a log callback that counts */
+    uvhttp_server_t *server; /* may be NULL; freed by stage_end */
+    size_t descriptors;      /* open before stage_begin */
+    /* The test's own system calls return EAGAIN although the socket is writable. No edge follows
+     * then, so each iteration reports the sockets as writable. */
+    bool simulates_eagain;
     size_t warnings_logged;
     size_t errors_logged;
     char last_error[256];
 };
 
-/* Clients are closed before the end. */
+/* Clients are closed before stage_end. */
 void stage_begin(struct stage *stage);
 void stage_end(struct stage *stage);
 
-/* A server with the stage's configuration on the stage's loop; NULL when the heap has failed. */
+/* Creates a server with the fixture's configuration on its loop. NULL when an allocation fails. */
 uvhttp_server_t *stage_new_server(struct stage *stage);
 
 /* Listens on a free port of 127.0.0.1. */
 void stage_listen(struct stage *stage);
 
-/* Connections accepted from now on have a send buffer of about this size, so that the server is cut
- * off in the middle. */
+/* Sets the approximate size of the send buffer of connections accepted from now on, so that writes
+ * are short. */
 void stage_shrink_send_buffer(struct stage *stage, int bytes);
 
-/* One turn: what is ready is done, nothing is waited for. */
-void stage_turn(struct stage *stage);
-void stage_turns(struct stage *stage, int count);
+/* One loop iteration that does not block. */
+void stage_iterate(struct stage *stage);
+void stage_iterations(struct stage *stage, int count);
 
-/* One turn that waits a moment for something to happen, for work on the thread pool. */
+/* One loop iteration that blocks for a short time at most, for work on the thread pool. */
 void stage_wait(struct stage *stage);
 
-/* Steps client and server in turn, at most `most` bytes a step, until `done(arg)`; waits only when
- * nothing moves. */
-void stage_drive(struct stage *stage, struct raw_client *client, size_t most,
+/* Runs client and server alternately, with at most `max` bytes received a step, until `done(arg)`.
+ * Blocks only when no bytes move. */
+void stage_drive(struct stage *stage, struct raw_client *client, size_t max,
                  bool (*done)(void *arg), void *arg);
 
-/* The same until `count` complete answers have come, or the server has closed; the number of
- * answers. */
-size_t stage_drive_answers(struct stage *stage, struct raw_client *client, size_t most,
-                           size_t count);
+/* The same until `count` complete responses are received or the server has closed. Returns the
+ * number of responses. */
+size_t stage_drive_responses(struct stage *stage, struct raw_client *client, size_t max,
+                             size_t count);
 
 /* The same until the server has closed. */
-void stage_drive_to_end(struct stage *stage, struct raw_client *client, size_t most);
+void stage_drive_to_end(struct stage *stage, struct raw_client *client, size_t max);
 
-/* Descriptors this process has open. */
+/* Number of open descriptors of this process. */
 size_t stage_descriptors(void);
 
 #endif

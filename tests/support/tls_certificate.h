@@ -1,5 +1,5 @@
-/* A certificate for localhost with its key, for tests alone: ECDSA P-256, made once with
- * openssl-req(1), valid for a hundred years. */
+/* A certificate for localhost with its key, for tests only: ECDSA P-256, made with openssl-req(1),
+ * valid for a hundred years. */
 #ifndef UVH_TESTS_TLS_CERTIFICATE_H
 #define UVH_TESTS_TLS_CERTIFICATE_H
 

@@ -1,5 +1,5 @@
-/* Both ends of a TLS connection in memory: the server's is a session of src/tls, the client's is
- * OpenSSL's own. No socket and no clock. */
+/* Both ends of a TLS connection in memory. The server side is a session of src/tls, the client is
+ * OpenSSL's. Uses no socket and no clock. */
 #ifndef UVH_TESTS_TLS_PAIR_H
 #define UVH_TESTS_TLS_PAIR_H
 
@@ -26,13 +26,13 @@ struct tls_pair {
     struct uvh_tls_session *server;
     SSL_CTX *client_context;
     SSL *client;
-    BIO *to_client; /* what the client reads */
-    BIO *to_server; /* what the client has written */
-    bool ready;     /* the server's handshake is over */
-    int failed;     /* what the server's end has returned, when that was a failure */
+    BIO *to_client; /* input of the client */
+    BIO *to_server; /* output of the client */
+    bool ready;     /* the server's handshake is complete */
+    int failed;     /* error of the server's handshake, or 0 */
 };
 
-/* What is the same for all connections. False without memory. */
+/* Initializes what all connections share. Returns false without memory. */
 static inline bool tls_pair_begin(struct tls_pair *pair, const uvhttp_allocator_t *allocator)
 {
     static const uvhttp_tls_certificate_t certificate = {.certificate = TLS_CERTIFICATE,
@@ -55,7 +55,7 @@ static inline void tls_pair_end(struct tls_pair *pair)
     uvh_buffer_pool_release(&pair->pool);
 }
 
-/* A client that accepts any certificate; `version` 0: the newest. */
+/* Creates a client that accepts any certificate. `version` 0: the highest TLS version. */
 static inline void tls_pair_client(struct tls_pair *pair, int version)
 {
     pair->client_context = SSL_CTX_new(TLS_client_method());
@@ -84,7 +84,7 @@ static inline void tls_pair_close(struct tls_pair *pair)
     pair->failed = 0;
 }
 
-/* What the server's end wants to send goes to the client. */
+/* Moves the server's pending output to the client. */
 static inline void tls_pair_deliver(struct tls_pair *pair)
 {
     struct uvh_tls_session *server = pair->server;
@@ -95,18 +95,20 @@ static inline void tls_pair_deliver(struct tls_pair *pair)
     uvh_tls_session_consume(server, pending);
 }
 
-/* Up to `most` bytes of the client's go to the server's end, whose `input` they are. How many. */
-static inline size_t tls_pair_take(struct tls_pair *pair, char *bytes, size_t most)
+/* Moves up to `max` bytes of the client's output to the server's `input`. Returns the number of
+ * bytes. */
+static inline size_t tls_pair_take(struct tls_pair *pair, char *bytes, size_t max)
 {
-    int count = BIO_read(pair->to_server, bytes, (int)most);
+    int count = BIO_read(pair->to_server, bytes, (int)max);
     if (count <= 0)
         return 0;
     pair->server->input = (uvhttp_slice_t){bytes, (size_t)count};
     return (size_t)count;
 }
 
-/* The handshake, with so many bytes of the client's at a time; false when it fails. */
-static inline bool tls_pair_shake(struct tls_pair *pair, size_t step)
+/* Runs the handshake with at most `step` bytes of the client's output at a time. Returns false when
+ * it fails. */
+static inline bool tls_pair_handshake(struct tls_pair *pair, size_t step)
 {
     char bytes[4096];
     for (int rounds = 0; rounds < 100000; rounds++) {

@@ -1,5 +1,5 @@
-/* Content codings undone by the libraries' own decoders. For tests that look at what was
- * compressed; they include cmocka.h before. */
+/* Decodes content codings with the libraries' own decoders, for tests of compression. Include
+ * cmocka.h before. */
 #ifndef UVH_SUPPORT_UNDO_CODING_H
 #define UVH_SUPPORT_UNDO_CODING_H
 
@@ -11,43 +11,43 @@
 
 #include "base/coding.h"
 
-/* Undoes what may be the beginning of a coded body. `complete`: and it must be all of it, with
- * nothing behind. */
+/* Decodes a prefix of a coded body. With `complete` the input must be the whole body and nothing
+ * else. */
 static inline size_t undo_coding(enum uvh_coding coding, const char *in, size_t size, char *out,
-                                 size_t room, bool complete)
+                                 size_t capacity, bool complete)
 {
     if (coding == UVH_CODING_GZIP) {
         z_stream stream = {.next_in = (z_const Bytef *)(uintptr_t)in,
                            .avail_in = (uInt)size,
                            .next_out = (Bytef *)out,
-                           .avail_out = (uInt)room};
-        assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK); /* gzip alone, not zlib's format */
+                           .avail_out = (uInt)capacity};
+        assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK); /* gzip only, not the zlib format */
         int result = inflate(&stream, Z_SYNC_FLUSH);
         if (complete)
             assert_int_equal(result, Z_STREAM_END);
         assert_int_equal(stream.avail_in, 0);
-        size_t made = room - stream.avail_out;
+        size_t decoded = capacity - stream.avail_out;
         inflateEnd(&stream);
-        return made;
+        return decoded;
     }
     if (coding == UVH_CODING_BROTLI) {
         BrotliDecoderState *state = BrotliDecoderCreateInstance(NULL, NULL, NULL);
         const uint8_t *next_in = (const uint8_t *)in;
         uint8_t *next_out = (uint8_t *)out;
-        size_t left = room;
+        size_t left = capacity;
         BrotliDecoderResult result =
             BrotliDecoderDecompressStream(state, &size, &next_in, &left, &next_out, NULL);
         assert_int_equal(result, complete ? BROTLI_DECODER_RESULT_SUCCESS
                                           : BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT);
         assert_int_equal(size, 0);
         BrotliDecoderDestroyInstance(state);
-        return room - left;
+        return capacity - left;
     }
     ZSTD_DStream *stream = ZSTD_createDStream();
-    /* What a browser takes at most (RFC 9659). */
+    /* The largest window that a browser accepts (RFC 9659). */
     assert_false(ZSTD_isError(ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, 23)));
     ZSTD_inBuffer input = {in, size, 0};
-    ZSTD_outBuffer output = {out, room, 0};
+    ZSTD_outBuffer output = {out, capacity, 0};
     size_t left = 1;
     while (input.pos < input.size) {
         left = ZSTD_decompressStream(stream, &output, &input);

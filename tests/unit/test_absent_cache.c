@@ -1,5 +1,5 @@
-/* files/absent_cache.c: found by its path, the oldest goes first, bounds, and what happens when
- * memory runs out; against a plain list. */
+/* The cache of absent files (files/absent_cache.h): lookup by path, eviction of the least recently
+ * used entry, limits and failed allocations; compared with a plain list. */
 #include "files/absent_cache.h"
 
 #include <setjmp.h>
@@ -27,24 +27,20 @@ static uvhttp_slice_t slice(const char *text)
 static void assert_sane(const struct uvh_absent_cache *cache)
 {
     size_t listed = 0;
-    size_t in_buckets = 0;
+    size_t in_table = 0;
     for (const struct uvh_list *at = cache->recent.next; at != &cache->recent; at = at->next) {
         assert_true(at->next->previous == at);
         listed++;
     }
-    for (size_t i = 0; i < cache->bucket_count; i++) {
-        for (const struct uvh_absent_entry *entry = cache->buckets[i]; entry != NULL;
-             entry = entry->next) {
-            assert_int_equal(entry->hash & (cache->bucket_count - 1), i);
-            in_buckets++;
-        }
-    }
-    assert_int_equal(listed, cache->count);
-    assert_int_equal(in_buckets, cache->count);
-    assert_true(cache->count <= cache->limit);
+    const struct uvh_hash_link *link = NULL;
+    while ((link = uvh_hash_table_walk(&cache->table, link)) != NULL)
+        in_table++;
+    assert_int_equal(listed, cache->table.count);
+    assert_int_equal(in_table, cache->table.count);
+    assert_true(cache->table.count <= cache->limit);
 }
 
-static void test_the_oldest_goes_first(void **state)
+static void test_put_evicts_least_recently_used(void **state)
 {
     struct uvh_absent_cache cache;
     (void)state;
@@ -60,7 +56,7 @@ static void test_the_oldest_goes_first(void **state)
     assert_int_equal(uvh_absent_cache_find(&cache, slice("a"))->error, -ENOENT - 'a');
     assert_ptr_equal(uvh_absent_cache_put(&cache, slice("c")),
                      uvh_absent_cache_find(&cache, slice("c")));
-    assert_int_equal(cache.count, 3);
+    assert_int_equal(cache.table.count, 3);
     assert_non_null(uvh_absent_cache_put(&cache, slice("")));
     assert_null(uvh_absent_cache_find(&cache, slice("b")));
     assert_non_null(uvh_absent_cache_find(&cache, slice("a")));
@@ -70,7 +66,7 @@ static void test_the_oldest_goes_first(void **state)
     assert_int_equal(heap.live, 0);
 }
 
-static void test_bounds(void **state)
+static void test_key_and_entry_limits_are_exact(void **state)
 {
     struct uvh_absent_cache cache;
     char longest[UVH_ABSENT_CACHE_MAX_KEY + 1];
@@ -88,11 +84,11 @@ static void test_bounds(void **state)
     assert_int_equal(heap.live, 0);
 }
 
-static void test_random_walk(void **state)
+static void test_random_operations_match_list(void **state)
 {
     enum { LIMIT = 20, NAMES = 60, STEPS = 50000 };
     struct uvh_absent_cache cache;
-    int order[NAMES]; /* when each was used last; 0: it is not there */
+    int order[NAMES]; /* step of the last use; 0: absent */
     unsigned random = 3;
     (void)state;
     memset(order, 0, sizeof(order));
@@ -126,21 +122,24 @@ static void test_random_walk(void **state)
         }
         assert_sane(&cache);
     }
-    assert_int_equal(cache.count, LIMIT);
+    assert_int_equal(cache.table.count, LIMIT);
     uvh_absent_cache_release(&cache);
     assert_int_equal(heap.live, 0);
 }
 
-static void test_every_allocation_may_fail(void **state)
+static void test_put_fails_without_memory(void **state)
 {
     struct uvh_absent_cache cache;
     (void)state;
-    for (size_t fail_at = 1; fail_at <= 2; fail_at++) {
+    for (size_t fail_at = 1; fail_at <= 3; fail_at++) {
         uvh_absent_cache_init(&cache, &heap.allocator, 2, 42);
-        fault_heap_arm(&heap, fail_at, false); /* the buckets, the entry */
-        assert_null(uvh_absent_cache_put(&cache, slice("a")));
+        fault_heap_arm(&heap, fail_at, false); /* the first entry, the second, the table */
+        assert_true((uvh_absent_cache_put(&cache, slice("a")) == NULL) == (fail_at == 1));
+        assert_true((uvh_absent_cache_put(&cache, slice("b")) == NULL) == (fail_at == 2));
         assert_sane(&cache);
         assert_non_null(uvh_absent_cache_put(&cache, slice("a")));
+        assert_non_null(uvh_absent_cache_put(&cache, slice("b")));
+        assert_sane(&cache);
         uvh_absent_cache_release(&cache);
         assert_int_equal(heap.live, 0);
     }
@@ -150,10 +149,10 @@ int main(void)
 {
     fault_heap_init(&heap);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_oldest_goes_first),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_random_walk),
-        cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_put_evicts_least_recently_used),
+        cmocka_unit_test(test_key_and_entry_limits_are_exact),
+        cmocka_unit_test(test_random_operations_match_list),
+        cmocka_unit_test(test_put_fails_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
-/* Lines of the access log from facts: each format byte by byte, escaping that nothing gets through,
- * and the limits of a line. */
+/* Lines of the access log: each format byte by byte, escaping, and the limits of a line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +22,7 @@ static uvhttp_slice_t text(const char *value)
     return (uvhttp_slice_t){value, strlen(value)};
 }
 
-static uvhttp_access_facts_t usual(void)
+static uvhttp_access_facts_t default_facts(void)
 {
     return (uvhttp_access_facts_t){
         .client = text("192.0.2.7"),
@@ -42,7 +41,7 @@ static uvhttp_access_facts_t usual(void)
     };
 }
 
-static const char *made(const uvhttp_access_facts_t *facts, int zone)
+static const char *format_line(const uvhttp_access_facts_t *facts, int zone)
 {
     size_t length = uvh_access_format_line(&format, facts, zone, line);
     assert_in_range(length, 1, UVH_ACCESS_LINE_SIZE);
@@ -56,34 +55,34 @@ static void compile(const char *pattern, bool json)
     assert_int_equal(uvh_access_format_compile(&format, pattern, json), 0);
 }
 
-static void common_and_combined_are_those_of_apache(void **state)
+static void common_and_combined_match_apache(void **state)
 {
     (void)state;
-    uvhttp_access_facts_t facts = usual();
+    uvhttp_access_facts_t facts = default_facts();
     compile(uvh_access_format_common, false);
-    assert_string_equal(made(&facts, -420),
+    assert_string_equal(format_line(&facts, -420),
                         "192.0.2.7 - ada\\x20l\\\"x [10/Oct/2000:13:55:36 -0700] \"GET /a?b=c "
                         "HTTP/1.1\" 200 2326\n");
     compile(uvh_access_format_combined, false);
     assert_string_equal(
-        made(&facts, 330),
+        format_line(&facts, 330),
         "192.0.2.7 - ada\\x20l\\\"x [11/Oct/2000:02:25:36 +0530] \"GET /a?b=c HTTP/1.1\" "
         "200 2326 \"http://example.org/\" \"curl/8.0\"\n");
     facts.referer = facts.user_agent = (uvhttp_slice_t){NULL, 0};
     facts.http_minor = 0;
     assert_string_equal(
-        made(&facts, 0),
+        format_line(&facts, 0),
         "192.0.2.7 - ada\\x20l\\\"x [10/Oct/2000:20:55:36 +0000] \"GET /a?b=c HTTP/1.0\" "
         "200 2326 \"-\" \"-\"\n");
 }
 
-static void json_is_an_object_with_null_for_what_is_absent(void **state)
+static void json_absent_values_are_null(void **state)
 {
     (void)state;
-    uvhttp_access_facts_t facts = usual();
+    uvhttp_access_facts_t facts = default_facts();
     compile(uvh_access_format_json, true);
     assert_string_equal(
-        made(&facts, 60),
+        format_line(&facts, 60),
         "{\"time\":\"2000-10-10T20:55:36.007Z\",\"client\":\"192.0.2.7\",\"user\":\"ada "
         "l\\\"x\",\"method\":\"GET\","
         "\"target\":\"/a?b=c\",\"protocol\":\"HTTP/"
@@ -94,48 +93,49 @@ static void json_is_an_object_with_null_for_what_is_absent(void **state)
         "\"request_id\":\"r-1\",\"aborted\":false}\n");
     facts = (uvhttp_access_facts_t){.outcome = {.status = 400, .aborted = true, .duration_us = 5}};
     assert_string_equal(
-        made(&facts, 0),
+        format_line(&facts, 0),
         "{\"time\":\"1970-01-01T00:00:00.000Z\",\"client\":null,\"user\":null,\"method\":null,"
         "\"target\":null,\"protocol\":null,\"host\":null,\"status\":400,\"bytes\":0,"
         "\"duration_ms\":0.005,\"referer\":null,\"user_agent\":null,\"request_id\":null,"
         "\"aborted\":true}\n");
 }
 
-static void a_client_without_a_request_is_a_dash(void **state)
+static void missing_request_line_is_dash(void **state)
 {
     (void)state;
     uvhttp_access_facts_t facts = {.client = text("::1"), .outcome = {.status = 408}};
     compile(uvh_access_format_common, false);
-    assert_string_equal(made(&facts, 0), "::1 - - [01/Jan/1970:00:00:00 +0000] \"-\" 408 0\n");
+    assert_string_equal(format_line(&facts, 0),
+                        "::1 - - [01/Jan/1970:00:00:00 +0000] \"-\" 408 0\n");
 }
 
-static void every_name_of_a_pattern_is_replaced(void **state)
+static void pattern_variables_are_replaced(void **state)
 {
     (void)state;
-    uvhttp_access_facts_t facts = usual();
+    uvhttp_access_facts_t facts = default_facts();
     compile(
         "{{{client}} "
         "{user}|{method}|{target}|{protocol}|{request}|{host}|{referer}|{user_agent}|{request_id}|"
         "{status}|{bytes}|{duration_ms}|{duration_us}|{aborted}|{time}|{time_iso}|{unix_ms}\t}",
         false);
     assert_string_equal(
-        made(&facts, 0),
+        format_line(&facts, 0),
         "{192.0.2.7} ada\\x20l\\\"x|GET|/a?b=c|HTTP/1.1|GET /a?b=c HTTP/1.1|example.org:8080|"
         "http://example.org/|curl/8.0|r-1|200|2326|1.234|1234|0|10/Oct/2000:20:55:36 +0000|"
         "2000-10-10T20:55:36.007Z|971211336007\t}\n");
     compile("", false);
-    assert_string_equal(made(&facts, 0), "\n");
+    assert_string_equal(format_line(&facts, 0), "\n");
 }
 
-static void faulty_patterns_are_refused(void **state)
+static void invalid_patterns_are_refused(void **state)
 {
     (void)state;
-    static const char *const faulty[] = {"{",        "{client",   "a {unknown}", "{}",
-                                         "{Client}", "{client }", "{text}",      "a\nb",
-                                         "\x01",     "{client}\r"};
+    static const char *const invalid[] = {"{",        "{client",   "a {unknown}", "{}",
+                                          "{Client}", "{client }", "{text}",      "a\nb",
+                                          "\x01",     "{client}\r"};
     char large[4096];
-    for (size_t i = 0; i < UVH_COUNT_OF(faulty); i++)
-        assert_int_equal(uvh_access_format_compile(&format, faulty[i], false), UVHTTP_EINVAL);
+    for (size_t i = 0; i < UVH_COUNT_OF(invalid); i++)
+        assert_int_equal(uvh_access_format_compile(&format, invalid[i], false), UVHTTP_EINVAL);
     memset(large, 'x', sizeof(large));
     large[UVH_ACCESS_TEXT_SIZE + 1] = '\0';
     assert_int_equal(uvh_access_format_compile(&format, large, false), UVHTTP_EINVAL);
@@ -149,23 +149,23 @@ static void faulty_patterns_are_refused(void **state)
     assert_int_equal(uvh_access_format_compile(&format, large, false), UVHTTP_EINVAL);
 }
 
-static void what_could_break_a_line_of_text_is_escaped(void **state)
+static void text_control_characters_are_escaped(void **state)
 {
     (void)state;
-    uvhttp_access_facts_t facts = usual();
+    uvhttp_access_facts_t facts = default_facts();
     facts.user_agent = (uvhttp_slice_t){"a\r\nb\"c\\d\0e\x7f\x1b[31m\xc3\xa9\t", 19};
     compile("\"{user_agent}\"", false);
-    assert_string_equal(made(&facts, 0),
+    assert_string_equal(format_line(&facts, 0),
                         "\"a\\x0d\\x0ab\\\"c\\\\d\\x00e\\x7f\\x1b[31m\\xc3\\xa9\\x09\"\n");
 }
 
-/* Each value in JSON, as it must come out between the quotes. */
-static void strings_of_json_are_valid_whatever_comes(void **state)
+/* Values and their form between the quotes of a JSON string. */
+static void json_strings_are_valid_for_any_bytes(void **state)
 {
     (void)state;
     static const struct {
         const char *value;
-        const char *wanted;
+        const char *expected;
     } cases[] = {
         {"plain", "plain"},
         {"\"\\/", "\\\"\\\\/"},
@@ -174,43 +174,42 @@ static void strings_of_json_are_valid_whatever_comes(void **state)
         {"\xc3\xa9", "\xc3\xa9"},         /* e with acute */
         {"\xe2\x82\xac", "\xe2\x82\xac"}, /* euro sign */
         {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
-        /* the last character there is */
+        /* the last code point */
         {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
-        /* a control character of two bytes */
+        /* a control character encoded in two bytes */
         {"\xc2\x85", "\\u0085"},
         {"\xff", "\\ufffd"},
         {"\x80", "\\ufffd"},
-        {"\xc3", "\\ufffd"}, /* cut off */
+        {"\xc3", "\\ufffd"}, /* truncated */
         {"\xe2\x82", "\\ufffd\\ufffd"},
-        /* a quote that is no second byte */
+        /* a quote instead of a continuation byte */
         {"\xc3\"", "\\ufffd\\\""},
         {"\xc0\xaf", "\\ufffd\\ufffd"}, /* overlong */
         {"\xe0\x80\xaf", "\\ufffd\\ufffd\\ufffd"},
         {"\xf0\x80\x80\xaf", "\\ufffd\\ufffd\\ufffd\\ufffd"},
         {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},            /* a surrogate */
-        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* beyond the last */
+        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"}, /* beyond the last code point */
         {"\xf5\x80\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"},
     };
-    uvhttp_access_facts_t facts = usual();
+    uvhttp_access_facts_t facts = default_facts();
     compile("{host}", true);
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        char wanted[128];
+        char expected[128];
         facts.host = text(cases[i].value);
-        snprintf(wanted, sizeof(wanted), "\"%s\"\n", cases[i].wanted);
-        assert_string_equal(made(&facts, 0), wanted);
+        snprintf(expected, sizeof(expected), "\"%s\"\n", cases[i].expected);
+        assert_string_equal(format_line(&facts, 0), expected);
     }
     facts.host = (uvhttp_slice_t){"\0", 1};
-    assert_string_equal(made(&facts, 0), "\"\\u0000\"\n");
+    assert_string_equal(format_line(&facts, 0), "\"\\u0000\"\n");
 }
 
-/* An escape is cut off as a whole or not at all, and what follows a long value still stands
- * there. */
-static void long_values_are_cut_between_characters(void **state)
+/* An escape sequence is kept or dropped as a whole, and the text following a long value is kept. */
+static void long_values_are_truncated_between_characters(void **state)
 {
     (void)state;
     static char value[3 * UVH_ACCESS_VALUE_SIZE];
     static const char *const fillings[] = {"a", "\"", "\n", "\xc3\xa9", "\xff", "\xf0\x9f\x98\x80"};
-    uvhttp_access_facts_t facts = usual();
+    uvhttp_access_facts_t facts = default_facts();
     for (size_t f = 0; f < UVH_COUNT_OF(fillings); f++) {
         for (size_t skew = 0; skew < 8; skew++) {
             memset(value, 'b', skew);
@@ -220,17 +219,17 @@ static void long_values_are_cut_between_characters(void **state)
             facts.target = (uvhttp_slice_t){value, length};
 
             compile("{request} {status}", false);
-            const char *found = made(&facts, 0);
+            const char *found = format_line(&facts, 0);
             size_t found_length = strlen(found);
             assert_in_range(found_length, UVH_ACCESS_VALUE_SIZE - 16, UVH_ACCESS_VALUE_SIZE + 5);
             assert_string_equal(found + found_length - 14, " HTTP/1.1 200\n");
 
             compile("{target}", true);
-            found = made(&facts, 0);
+            found = format_line(&facts, 0);
             found_length = strlen(found);
             assert_in_range(found_length, UVH_ACCESS_VALUE_SIZE - 16, UVH_ACCESS_VALUE_SIZE + 1);
             assert_string_equal(found + found_length - 2, "\"\n");
-            /* No character was cut: whole escapes are the only ones that begin with a backslash. */
+            /* No character is truncated: only complete escape sequences begin with a backslash. */
             const char *slash = strrchr(found, '\\');
             if (slash != NULL && fillings[f][0] != '"')
                 assert_int_equal(strlen(slash), 6 + 2);
@@ -238,34 +237,34 @@ static void long_values_are_cut_between_characters(void **state)
     }
 }
 
-/* Where an escape finds no room, what follows it has none either, however short. */
-static void what_is_left_of_a_long_value_is_its_beginning(void **state)
+/* After an escape sequence that does not fit nothing else is written, however short it is. */
+static void truncated_value_is_prefix(void **state)
 {
     (void)state;
-    static char value[8192], wanted[32768];
-    uvhttp_access_facts_t facts = usual();
+    static char value[8192], expected[32768];
+    uvhttp_access_facts_t facts = default_facts();
     for (int json = 0; json <= 1; json++) {
         compile("{target}", json);
         for (size_t skew = 0; skew < 16; skew++) {
             size_t length = skew, at = (size_t)json + skew;
             memset(value, 'a', skew);
-            memset(wanted, 'a', at);
+            memset(expected, 'a', at);
             if (json)
-                wanted[0] = '"';
+                expected[0] = '"';
             for (; length + 3 <= sizeof(value); length += 3) {
                 memcpy(value + length, "\nbc", 3);
-                at += (size_t)snprintf(wanted + at, sizeof(wanted) - at, "%sbc",
+                at += (size_t)snprintf(expected + at, sizeof(expected) - at, "%sbc",
                                        json ? "\\u000a" : "\\x0a");
             }
             facts.target = (uvhttp_slice_t){value, length};
-            size_t found = strlen(made(&facts, 0));
+            size_t found = strlen(format_line(&facts, 0));
             assert_in_range(found, UVH_ACCESS_VALUE_SIZE - 16, UVH_ACCESS_VALUE_SIZE + 1);
-            assert_memory_equal(line, wanted, found - 1 - (size_t)json);
+            assert_memory_equal(line, expected, found - 1 - (size_t)json);
         }
     }
 }
 
-static void a_line_never_exceeds_its_size(void **state)
+static void line_length_is_limited(void **state)
 {
     (void)state;
     static char value[100000];
@@ -280,7 +279,8 @@ static void a_line_never_exceeds_its_size(void **state)
                                    i % 2 ? "{request}" : "{host}");
     for (int json = 0; json <= 1; json++) {
         compile(pattern, json);
-        assert_in_range(strlen(made(&facts, 0)), UVH_ACCESS_LINE_SIZE / 2, UVH_ACCESS_LINE_SIZE);
+        assert_in_range(strlen(format_line(&facts, 0)), UVH_ACCESS_LINE_SIZE / 2,
+                        UVH_ACCESS_LINE_SIZE);
     }
 }
 
@@ -292,26 +292,26 @@ static void extreme_numbers_fit(void **state)
                                                .duration_us = UINT64_MAX,
                                                .unix_ms = INT64_MAX}};
     compile("{bytes} {duration_us} {duration_ms} {unix_ms} {time} {time_iso}", false);
-    assert_non_null(strstr(made(&facts, 840),
+    assert_non_null(strstr(format_line(&facts, 840),
                            "18446744073709551615 18446744073709551615 "
                            "18446744073709551.615 9223372036854775807 31/Dec/9999:"));
     facts.outcome.unix_ms = -1;
-    assert_non_null(strstr(made(&facts, -720), " 0 31/Dec/1969:12:00:00 -1200 1970-01-01T"));
+    assert_non_null(strstr(format_line(&facts, -720), " 0 31/Dec/1969:12:00:00 -1200 1970-01-01T"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(common_and_combined_are_those_of_apache),
-        cmocka_unit_test(json_is_an_object_with_null_for_what_is_absent),
-        cmocka_unit_test(a_client_without_a_request_is_a_dash),
-        cmocka_unit_test(every_name_of_a_pattern_is_replaced),
-        cmocka_unit_test(faulty_patterns_are_refused),
-        cmocka_unit_test(what_could_break_a_line_of_text_is_escaped),
-        cmocka_unit_test(strings_of_json_are_valid_whatever_comes),
-        cmocka_unit_test(long_values_are_cut_between_characters),
-        cmocka_unit_test(what_is_left_of_a_long_value_is_its_beginning),
-        cmocka_unit_test(a_line_never_exceeds_its_size),
+        cmocka_unit_test(common_and_combined_match_apache),
+        cmocka_unit_test(json_absent_values_are_null),
+        cmocka_unit_test(missing_request_line_is_dash),
+        cmocka_unit_test(pattern_variables_are_replaced),
+        cmocka_unit_test(invalid_patterns_are_refused),
+        cmocka_unit_test(text_control_characters_are_escaped),
+        cmocka_unit_test(json_strings_are_valid_for_any_bytes),
+        cmocka_unit_test(long_values_are_truncated_between_characters),
+        cmocka_unit_test(truncated_value_is_prefix),
+        cmocka_unit_test(line_length_is_limited),
         cmocka_unit_test(extreme_numbers_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

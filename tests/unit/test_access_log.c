@@ -1,5 +1,5 @@
-/* The access log as users see it: what is refused, memory that runs out, lines from several
- * threads, and a disk that is full. */
+/* The access log by its public functions: invalid options, failed allocations, writes of several
+ * threads, and a full disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static int tear_down(void **state)
     return unlink(path) != 0 || atomic_load(&heap.live) != 0 ? -1 : 0;
 }
 
-static uvhttp_access_log_options_t usual(void)
+static uvhttp_access_log_options_t default_options(void)
 {
     return (uvhttp_access_log_options_t){.path = path, .allocator = &heap.allocator};
 }
@@ -52,7 +52,7 @@ static uvhttp_slice_t text(const char *value)
     return (uvhttp_slice_t){value, strlen(value)};
 }
 
-static char *content(void)
+static char *read_log(void)
 {
     FILE *file = fopen(path, "rb");
     char *bytes = calloc(1, 1 << 22);
@@ -71,10 +71,10 @@ static void assert_refused(uvhttp_access_log_options_t config)
     assert_int_equal(atomic_load(&heap.live), 0);
 }
 
-static void faulty_configurations_are_refused(void **state)
+static void invalid_options_are_refused(void **state)
 {
     (void)state;
-    uvhttp_access_log_options_t config = usual();
+    uvhttp_access_log_options_t config = default_options();
     uvhttp_access_log_t *log;
     assert_int_equal(uvhttp_access_log_new(&log, NULL, NULL), UVHTTP_EINVAL);
     assert_null(log);
@@ -82,18 +82,18 @@ static void faulty_configurations_are_refused(void **state)
     assert_refused(config);
     config.path = "";
     assert_refused(config);
-    config = usual();
+    config = default_options();
     config.pattern = "{nothing}";
     assert_refused(config);
-    config = usual();
+    config = default_options();
     config.format = (uvhttp_access_format_t)3;
     assert_refused(config);
-    config = usual();
+    config = default_options();
     config.buffer_size = 65535;
     assert_refused(config);
     config.buffer_size = ((size_t)1 << 30) + 1;
     assert_refused(config);
-    config = usual();
+    config = default_options();
     config.path = "/nonexistent/log";
     assert_true(uvhttp_access_log_new(&log, &config, NULL) < 0);
     assert_null(log);
@@ -102,10 +102,10 @@ static void faulty_configurations_are_refused(void **state)
     assert_true(uvhttp_access_log_dropped(NULL) == 0);
 }
 
-static void running_out_of_memory_is_an_error(void **state)
+static void new_fails_without_memory(void **state)
 {
     (void)state;
-    uvhttp_access_log_options_t config = usual();
+    uvhttp_access_log_options_t config = default_options();
     uvhttp_access_log_t *log;
     size_t n = 1;
     for (;; n++) {
@@ -118,17 +118,17 @@ static void running_out_of_memory_is_an_error(void **state)
         assert_int_equal(atomic_load(&heap.live), 0);
     }
     assert_true(n > 3);
-    fault_heap_arm(&heap, 1, true); /* writing takes none */
+    fault_heap_arm(&heap, 1, true); /* writing does not allocate */
     uvhttp_access_log_write(log, &(uvhttp_access_facts_t){.client = text("a")});
     uvhttp_access_log_free(log);
-    char *found = content();
+    char *found = read_log();
     assert_int_equal(strncmp(found, "a - - [", 7), 0);
     free(found);
 }
 
 /* Times from 2024 in Paris: summer time began on March 31 at 01:00 UTC and ended on October 27 at
  * 01:00 UTC. */
-static void local_time_has_its_offset(void **state)
+static void local_time_has_utc_offset(void **state)
 {
     (void)state;
     static const struct {
@@ -142,19 +142,20 @@ static void local_time_has_its_offset(void **state)
     };
     setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
     tzset();
-    uvhttp_access_log_options_t config = usual();
+    uvhttp_access_log_options_t config = default_options();
     uvhttp_access_log_t *log;
     config.pattern = "{time}";
     assert_int_equal(uvhttp_access_log_new(&log, &config, NULL), 0);
-    char wanted[256] = "";
+    char expected[256] = "";
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         uvhttp_access_log_write(
             log, &(uvhttp_access_facts_t){.outcome = {.unix_ms = cases[i].seconds * 1000 + 999}});
-        snprintf(wanted + strlen(wanted), sizeof(wanted) - strlen(wanted), "%s", cases[i].time);
+        snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected), "%s",
+                 cases[i].time);
     }
     uvhttp_access_log_free(log);
-    char *found = content();
-    assert_string_equal(found, wanted);
+    char *found = read_log();
+    assert_string_equal(found, expected);
     free(found);
 }
 
@@ -173,11 +174,11 @@ static void *write_lines(void *log)
     return NULL;
 }
 
-static void threads_may_write_at_once(void **state)
+static void concurrent_writes_keep_lines_whole(void **state)
 {
     (void)state;
     pthread_t threads[THREADS];
-    uvhttp_access_log_options_t config = usual();
+    uvhttp_access_log_options_t config = default_options();
     uvhttp_access_log_t *log;
     config.flush_ms = 1;
     config.buffer_size = 1 << 21;
@@ -188,7 +189,7 @@ static void threads_may_write_at_once(void **state)
         pthread_join(threads[i], NULL);
     assert_true(uvhttp_access_log_dropped(log) == 0);
     uvhttp_access_log_free(log);
-    char *found = content();
+    char *found = read_log();
     unsigned count = 0;
     for (char *line = found; *line != '\0'; line = strchr(line, '\n') + 1, count++) {
         assert_int_equal(strncmp(line, "192.0.2.1 - - [", 15), 0);
@@ -205,12 +206,12 @@ static void count_messages(uvhttp_log_level_t level, const char *message, void *
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-/* The caller goes on as if nothing were wrong; what is lost is counted and told. */
-static void a_full_disk_holds_nobody_up(void **state)
+/* The writer continues; lost lines are counted and reported. */
+static void full_disk_drops_lines(void **state)
 {
     (void)state;
     atomic_int messages = 0;
-    uvhttp_access_log_options_t config = usual();
+    uvhttp_access_log_options_t config = default_options();
     uvhttp_access_log_t *log;
     config.path = "/dev/full";
     config.log = count_messages;
@@ -222,16 +223,17 @@ static void a_full_disk_holds_nobody_up(void **state)
     write_lines(log);
     assert_true(uvhttp_access_log_dropped(log) > 0);
     uvhttp_access_log_free(log);
-    assert_int_equal(atomic_load(&messages), 2); /* that it fails, and what is lost at the end */
+    /* the failure, and the number of lost lines at the end */
+    assert_int_equal(atomic_load(&messages), 2);
 }
 
-/* What was lost is said in the form of the log: in JSON as an object, too. */
-static void dropped_lines_are_noted_in_the_form_of_the_log(void **state)
+/* The notice of dropped lines has the format of the log, for JSON an object. */
+static void dropped_lines_are_logged_in_log_format(void **state)
 {
     (void)state;
-    static const char *const wanted[] = {" lines dropped\n", "}\n{\"dropped\":"};
+    static const char *const expected[] = {" lines dropped\n", "}\n{\"dropped\":"};
     for (int json = 0; json <= 1; json++) {
-        uvhttp_access_log_options_t config = usual();
+        uvhttp_access_log_options_t config = default_options();
         uvhttp_access_log_t *log;
         char found[4096] = "";
         assert_int_equal(unlink(path), 0);
@@ -245,17 +247,17 @@ static void dropped_lines_are_noted_in_the_form_of_the_log(void **state)
         assert_true(uvhttp_access_log_dropped(log) > 0);
         int reader = open(path, O_RDONLY | O_NONBLOCK);
         assert_true(reader >= 0);
-        /* Piece by piece, the end of the one before kept, since a notice may stand across two of
-         * them. */
+        /* Reads chunk by chunk and keeps the end of the previous chunk, since a notice can span two
+         * chunks. */
         size_t length = 0;
-        while (strstr(found, wanted[json]) == NULL) {
+        while (strstr(found, expected[json]) == NULL) {
             struct pollfd ready = {.fd = reader, .events = POLLIN};
-            size_t kept = length < 64 ? length : 64;
+            size_t overlap = length < 64 ? length : 64;
             assert_int_equal(poll(&ready, 1, -1), 1);
-            memmove(found, found + length - kept, kept);
-            ssize_t count = read(reader, found + kept, sizeof(found) - 1 - kept);
+            memmove(found, found + length - overlap, overlap);
+            ssize_t count = read(reader, found + overlap, sizeof(found) - 1 - overlap);
             assert_true(count > 0);
-            length = kept + (size_t)count;
+            length = overlap + (size_t)count;
             found[length] = '\0';
         }
         uvhttp_access_log_free(log);
@@ -268,12 +270,9 @@ static void dropped_lines_are_noted_in_the_form_of_the_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FILE(faulty_configurations_are_refused),
-        WITH_FILE(running_out_of_memory_is_an_error),
-        WITH_FILE(local_time_has_its_offset),
-        WITH_FILE(threads_may_write_at_once),
-        WITH_FILE(a_full_disk_holds_nobody_up),
-        WITH_FILE(dropped_lines_are_noted_in_the_form_of_the_log),
+        WITH_FILE(invalid_options_are_refused), WITH_FILE(new_fails_without_memory),
+        WITH_FILE(local_time_has_utc_offset),   WITH_FILE(concurrent_writes_keep_lines_whole),
+        WITH_FILE(full_disk_drops_lines),       WITH_FILE(dropped_lines_are_logged_in_log_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

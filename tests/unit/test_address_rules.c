@@ -1,5 +1,5 @@
-/* Rules by address: the first rule decides, for any rules, as a plain search through the list
- * shows; what is refused on the way in. */
+/* Rules by address: the first matching rule decides, as a linear search through random rules shows;
+ * invalid rules are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,8 @@ static int tear_down(void **state)
     return atomic_load(&heap.live) == 0 ? 0 : -1;
 }
 
-static uvhttp_address_rules_t *made(const uvhttp_address_rule_t *rules, size_t count, bool others)
+static uvhttp_address_rules_t *make_rules(const uvhttp_address_rule_t *rules, size_t count,
+                                          bool others)
 {
     uvhttp_address_rules_t *all;
     uvhttp_address_rules_options_t config = {.rules = count > 0 ? rules : NULL,
@@ -45,7 +46,7 @@ static uvhttp_address_rules_t *made(const uvhttp_address_rule_t *rules, size_t c
     return all;
 }
 
-static void the_first_rule_decides(void **state)
+static void first_matching_rule_decides(void **state)
 {
     (void)state;
     static const uvhttp_address_rule_t rules[] = {
@@ -81,7 +82,7 @@ static void the_first_rule_decides(void **state)
         {"::", false},
         {"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", false},
     };
-    uvhttp_address_rules_t *all = made(rules, UVH_COUNT_OF(rules), true);
+    uvhttp_address_rules_t *all = make_rules(rules, UVH_COUNT_OF(rules), true);
     for (size_t i = 0; i < UVH_COUNT_OF(judged); i++) {
         if (uvhttp_address_rules_allow(all, judged[i].address) != judged[i].allowed)
             fail_msg("%s should be %s", judged[i].address,
@@ -90,7 +91,7 @@ static void the_first_rule_decides(void **state)
     uvhttp_address_rules_free(all);
 }
 
-static void clients_of_unix_sockets_have_a_rule_of_their_own(void **state)
+static void unix_rule_matches_unix_socket_clients(void **state)
 {
     (void)state;
     static const uvhttp_address_rule_t rules[] = {
@@ -99,25 +100,26 @@ static void clients_of_unix_sockets_have_a_rule_of_their_own(void **state)
         size_t first, count;
         bool others, allowed;
     } cases[] = {
-        {0, 4, false, true},                       /* the first that holds it */
-        {2, 2, true, false},  {3, 1, true, false}, /* "all" is everybody */
+        {0, 4, false, true},                       /* the first that matches */
+        {2, 2, true, false},  {3, 1, true, false}, /* "all" includes Unix sockets */
         {0, 1, false, false}, {0, 1, true, true},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        uvhttp_address_rules_t *all = made(rules + cases[i].first, cases[i].count, cases[i].others);
+        uvhttp_address_rules_t *all =
+            make_rules(rules + cases[i].first, cases[i].count, cases[i].others);
         assert_int_equal(uvhttp_address_rules_allow(all, "unix:"), cases[i].allowed);
         assert_int_equal(uvhttp_address_rules_allow(all, "unix:/run/a"), cases[i].allowed);
         uvhttp_address_rules_free(all);
     }
 }
 
-static void others_are_refused_unless_they_are_allowed(void **state)
+static void allow_others_decides_unmatched_addresses(void **state)
 {
     (void)state;
     static const uvhttp_address_rule_t rules[] = {{"10.0.0.0/8", true}, {"::1", false}};
     static const char *const unknown[] = {"", "not an address", "10.0.0.1:80", "[::1]"};
     for (int others = 0; others <= 1; others++) {
-        uvhttp_address_rules_t *all = made(rules, 2, others != 0);
+        uvhttp_address_rules_t *all = make_rules(rules, 2, others != 0);
         assert_true(uvhttp_address_rules_allow(all, "10.9.8.7"));
         assert_false(uvhttp_address_rules_allow(all, "::1"));
         assert_int_equal(uvhttp_address_rules_allow(all, "11.0.0.0"), others);
@@ -125,13 +127,13 @@ static void others_are_refused_unless_they_are_allowed(void **state)
         for (size_t i = 0; i < UVH_COUNT_OF(unknown); i++)
             assert_int_equal(uvhttp_address_rules_allow(all, unknown[i]), others);
         uvhttp_address_rules_free(all);
-        all = made(NULL, 0, others != 0);
+        all = make_rules(NULL, 0, others != 0);
         assert_int_equal(uvhttp_address_rules_allow(all, "10.9.8.7"), others);
         uvhttp_address_rules_free(all);
     }
 }
 
-/* ---- any rules ---- */
+/* ---- random rules ---- */
 
 static uint64_t random_state = 20261122;
 
@@ -141,7 +143,7 @@ static unsigned pick(unsigned count)
     return (unsigned)(random_state >> 33) % count;
 }
 
-/* Of few different bytes, so that prefixes are nested and meet at their ends. */
+/* Few different byte values, so that prefixes are nested and their ends coincide. */
 static void random_address(uint8_t bytes[16], bool v4)
 {
     static const uint8_t values[] = {0, 0xff, 0x80, 0x7f, 1};
@@ -176,8 +178,8 @@ static void random_prefix(char *out, size_t size)
     snprintf(out, size, "%.40s/%u", text, v4 ? bits - 96 : bits);
 }
 
-static bool judged_by_search(const uvhttp_address_rule_t *rules, size_t count, bool others,
-                             const char *text)
+static bool find_by_search(const uvhttp_address_rule_t *rules, size_t count, bool others,
+                           const char *text)
 {
     struct uvh_ip_address address;
     assert_true(uvh_ip_address_parse((uvhttp_slice_t){text, strlen(text)}, &address));
@@ -193,7 +195,7 @@ static bool judged_by_search(const uvhttp_address_rule_t *rules, size_t count, b
     return others;
 }
 
-static void any_rules_judge_like_a_search_through_the_list(void **state)
+static void random_rules_match_linear_search(void **state)
 {
     (void)state;
     size_t allowed = 0, refused = 0;
@@ -206,43 +208,44 @@ static void any_rules_judge_like_a_search_through_the_list(void **state)
             random_prefix(texts[i], sizeof(texts[i]));
             rules[i] = (uvhttp_address_rule_t){texts[i], pick(2) == 0};
         }
-        uvhttp_address_rules_t *all = made(rules, count, others);
+        uvhttp_address_rules_t *all = make_rules(rules, count, others);
         for (int i = 0; i < LOOKUPS; i++) {
             uint8_t bytes[16];
             char text[64];
             bool v4 = pick(2) == 0;
             random_address(bytes, v4);
             format(bytes, v4, text, sizeof(text));
-            bool wanted = judged_by_search(rules, count, others, text);
-            if (uvhttp_address_rules_allow(all, text) != wanted)
-                fail_msg("round %d: %s should be %s", round, text, wanted ? "allowed" : "refused");
-            *(wanted ? &allowed : &refused) += 1;
+            bool expected = find_by_search(rules, count, others, text);
+            if (uvhttp_address_rules_allow(all, text) != expected)
+                fail_msg("round %d: %s should be %s", round, text,
+                         expected ? "allowed" : "refused");
+            *(expected ? &allowed : &refused) += 1;
         }
         uvhttp_address_rules_free(all);
     }
     assert_true(allowed > ROUNDS && refused > ROUNDS);
 }
 
-/* ---- what is refused ---- */
+/* ---- invalid rules ---- */
 
-static void faulty_rules_are_named(void **state)
+static void invalid_rules_are_named_in_error(void **state)
 {
     (void)state;
-    static const char *const faulty[] = {
+    static const char *const invalid[] = {
         "",         "10.0.0.0/33", "10.1.2.3/8",  "::/129",     "10.0.0.0/",
         "10.0.0/8", "All",         "localhost",   " 10.0.0.1",  "10.0.0.1 ",
         "[::1]",    "::1/64",      "10.0.0.0/-1", "10.0.0.0/08"};
-    for (size_t i = 0; i < UVH_COUNT_OF(faulty); i++) {
-        uvhttp_address_rule_t rules[] = {{"all", true}, {faulty[i], false}};
+    for (size_t i = 0; i < UVH_COUNT_OF(invalid); i++) {
+        uvhttp_address_rule_t rules[] = {{"all", true}, {invalid[i], false}};
         uvhttp_address_rules_options_t config = {
             .rules = rules, .rule_count = 2, .allocator = &heap.allocator};
         uvhttp_address_rules_t *all;
         uvhttp_error_t error;
-        char wanted[64];
+        char expected[64];
         assert_int_equal(uvhttp_address_rules_new(&all, &config, &error), UVHTTP_ECONFIG);
         assert_null(all);
-        snprintf(wanted, sizeof(wanted), "rules[1] is \"%s\"; allowed are ", faulty[i]);
-        assert_memory_equal(error.text, wanted, strlen(wanted));
+        snprintf(expected, sizeof(expected), "rules[1] is \"%s\"; allowed are ", invalid[i]);
+        assert_memory_equal(error.text, expected, strlen(expected));
         assert_int_equal(uvhttp_address_rules_new(&all, &config, NULL), UVHTTP_ECONFIG);
     }
     uvhttp_address_rules_t *all;
@@ -270,7 +273,7 @@ static void faulty_rules_are_named(void **state)
     uvhttp_address_rules_free(NULL);
 }
 
-static void running_out_of_memory_leaves_nothing(void **state)
+static void new_fails_without_memory(void **state)
 {
     (void)state;
     static const uvhttp_address_rule_t rules[] = {{"10.0.0.0/8", true}, {"::1", true}};
@@ -292,15 +295,13 @@ static void running_out_of_memory_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_first_rule_decides, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(clients_of_unix_sockets_have_a_rule_of_their_own, set_up,
+        cmocka_unit_test_setup_teardown(first_matching_rule_decides, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unix_rule_matches_unix_socket_clients, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(allow_others_decides_unmatched_addresses, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(others_are_refused_unless_they_are_allowed, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(any_rules_judge_like_a_search_through_the_list, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(faulty_rules_are_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(running_out_of_memory_leaves_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(random_rules_match_linear_search, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(invalid_rules_are_named_in_error, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(new_fails_without_memory, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The built-in allocator and the calls on top of any allocator. */
+/* The default allocator and the functions on top of any allocator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "support/fault_heap.h"
 
-static void the_built_in_allocator_gives_keeps_and_takes(void **state)
+static void default_allocator_allocates_and_reallocates(void **state)
 {
     (void)state;
     const uvhttp_allocator_t *allocator = uvh_alloc_default();
@@ -29,7 +29,7 @@ static void the_built_in_allocator_gives_keeps_and_takes(void **state)
     uvh_free(allocator, NULL);
 }
 
-static void zeroed_memory_is_zero_and_strings_are_terminated(void **state)
+static void zeroed_and_string_allocations_are_initialized(void **state)
 {
     (void)state;
     static const char zeros[512];
@@ -48,7 +48,7 @@ static void zeroed_memory_is_zero_and_strings_are_terminated(void **state)
     assert_int_equal(atomic_load(&heap.live), 0);
 }
 
-static void failures_are_handed_on(void **state)
+static void failed_allocation_returns_null(void **state)
 {
     (void)state;
     struct fault_heap heap;
@@ -64,9 +64,9 @@ static void failures_are_handed_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_built_in_allocator_gives_keeps_and_takes),
-        cmocka_unit_test(zeroed_memory_is_zero_and_strings_are_terminated),
-        cmocka_unit_test(failures_are_handed_on),
+        cmocka_unit_test(default_allocator_allocates_and_reallocates),
+        cmocka_unit_test(zeroed_and_string_allocations_are_initialized),
+        cmocka_unit_test(failed_allocation_returns_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
-/* The arena: alignment, blocks of their own for what is large, recycling, and nothing handed out
- * twice. */
+/* The arena: alignment, dedicated blocks for large allocations, reuse of blocks, no overlap. */
 #include <setjmp.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -31,8 +30,8 @@ static int tear_down(void **state)
     return atomic_load(&heap.live) == 0 ? 0 : -1;
 }
 
-/* The free space lies in the newest block, and the heap has as many blocks as arena and pool know
- * of. */
+/* The free space is in the newest block, and the heap has as many blocks as arena and pool
+ * count. */
 static void assert_sane(const struct uvh_arena *arena)
 {
     size_t blocks = 0;
@@ -60,10 +59,10 @@ static struct uvh_arena begin(void)
 static void allocations_are_aligned_and_do_not_overlap(void **state)
 {
     (void)state;
-    enum { PIECES = 400 };
+    enum { CHUNKS = 400 };
     struct uvh_arena arena = begin();
-    unsigned char *chunks[PIECES];
-    for (size_t i = 0; i < PIECES; i++) {
+    unsigned char *chunks[CHUNKS];
+    for (size_t i = 0; i < CHUNKS; i++) {
         chunks[i] =
             i % 3 == 0 ? (unsigned char *)uvh_arena_text(&arena, i) : uvh_arena_alloc(&arena, i);
         assert_non_null(chunks[i]);
@@ -72,14 +71,14 @@ static void allocations_are_aligned_and_do_not_overlap(void **state)
         memset(chunks[i], (int)(i & 255), i);
         assert_sane(&arena);
     }
-    for (size_t i = 0; i < PIECES; i++) {
+    for (size_t i = 0; i < CHUNKS; i++) {
         for (size_t k = 0; k < i; k++)
             assert_int_equal(chunks[i][k], i & 255);
     }
     uvh_arena_release(&arena);
 }
 
-static void texts_lie_close_together(void **state)
+static void texts_are_adjacent(void **state)
 {
     (void)state;
     struct uvh_arena arena = begin();
@@ -92,7 +91,7 @@ static void texts_lie_close_together(void **state)
     uvh_arena_release(&arena);
 }
 
-static void large_requests_get_blocks_of_their_own_and_give_them_back(void **state)
+static void large_allocations_get_dedicated_blocks(void **state)
 {
     (void)state;
     static const size_t sizes[] = {UVH_ARENA_BLOCK_SIZE - 17, UVH_ARENA_BLOCK_SIZE - 16,
@@ -106,7 +105,7 @@ static void large_requests_get_blocks_of_their_own_and_give_them_back(void **sta
         assert_non_null(uvh_arena_alloc(&arena, 32));
         assert_sane(&arena);
         uvh_arena_release(&arena);
-        /* Only blocks of the usual size are kept. */
+        /* The pool keeps only blocks of the usual size. */
         for (const struct uvh_arena_block *block = pool.free; block != NULL;) {
             UVH_UNPOISON(block, sizeof(*block));
             assert_int_equal(block->size, UVH_ARENA_BLOCK_SIZE);
@@ -117,7 +116,7 @@ static void large_requests_get_blocks_of_their_own_and_give_them_back(void **sta
     }
 }
 
-static void released_blocks_are_used_again_without_the_heap(void **state)
+static void released_blocks_are_reused(void **state)
 {
     (void)state;
     struct uvh_arena arena = begin();
@@ -135,7 +134,7 @@ static void released_blocks_are_used_again_without_the_heap(void **state)
     assert_int_equal(atomic_load(&heap.calls), 0);
 }
 
-static void the_pool_keeps_a_bounded_number_of_blocks(void **state)
+static void pool_keeps_limited_number_of_blocks(void **state)
 {
     (void)state;
     struct uvh_arena arena = begin();
@@ -147,7 +146,7 @@ static void the_pool_keeps_a_bounded_number_of_blocks(void **state)
     assert_int_equal(atomic_load(&heap.live), UVH_ARENA_KEPT_BLOCKS);
 }
 
-static void running_out_of_memory_leaves_the_arena_usable(void **state)
+static void failed_allocation_leaves_arena_usable(void **state)
 {
     (void)state;
     struct uvh_arena arena = begin();
@@ -165,7 +164,7 @@ static void running_out_of_memory_leaves_the_arena_usable(void **state)
     uvh_arena_release(&arena);
 }
 
-static void sizes_that_cannot_be_are_refused(void **state)
+static void overflowing_sizes_are_refused(void **state)
 {
     (void)state;
     struct uvh_arena arena = begin();
@@ -179,7 +178,7 @@ static void sizes_that_cannot_be_are_refused(void **state)
     uvh_arena_release(&arena);
 }
 
-static void the_owner_may_lie_in_its_own_arena(void **state)
+static void owner_in_own_arena_is_released(void **state)
 {
     (void)state;
     struct owner {
@@ -214,17 +213,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(allocations_are_aligned_and_do_not_overlap, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(texts_lie_close_together, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(large_requests_get_blocks_of_their_own_and_give_them_back,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(released_blocks_are_used_again_without_the_heap, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(the_pool_keeps_a_bounded_number_of_blocks, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(running_out_of_memory_leaves_the_arena_usable, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(sizes_that_cannot_be_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_owner_may_lie_in_its_own_arena, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(texts_are_adjacent, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_allocations_get_dedicated_blocks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(released_blocks_are_reused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pool_keeps_limited_number_of_blocks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(failed_allocation_leaves_arena_usable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(overflowing_sizes_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(owner_in_own_arena_is_released, set_up, tear_down),
 #if defined(UVH_ASAN)
         cmocka_unit_test_setup_teardown(released_memory_is_poisoned, set_up, tear_down),
 #endif

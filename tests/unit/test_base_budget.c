@@ -1,4 +1,4 @@
-/* A budget: never more than its limit is taken, also when many threads want the last of it. */
+/* A budget: never more than its limit is taken, also when several threads take the last bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,35 +10,35 @@
 #include "base/budget.h"
 #include "base/compiler.h"
 
-static void the_limit_is_exact(void **state)
+static void limit_is_exact(void **state)
 {
     (void)state;
     struct uvh_budget budget = {.limit = 100};
     assert_false(uvh_budget_take(&budget, 101));
     assert_true(uvh_budget_take(&budget, 60));
     assert_false(uvh_budget_take(&budget, 41));
-    assert_int_equal(budget.taken, 60); /* what was refused was not taken */
+    assert_int_equal(budget.taken, 60); /* a refused take takes nothing */
     assert_true(uvh_budget_take(&budget, 40));
     assert_true(uvh_budget_take(&budget, 0));
     assert_false(uvh_budget_take(&budget, 1));
-    assert_false(uvh_budget_take(&budget, SIZE_MAX)); /* no number wraps around */
+    assert_false(uvh_budget_take(&budget, SIZE_MAX)); /* no overflow */
     uvh_budget_give(&budget, 40);
     assert_true(uvh_budget_take(&budget, 1));
     uvh_budget_give(&budget, 61);
     assert_int_equal(budget.taken, 0);
 }
 
-static void a_part_has_its_own_limit_and_that_of_the_whole(void **state)
+static void part_limit_and_whole_limit_apply(void **state)
 {
     (void)state;
     struct uvh_budget whole = {.limit = 100};
     struct uvh_budget part = {.limit = 60, .whole = &whole};
     assert_false(uvh_budget_take(&part, 61));
-    assert_int_equal(whole.taken, 0); /* what was refused was not taken anywhere */
+    assert_int_equal(whole.taken, 0); /* a refused take takes nothing from either */
     assert_true(uvh_budget_take(&part, 50));
     assert_int_equal(whole.taken, 50);
     assert_true(uvh_budget_take(&whole, 45));
-    assert_false(uvh_budget_take(&part, 6)); /* the part has it, the whole has not */
+    assert_false(uvh_budget_take(&part, 6)); /* the part has the bytes, the whole does not */
     assert_int_equal(part.taken, 50);
     assert_int_equal(whole.taken, 95);
     assert_true(uvh_budget_take(&part, 5));
@@ -52,7 +52,7 @@ enum { THREADS = 4, ROUNDS = 1000000, LIMIT = 10 };
 struct shared {
     pthread_barrier_t begin;
     struct uvh_budget budget;
-    atomic_size_t held; /* counted apart: what all have between taking and giving back */
+    atomic_size_t held; /* counted separately: bytes that all threads hold between take and give */
     atomic_bool above;
     atomic_size_t successes;
 };
@@ -74,7 +74,7 @@ static void *take_and_give(void *arg)
     return NULL;
 }
 
-static void threads_never_have_more_than_the_limit(void **state)
+static void concurrent_takes_never_exceed_limit(void **state)
 {
     (void)state;
     static struct shared shared = {.budget.limit = LIMIT};
@@ -93,9 +93,9 @@ static void threads_never_have_more_than_the_limit(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_limit_is_exact),
-        cmocka_unit_test(a_part_has_its_own_limit_and_that_of_the_whole),
-        cmocka_unit_test(threads_never_have_more_than_the_limit),
+        cmocka_unit_test(limit_is_exact),
+        cmocka_unit_test(part_limit_and_whole_limit_apply),
+        cmocka_unit_test(concurrent_takes_never_exceed_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Buffers by reference count: recycled by the last reference, large ones and those beyond the kept
- * number given back. */
+/* Buffers with reference counts: the last reference recycles them; large buffers and those beyond
+ * the limit of the pool are freed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,8 +32,8 @@ static int tear_down(void **state)
     return atomic_load(&heap.live) == 0 && pool.free == NULL && pool.free_count == 0 ? 0 : -1;
 }
 
-/* What lies in the pool has nobody's reference and the pool's size; the heap knows of no other than
- * those and the `out` taken. */
+/* Buffers in the pool have no references and the capacity of the pool; the heap has no other blocks
+ * than those and the `out` taken ones. */
 static void assert_sane(size_t out)
 {
     size_t count = 0;
@@ -48,7 +48,7 @@ static void assert_sane(size_t out)
     assert_int_equal(atomic_load(&heap.live), count + out);
 }
 
-static void a_taken_buffer_is_empty_with_one_reference(void **state)
+static void taken_buffer_is_empty_with_one_reference(void **state)
 {
     (void)state;
     struct uvh_buffer *buffer = uvh_buffer_take(&pool, 1);
@@ -68,7 +68,7 @@ static void a_taken_buffer_is_empty_with_one_reference(void **state)
     uvh_buffer_unref(buffer);
 }
 
-static void only_the_last_reference_recycles(void **state)
+static void last_reference_recycles_buffer(void **state)
 {
     (void)state;
     struct uvh_buffer *buffer = uvh_buffer_take(&pool, 0);
@@ -84,7 +84,7 @@ static void only_the_last_reference_recycles(void **state)
     assert_int_equal(pool.free_count, 1);
 }
 
-static void a_larger_one_is_made_on_demand_and_not_kept(void **state)
+static void large_buffer_is_allocated_and_not_kept(void **state)
 {
     (void)state;
     uvh_buffer_unref(uvh_buffer_take(&pool, 0));
@@ -93,13 +93,13 @@ static void a_larger_one_is_made_on_demand_and_not_kept(void **state)
     assert_int_equal(large->capacity, CAPACITY + 1);
     memset(large->data, 1, CAPACITY + 1);
     assert_sane(1);
-    assert_int_equal(pool.free_count, 1); /* the small one stays where it is */
+    assert_int_equal(pool.free_count, 1); /* the small one stays in the pool */
     uvh_buffer_unref(large);
     assert_sane(0);
     assert_int_equal(pool.free_count, 1);
 }
 
-static void a_fitting_one_is_not_much_larger_than_asked_for(void **state)
+static void fitting_buffer_is_close_to_requested_size(void **state)
 {
     (void)state;
     for (size_t least = 0; least <= 2 * CAPACITY; least++) {
@@ -117,7 +117,7 @@ static void a_fitting_one_is_not_much_larger_than_asked_for(void **state)
     assert_int_equal(pool.free_count, 1);
 }
 
-static void the_pool_keeps_a_bounded_number(void **state)
+static void pool_keeps_limited_number_of_buffers(void **state)
 {
     (void)state;
     struct uvh_buffer *taken[UVH_BUFFER_KEPT + 5];
@@ -131,7 +131,7 @@ static void the_pool_keeps_a_bounded_number(void **state)
     assert_int_equal(pool.free_count, UVH_BUFFER_KEPT);
 }
 
-static void the_last_one_given_is_the_next_one_taken(void **state)
+static void last_given_buffer_is_taken_first(void **state)
 {
     (void)state;
     struct uvh_buffer *first = uvh_buffer_take(&pool, 0);
@@ -145,7 +145,7 @@ static void the_last_one_given_is_the_next_one_taken(void **state)
     uvh_buffer_unref(second);
 }
 
-static void running_out_of_memory_is_a_null(void **state)
+static void take_without_memory_returns_null(void **state)
 {
     (void)state;
     uvh_buffer_unref(uvh_buffer_take(&pool, 0));
@@ -171,20 +171,16 @@ static void recycled_data_is_poisoned(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_taken_buffer_is_empty_with_one_reference, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(only_the_last_reference_recycles, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_larger_one_is_made_on_demand_and_not_kept, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(the_pool_keeps_a_bounded_number, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_fitting_one_is_not_much_larger_than_asked_for, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(the_last_one_given_is_the_next_one_taken, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(running_out_of_memory_is_a_null, set_up, tear_down),
+    const struct CMUnitTest tests[] =
+    { cmocka_unit_test_setup_teardown(taken_buffer_is_empty_with_one_reference, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(last_reference_recycles_buffer, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(large_buffer_is_allocated_and_not_kept, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(pool_keeps_limited_number_of_buffers, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(fitting_buffer_is_close_to_requested_size, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(last_given_buffer_is_taken_first, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(take_without_memory_returns_null, set_up, tear_down),
 #if defined(UVH_ASAN)
-        cmocka_unit_test_setup_teardown(recycled_data_is_poisoned, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(recycled_data_is_poisoned, set_up, tear_down),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Growing bytes: never beyond the maximum, one failure sticks, and what was there before a failure
- * stays as it was. */
+/* Growing bytes: never beyond the maximum, failures are sticky, and a failure keeps the earlier
+ * content. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void assert_sane(const struct uvh_bytes *bytes, size_t length)
     assert_int_equal(atomic_load(&heap.live), bytes->data == NULL ? 0 : 1);
 }
 
-static void appended_pieces_lie_in_order(void **state)
+static void appended_chunks_keep_order(void **state)
 {
     (void)state;
     struct uvh_bytes bytes;
@@ -50,13 +50,13 @@ static void appended_pieces_lie_in_order(void **state)
         assert_int_equal((unsigned char)bytes.data[3 * i], i & 255);
         assert_int_equal((unsigned char)bytes.data[3 * i + 1], i >> 8);
     }
-    assert_true(atomic_load(&heap.calls) < 10); /* it doubles */
+    assert_true(atomic_load(&heap.calls) < 10); /* the capacity doubles */
     uvh_bytes_release(&bytes);
     assert_sane(&bytes, 0);
     assert_int_equal(bytes.maximum, 100000);
 }
 
-static void the_maximum_can_be_reached_but_not_exceeded(void **state)
+static void maximum_is_exact(void **state)
 {
     (void)state;
     static const size_t maxima[] = {0, 1, 255, 256, 257, 1000};
@@ -81,7 +81,7 @@ static void the_maximum_can_be_reached_but_not_exceeded(void **state)
     }
 }
 
-static void absurd_lengths_do_not_wrap_round(void **state)
+static void huge_lengths_do_not_overflow(void **state)
 {
     (void)state;
     struct uvh_bytes bytes;
@@ -96,7 +96,7 @@ static void absurd_lengths_do_not_wrap_round(void **state)
     uvh_bytes_release(&bytes);
 }
 
-static void after_a_failure_nothing_is_appended_any_more(void **state)
+static void append_after_failure_fails(void **state)
 {
     (void)state;
     static const char zeros[300];
@@ -119,7 +119,7 @@ static void after_a_failure_nothing_is_appended_any_more(void **state)
     uvh_bytes_release(&bytes);
 }
 
-static void formats_are_appended_without_their_nul(void **state)
+static void formatted_text_is_appended_without_nul(void **state)
 {
     (void)state;
     struct uvh_bytes bytes;
@@ -140,13 +140,11 @@ static void formats_are_appended_without_their_nul(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(appended_pieces_lie_in_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_maximum_can_be_reached_but_not_exceeded, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(absurd_lengths_do_not_wrap_round, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(after_a_failure_nothing_is_appended_any_more, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(formats_are_appended_without_their_nul, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(appended_chunks_keep_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(maximum_is_exact, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(huge_lengths_do_not_overflow, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(append_after_failure_fails, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(formatted_text_is_appended_without_nul, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The hash: every byte, the length and the seed matter, and alignment does not. */
+/* The hash: every byte, the length and the seed change it; the alignment does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 enum { LONGEST = 300 };
 
-static void same_bytes_and_seed_give_the_same_value_wherever_they_lie(void **state)
+static void hash_is_independent_of_alignment(void **state)
 {
     (void)state;
     unsigned char bytes[LONGEST], moved[LONGEST + 8];
@@ -25,7 +25,7 @@ static void same_bytes_and_seed_give_the_same_value_wherever_they_lie(void **sta
     }
 }
 
-static void every_byte_length_and_seed_counts(void **state)
+static void hash_depends_on_bytes_length_and_seed(void **state)
 {
     (void)state;
     unsigned char bytes[LONGEST] = {0};
@@ -41,8 +41,8 @@ static void every_byte_length_and_seed_counts(void **state)
     }
 }
 
-/* As `xxhsum -H2` prints it, so that what is told apart by it stays the same. */
-static void the_wide_hash_is_that_of_the_standard(void **state)
+/* Values printed by `xxhsum -H2`; the hash must not change, since entity tags are made of it. */
+static void wide_hash_matches_xxh3_128(void **state)
 {
     (void)state;
     static const unsigned char empty[] = {0x99, 0xaa, 0x06, 0xd3, 0x01, 0x47, 0x98, 0xd8,
@@ -59,9 +59,9 @@ static void the_wide_hash_is_that_of_the_standard(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bytes_and_seed_give_the_same_value_wherever_they_lie),
-        cmocka_unit_test(every_byte_length_and_seed_counts),
-        cmocka_unit_test(the_wide_hash_is_that_of_the_standard),
+        cmocka_unit_test(hash_is_independent_of_alignment),
+        cmocka_unit_test(hash_depends_on_bytes_length_and_seed),
+        cmocka_unit_test(wide_hash_matches_xxh3_128),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The histogram against sorted samples: percentiles within the promised error, merging as recording
- * together, and the edges. */
+/* The histogram compared with sorted samples: percentiles within the documented error, merging, and
+ * limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-/* Distributions: each takes a random number and gives a value. */
+/* Distributions: each maps a random number to a value. */
 
 static uint64_t uniform(uint64_t random)
 {
@@ -44,15 +44,15 @@ static uint64_t small(uint64_t random)
     return random % 40;
 }
 
-/* As many values in each power of two. */
+/* Equally many values in each power of two. */
 static uint64_t logarithmic(uint64_t random)
 {
     unsigned bits = (unsigned)(random % 32);
     return ((uint64_t)1 << bits) + ((random >> 8) & (((uint64_t)1 << bits) - 1));
 }
 
-/* Mostly quick, with a few that are very slow: what a server's latencies look like. */
-static uint64_t two_humps(uint64_t random)
+/* Mostly fast with a few very slow ones, like the latencies of a server. */
+static uint64_t bimodal(uint64_t random)
 {
     return random % 100 < 97 ? 80 + (random >> 8) % 40 : 2000000 + (random >> 8) % 500000;
 }
@@ -63,7 +63,7 @@ static uint64_t constant(uint64_t random)
     return 12345;
 }
 
-static uint64_t (*const distributions[])(uint64_t) = {uniform, small, logarithmic, two_humps,
+static uint64_t (*const distributions[])(uint64_t) = {uniform, small, logarithmic, bimodal,
                                                       constant};
 static const uint64_t millionths[] = {1, 100000, 500000, 900000, 990000, 999000, 999900, 1000000};
 
@@ -73,13 +73,13 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void assert_near(uint64_t found, uint64_t wanted)
+static void assert_near(uint64_t found, uint64_t expected)
 {
-    uint64_t padding = found > wanted ? found - wanted : wanted - found;
-    assert_true(padding * 1000 <= wanted * 16);
+    uint64_t difference = found > expected ? found - expected : expected - found;
+    assert_true(difference * 1000 <= expected * 16);
 }
 
-static void percentiles_are_those_of_the_sorted_samples(void **state)
+static void percentiles_match_sorted_samples(void **state)
 {
     (void)state;
     uint64_t *samples = malloc(SAMPLES * sizeof(*samples));
@@ -105,7 +105,7 @@ static void percentiles_are_those_of_the_sorted_samples(void **state)
     free(samples);
 }
 
-static void below_counts_exactly_at_powers_of_two(void **state)
+static void below_is_exact_at_powers_of_two(void **state)
 {
     (void)state;
     for (size_t d = 0; d < UVH_COUNT_OF(distributions); d++) {
@@ -122,7 +122,7 @@ static void below_counts_exactly_at_powers_of_two(void **state)
     }
 }
 
-static void merged_is_as_recorded_together(void **state)
+static void merge_equals_common_recording(void **state)
 {
     (void)state;
     uint64_t seed = 42;
@@ -136,7 +136,7 @@ static void merged_is_as_recorded_together(void **state)
     assert_memory_equal(&one, &both, sizeof(one));
 }
 
-static void many_at_once_are_as_many_one_by_one(void **state)
+static void record_with_count_equals_single_records(void **state)
 {
     (void)state;
     for (int i = 0; i < 1000; i++)
@@ -145,7 +145,7 @@ static void many_at_once_are_as_many_one_by_one(void **state)
     assert_memory_equal(&one, &two, sizeof(one));
 }
 
-static void an_empty_one_gives_zeros(void **state)
+static void empty_histogram_returns_zeros(void **state)
 {
     (void)state;
     assert_true(uvh_histogram_count(&one) == 0);
@@ -161,13 +161,13 @@ static void small_values_are_exact(void **state)
     for (uint64_t value = 0; value < 64; value++) {
         uvh_histogram_clear(&one);
         uvh_histogram_record(&one, value, 1);
-        uvh_histogram_record(&one, 1000000, 1); /* so that it is not just the maximum */
+        uvh_histogram_record(&one, 1000000, 1); /* so that the result is not the maximum */
         assert_true(uvh_histogram_percentile(&one, 1) == value);
     }
 }
 
-/* Each counter begins where the one before it ends. */
-static void ranges_have_neither_gap_nor_overlap(void **state)
+/* Each counter begins where the previous one ends. */
+static void ranges_have_no_gap_or_overlap(void **state)
 {
     (void)state;
     size_t before = 0;
@@ -183,7 +183,7 @@ static void ranges_have_neither_gap_nor_overlap(void **state)
                 UVH_HISTOGRAM_SIZE - 2);
 }
 
-static void what_is_too_long_is_counted_as_the_maximum(void **state)
+static void too_large_values_count_as_maximum(void **state)
 {
     (void)state;
     uvh_histogram_record(&one, 5, 1);
@@ -196,7 +196,7 @@ static void what_is_too_long_is_counted_as_the_maximum(void **state)
     assert_true(uvh_histogram_below(&one, (uint64_t)1 << UVH_HISTOGRAM_TOP_BIT) == 1);
 }
 
-static void huge_counts_do_not_overflow_a_rank(void **state)
+static void huge_counts_do_not_overflow_rank(void **state)
 {
     (void)state;
     uvh_histogram_record(&one, 10, (uint64_t)1 << 60);
@@ -205,7 +205,7 @@ static void huge_counts_do_not_overflow_a_rank(void **state)
     assert_true(uvh_histogram_percentile(&one, 600000) == 20);
 }
 
-static void it_stays_small(void **state)
+static void histogram_size_is_limited(void **state)
 {
     (void)state;
     assert_true(sizeof(struct uvh_histogram) <= 7200);
@@ -214,16 +214,16 @@ static void it_stays_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(percentiles_are_those_of_the_sorted_samples, clear_all),
-        cmocka_unit_test_setup(below_counts_exactly_at_powers_of_two, clear_all),
-        cmocka_unit_test_setup(merged_is_as_recorded_together, clear_all),
-        cmocka_unit_test_setup(many_at_once_are_as_many_one_by_one, clear_all),
-        cmocka_unit_test_setup(an_empty_one_gives_zeros, clear_all),
+        cmocka_unit_test_setup(percentiles_match_sorted_samples, clear_all),
+        cmocka_unit_test_setup(below_is_exact_at_powers_of_two, clear_all),
+        cmocka_unit_test_setup(merge_equals_common_recording, clear_all),
+        cmocka_unit_test_setup(record_with_count_equals_single_records, clear_all),
+        cmocka_unit_test_setup(empty_histogram_returns_zeros, clear_all),
         cmocka_unit_test_setup(small_values_are_exact, clear_all),
-        cmocka_unit_test_setup(ranges_have_neither_gap_nor_overlap, clear_all),
-        cmocka_unit_test_setup(what_is_too_long_is_counted_as_the_maximum, clear_all),
-        cmocka_unit_test_setup(huge_counts_do_not_overflow_a_rank, clear_all),
-        cmocka_unit_test(it_stays_small),
+        cmocka_unit_test_setup(ranges_have_no_gap_or_overlap, clear_all),
+        cmocka_unit_test_setup(too_large_values_count_as_maximum, clear_all),
+        cmocka_unit_test_setup(huge_counts_do_not_overflow_rank, clear_all),
+        cmocka_unit_test(histogram_size_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The intrusive ring: order, removal, moving all. The ring is checked after every operation. */
+/* The intrusive circular list: order, removal, moving all. Every operation is followed by a check
+ * of the list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,7 @@
 
 enum { MEMBERS = 5 };
 
-/* Every link has its counterpart; the number of members is `count`. */
+/* Every link has its counterpart, and there are `count` members. */
 static void assert_sane(const struct uvh_list *head, size_t count)
 {
     size_t seen = 0;
@@ -40,7 +41,7 @@ static void init_all(struct uvh_list *head, struct uvh_list nodes[MEMBERS])
         uvh_list_init(&nodes[i]);
 }
 
-static void append_keeps_order_and_prepend_goes_first(void **state)
+static void append_keeps_order_and_prepend_is_first(void **state)
 {
     (void)state;
     struct uvh_list head, nodes[MEMBERS];
@@ -54,7 +55,7 @@ static void append_keeps_order_and_prepend_goes_first(void **state)
     assert_order(&head, nodes, "3012");
 }
 
-static void any_member_can_be_removed_and_removing_twice_is_harmless(void **state)
+static void remove_works_anywhere_and_twice(void **state)
 {
     (void)state;
     static const char *const left[] = {"1234", "0234", "0134", "0124", "0123"};
@@ -72,7 +73,7 @@ static void any_member_can_be_removed_and_removing_twice_is_harmless(void **stat
     }
 }
 
-static void take_all_moves_members_in_order_and_empties_the_source(void **state)
+static void take_all_moves_members_in_order(void **state)
 {
     (void)state;
     struct uvh_list head, target, nodes[MEMBERS];
@@ -97,9 +98,9 @@ static void take_all_moves_members_in_order_and_empties_the_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(append_keeps_order_and_prepend_goes_first),
-        cmocka_unit_test(any_member_can_be_removed_and_removing_twice_is_harmless),
-        cmocka_unit_test(take_all_moves_members_in_order_and_empties_the_source),
+        cmocka_unit_test(append_keeps_order_and_prepend_is_first),
+        cmocka_unit_test(remove_works_anywhere_and_twice),
+        cmocka_unit_test(take_all_moves_members_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

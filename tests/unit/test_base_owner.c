@@ -1,5 +1,5 @@
-/* Objects without locks tell in debug builds when a second thread uses them, unless they were
- * handed over. In other builds nothing is checked, and the owner takes no space. */
+/* Objects without locks abort in debug builds when a second thread uses them without a hand-over.
+ * Other builds check nothing, and the owner takes no space. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@
 #define CHECKED false
 #endif
 
-/* What one thread does, then, perhaps, the hand-over, and what another one does. */
+/* The action of one thread, an optional hand-over, and the action of another thread. */
 struct use {
     const char *name;
     void (*first)(void);
@@ -156,12 +156,12 @@ static void load_entry(void)
     static const char path[] = "test_base_owner.c";
     struct uvh_file_root root;
     require(uvh_file_root_open(&root, UVHTTP_TESTS_DIR "/unit") == 0);
-    const struct uvh_file_load_options order = {.allocator = uvh_alloc_default(),
-                                                .root = &root,
-                                                .path = path,
-                                                .key = {path, sizeof(path) - 1},
-                                                .memory_file_size = 1 << 20};
-    require(uvh_file_entry_load(&order, &entry) == 0);
+    const struct uvh_file_load_options options = {.allocator = uvh_alloc_default(),
+                                                  .root = &root,
+                                                  .path = path,
+                                                  .key = {path, sizeof(path) - 1},
+                                                  .memory_file_size = 1 << 20};
+    require(uvh_file_entry_load(&options, &entry) == 0);
     uvh_file_root_close(&root);
 }
 
@@ -180,7 +180,7 @@ static void files_init(void)
 {
     const struct uvh_file_cache_limits limits = {
         .entries = 10, .memory = 1 << 20, .descriptors = 10};
-    require(uvh_file_cache_init(&files, uvh_alloc_default(), &limits, 1) == 0);
+    uvh_file_cache_init(&files, uvh_alloc_default(), &limits, 1);
 }
 
 static void files_insert(void)
@@ -236,7 +236,7 @@ static void absent_remove(void)
     uvh_absent_cache_remove(&absent, (uvhttp_slice_t){"a", 1});
 }
 
-/* ---- running them ---- */
+/* ---- running the uses ---- */
 
 static void *run_second(void *arg)
 {
@@ -260,9 +260,9 @@ static void run_child(const struct use *use)
     _exit(0);
 }
 
-/* How a process ends in which one thread does the first and another the second: 0, or by
- * SIGABRT. */
-static bool is_aborted(const struct use *use)
+/* Runs the first action on one thread and the second on another, in a child process. Returns
+ * whether SIGABRT ended it; any other failure fails the test. */
+static bool aborts(const struct use *use)
 {
     int status;
     pid_t child = fork();
@@ -277,7 +277,7 @@ static bool is_aborted(const struct use *use)
     return false;
 }
 
-static void foreign_thread_is_an_assertion_in_debug_builds(void **state)
+static void use_by_foreign_thread_aborts_debug_builds(void **state)
 {
     static const struct use uses[] = {
         {"slab take", slab_use, NULL, slab_take},
@@ -299,12 +299,12 @@ static void foreign_thread_is_an_assertion_in_debug_builds(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
-        if (is_aborted(&uses[i]) != CHECKED)
+        if (aborts(&uses[i]) != CHECKED)
             fail_msg("%s", uses[i].name);
     }
 }
 
-static void handed_over_object_is_usable(void **state)
+static void hand_over_allows_use_by_thread(void **state)
 {
     static const struct use uses[] = {
         {"slab", slab_use, slab_hand_over, slab_give},
@@ -320,10 +320,10 @@ static void handed_over_object_is_usable(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
-        assert_false(is_aborted(&uses[i]));
+        assert_false(aborts(&uses[i]));
 }
 
-static void owner_takes_nothing_in_release_builds(void **state)
+static void owner_has_no_size_in_release_builds(void **state)
 {
     (void)state;
     assert_int_equal(sizeof(struct uvh_owner), CHECKED ? sizeof(void *) : 0);
@@ -332,9 +332,9 @@ static void owner_takes_nothing_in_release_builds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(foreign_thread_is_an_assertion_in_debug_builds),
-        cmocka_unit_test(handed_over_object_is_usable),
-        cmocka_unit_test(owner_takes_nothing_in_release_builds),
+        cmocka_unit_test(use_by_foreign_thread_aborts_debug_builds),
+        cmocka_unit_test(hand_over_allows_use_by_thread),
+        cmocka_unit_test(owner_has_no_size_in_release_builds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

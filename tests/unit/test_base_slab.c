@@ -1,4 +1,4 @@
-/* The slab: objects at fixed addresses, zeroed, used again before a new page is asked for. */
+/* The slab: objects at fixed addresses, zeroed, reused before a new page is allocated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void assert_sane(size_t taken)
     assert_int_equal(available + taken, atomic_load(&heap.live) * PER_PAGE);
 }
 
-static void objects_are_zeroed_aligned_and_apart(void **state)
+static void objects_are_zeroed_aligned_and_disjoint(void **state)
 {
     (void)state;
     unsigned char *objects[MANY];
@@ -70,7 +70,7 @@ static void objects_are_zeroed_aligned_and_apart(void **state)
     }
 }
 
-static void given_objects_are_taken_again_before_the_heap_is_asked(void **state)
+static void given_objects_are_reused_before_new_page(void **state)
 {
     (void)state;
     void *objects[PER_PAGE];
@@ -106,9 +106,9 @@ static void given_objects_are_poisoned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(objects_are_zeroed_aligned_and_apart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(given_objects_are_taken_again_before_the_heap_is_asked,
-                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(objects_are_zeroed_aligned_and_disjoint, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(given_objects_are_reused_before_new_page, set_up,
+                                        tear_down),
 #if defined(UVH_ASAN)
         cmocka_unit_test_setup_teardown(given_objects_are_poisoned, set_up, tear_down),
 #endif

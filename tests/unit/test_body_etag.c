@@ -1,5 +1,5 @@
-/* Entity tags of bodies on a server: which answers get one, what a client gets that knows it, and
- * that a tag is the hash it should be. */
+/* Entity tags of bodies on a server: which responses get one, conditional requests, and that a tag
+ * is the documented hash. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,14 +16,14 @@
 #include "base/hash.h"
 #include "support/stage.h"
 
-/* XXH3 with 128 bits of nothing and of "hello", from the xxHash project's own program (xxhsum
- * -H2). */
+/* XXH3 with 128 bits of the empty string and of "hello", printed by `xxhsum -H2` of the xxHash
+ * project. */
 #define EMPTY_TAG "\"99aa06d3014798d86001c324468d497f\""
 #define HELLO_TAG "\"b5e9c1ad071b3e7fc779cfaa5e523818\""
 
 static struct stage stage;
 static struct raw_client client;
-static struct raw_answer answer;
+static struct raw_response reply;
 static size_t offset;
 static int released;
 
@@ -46,7 +46,7 @@ static int pull_nothing(uvhttp_response_t *response, char *buffer, size_t size, 
 
 static char large[(16 << 20) + 1];
 
-static int answer_as_told(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int respond_by_query(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const char *how = uvhttp_request_query(request, "how");
     const uvhttp_prepared_t *prepared = arg;
@@ -101,7 +101,7 @@ static int set_up(void **state)
     assert_int_equal(uvhttp_prepared_add(prepared, "X-Before", "a: b"), 0);
     assert_int_equal(uvhttp_prepared_add(prepared, "ETag", "\"prepared\""), 0);
     assert_int_equal(uvhttp_server_use(stage.server, uvhttp_body_etag_handle_request, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, NULL, "/", answer_as_told, prepared), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, NULL, "/", respond_by_query, prepared), 0);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     offset = 0;
@@ -118,58 +118,58 @@ static int tear_down(void **state)
     return 0;
 }
 
-static int ask(const char *method, const char *target, const char *field)
+static int send_request(const char *method, const char *target, const char *field)
 {
     char request[256];
     snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: h\r\n%s\r\n", method, target,
              field);
     raw_client_send_text(&client, request);
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int iteration = 0; iteration < STAGE_MAX_ITERATIONS; iteration++) {
         raw_client_step(&client, 1 << 20);
-        if (raw_client_answer(&client, &offset, strcmp(method, "HEAD") == 0, &answer))
-            return answer.status;
-        stage_turn(&stage);
+        if (raw_client_response(&client, &offset, strcmp(method, "HEAD") == 0, &reply))
+            return reply.status;
+        stage_iterate(&stage);
     }
-    fail_msg("no answer to %s", target);
+    fail_msg("no response to %s", target);
     return 0;
 }
 
 static const char *field(const char *name)
 {
     static char value[256];
-    return raw_answer_field(&answer, name, value, sizeof(value)) ? value : NULL;
+    return raw_response_field(&reply, name, value, sizeof(value)) ? value : NULL;
 }
 
 static void assert_body(const char *body)
 {
-    assert_int_equal(answer.body_length, strlen(body));
-    assert_memory_equal(answer.body, body, answer.body_length);
+    assert_int_equal(reply.body_length, strlen(body));
+    assert_memory_equal(reply.body, body, reply.body_length);
 }
 
-static void an_answer_that_did_not_leave_gives_nothing_to_the_next_one(void **state)
+static void failed_send_leaves_no_fields(void **state)
 {
     (void)state;
-    assert_int_equal(ask("GET", "/?how=again", ""), 200);
+    assert_int_equal(send_request("GET", "/?how=again", ""), 200);
     assert_string_equal(field("ETag"), HELLO_TAG);
     assert_string_equal(field("X-Other"), "kept");
     assert_body("hello");
 }
 
-static void an_answer_gets_the_hash_of_its_body(void **state)
+static void etag_is_hash_of_body(void **state)
 {
     (void)state;
-    assert_int_equal(ask("GET", "/", ""), 200);
+    assert_int_equal(send_request("GET", "/", ""), 200);
     assert_string_equal(field("ETag"), HELLO_TAG);
     assert_body("hello");
-    assert_int_equal(ask("HEAD", "/", ""), 200);
+    assert_int_equal(send_request("HEAD", "/", ""), 200);
     assert_string_equal(field("ETag"), HELLO_TAG);
-    assert_int_equal(ask("GET", "/?how=empty", ""), 200);
+    assert_int_equal(send_request("GET", "/?how=empty", ""), 200);
     assert_string_equal(field("ETag"), EMPTY_TAG);
-    assert_int_equal(ask("GET", "/?how=most", ""), 200);
+    assert_int_equal(send_request("GET", "/?how=most", ""), 200);
     assert_non_null(field("ETag"));
 }
 
-static void who_has_it_is_not_sent_it_again(void **state)
+static void if_none_match_gets_304(void **state)
 {
     (void)state;
     static const char *const known[] = {
@@ -181,7 +181,7 @@ static void who_has_it_is_not_sent_it_again(void **state)
     };
     static const char *const methods[] = {"GET", "HEAD"};
     for (size_t i = 0; i < UVH_COUNT_OF(known) * 2; i++) {
-        assert_int_equal(ask(methods[i % 2], "/?how=fields", known[i / 2]), 304);
+        assert_int_equal(send_request(methods[i % 2], "/?how=fields", known[i / 2]), 304);
         assert_string_equal(field("ETag"), HELLO_TAG);
         assert_string_equal(field("Cache-Control"), "max-age=60");
         assert_string_equal(field("Vary"), "Accept");
@@ -192,25 +192,27 @@ static void who_has_it_is_not_sent_it_again(void **state)
         assert_null(field("Content-Length"));
         assert_body("");
     }
-    assert_int_equal(ask("GET", "/", "If-None-Match: \"x\", " EMPTY_TAG "\r\n"), 200);
+    assert_int_equal(send_request("GET", "/", "If-None-Match: \"x\", " EMPTY_TAG "\r\n"), 200);
     assert_body("hello");
     assert_int_equal(offset, client.received);
 }
 
-static void a_condition_that_does_not_hold_is_412(void **state)
+static void if_match_mismatch_gets_412(void **state)
 {
     (void)state;
-    assert_int_equal(ask("GET", "/?how=fields", "If-Match: \"x\"\r\n"), 412);
+    assert_int_equal(send_request("GET", "/?how=fields", "If-Match: \"x\"\r\n"), 412);
     assert_null(field("ETag"));
     assert_null(field("Content-Type"));
     assert_string_equal(field("Content-Length"), "0");
-    assert_int_equal(ask("GET", "/", "If-Match: W/" HELLO_TAG "\r\n"), 412); /* strong comparison */
-    assert_int_equal(ask("GET", "/", "If-Match: \"x\"\r\nIf-Match: " HELLO_TAG "\r\n"), 200);
-    assert_int_equal(ask("GET", "/", "If-Match: " HELLO_TAG "\r\n"), 200);
-    assert_int_equal(ask("GET", "/", "If-Match: *\r\n"), 200);
+    /* strong comparison */
+    assert_int_equal(send_request("GET", "/", "If-Match: W/" HELLO_TAG "\r\n"), 412);
+    assert_int_equal(send_request("GET", "/", "If-Match: \"x\"\r\nIf-Match: " HELLO_TAG "\r\n"),
+                     200);
+    assert_int_equal(send_request("GET", "/", "If-Match: " HELLO_TAG "\r\n"), 200);
+    assert_int_equal(send_request("GET", "/", "If-Match: *\r\n"), 200);
 }
 
-static void others_are_left_as_they_are(void **state)
+static void other_responses_are_unchanged(void **state)
 {
     (void)state;
     static const struct {
@@ -226,7 +228,7 @@ static void others_are_left_as_they_are(void **state)
         {"GET", "/nowhere", 404, NULL},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        assert_int_equal(ask(cases[i].method, cases[i].target, "If-None-Match: *\r\n"),
+        assert_int_equal(send_request(cases[i].method, cases[i].target, "If-None-Match: *\r\n"),
                          cases[i].status);
         if (cases[i].tag == NULL)
             assert_null(field("ETag"));
@@ -235,27 +237,27 @@ static void others_are_left_as_they_are(void **state)
     }
 }
 
-static void what_was_borrowed_is_given_back_once(void **state)
+static void borrowed_body_is_released_once(void **state)
 {
     (void)state;
-    assert_int_equal(ask("GET", "/?how=borrowed", "If-None-Match: " HELLO_TAG "\r\n"), 304);
+    assert_int_equal(send_request("GET", "/?how=borrowed", "If-None-Match: " HELLO_TAG "\r\n"),
+                     304);
     assert_int_equal(released, 1);
-    assert_int_equal(ask("GET", "/?how=borrowed", "If-Match: \"x\"\r\n"), 412);
+    assert_int_equal(send_request("GET", "/?how=borrowed", "If-Match: \"x\"\r\n"), 412);
     assert_int_equal(released, 2);
-    assert_int_equal(ask("GET", "/?how=borrowed", ""), 200);
+    assert_int_equal(send_request("GET", "/?how=borrowed", ""), 200);
     assert_int_equal(released, 3);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_answer_gets_the_hash_of_its_body, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_answer_that_did_not_leave_gives_nothing_to_the_next_one,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_has_it_is_not_sent_it_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_condition_that_does_not_hold_is_412, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(others_are_left_as_they_are, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_was_borrowed_is_given_back_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(etag_is_hash_of_body, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(failed_send_leaves_no_fields, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(if_none_match_gets_304, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(if_match_mismatch_gets_412, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_responses_are_unchanged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(borrowed_body_is_released_once, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

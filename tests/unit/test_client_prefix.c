@@ -1,5 +1,4 @@
-/* Whom an address counts for: prefixes of both kinds, mapped addresses, zones, and what is no
- * address. */
+/* Prefixes of client addresses: IPv4, IPv6, mapped addresses, zones, and invalid addresses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +9,7 @@
 #include "base/compiler.h"
 #include "middleware/client_prefix.h"
 
-static void prefixes_are_cut_where_they_should(void **state)
+static void prefix_has_requested_length(void **state)
 {
     (void)state;
     static const struct {
@@ -22,7 +21,7 @@ static void prefixes_are_cut_where_they_should(void **state)
         {"192.0.2.129", 24, 64, "192.0.2.0"},
         {"192.0.2.129", 25, 64, "192.0.2.128"},
         {"192.0.2.129", 1, 64, "128.0.0.0"},
-        /* what a socket for both kinds says */
+        /* address of an IPv4 client at a dual-stack socket */
         {"::ffff:192.0.2.129", 32, 64, "192.0.2.129"},
         {"::ffff:192.0.2.129", 24, 1, "192.0.2.0"},
         {"2001:db8:1:2:3:4:5:6", 32, 64, "2001:db8:1:2::"},
@@ -44,7 +43,7 @@ static void prefixes_are_cut_where_they_should(void **state)
     }
 }
 
-static void what_is_no_address_has_no_prefix(void **state)
+static void invalid_address_has_no_prefix(void **state)
 {
     (void)state;
     static const char *const texts[] = {"", "%eth0", "unix:", "1.2.3", "::1::", "[::1]"};
@@ -57,8 +56,8 @@ static void what_is_no_address_has_no_prefix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prefixes_are_cut_where_they_should),
-        cmocka_unit_test(what_is_no_address_has_no_prefix),
+        cmocka_unit_test(prefix_has_requested_length),
+        cmocka_unit_test(invalid_address_has_no_prefix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Addresses and prefixes: what is one, the one spelling of each, and which prefix holds which
- * address. */
+/* Addresses and prefixes: the syntax, the normalized form (RFC 5952), and which prefix contains
+ * which address. */
 #include "codec/fields/address_prefix.h"
 
 #include <arpa/inet.h>
@@ -19,11 +19,11 @@ static struct guarded memory;
 static uvhttp_slice_t slice(const char *text)
 {
     size_t length = strlen(text);
-    return (uvhttp_slice_t){guarded_place(&memory, text, length), length};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, length), length};
 }
 
-/* The address in its one spelling, "" when it is none. */
-static const char *respelled(const char *text)
+/* The address in its normalized form, "" if it is invalid. */
+static const char *normalized(const char *text)
 {
     static char result[UVH_IP_ADDRESS_TEXT_SIZE];
     struct uvh_ip_address address;
@@ -34,7 +34,7 @@ static const char *respelled(const char *text)
     return result;
 }
 
-static void addresses(void **state)
+static void valid_addresses_are_normalized(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -56,10 +56,10 @@ static void addresses(void **state)
         {"1:2:3:4:5:6:1.2.3.4", "1:2:3:4:5:6:102:304"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_string_equal(respelled(rows[i][0]), rows[i][1]);
+        assert_string_equal(normalized(rows[i][0]), rows[i][1]);
 }
 
-static void what_is_no_address(void **state)
+static void invalid_addresses_are_refused(void **state)
 {
     (void)state;
     static const char *const rows[] = {
@@ -103,11 +103,12 @@ static void what_is_no_address(void **state)
         "unknown",
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_string_equal(respelled(rows[i]), "");
+        assert_string_equal(normalized(rows[i]), "");
 }
 
-/* inet_pton and inet_ntop of libc say the same of random texts of the right characters. */
-static void libc_agrees(void **state)
+/* Random texts of the relevant characters: inet_pton and inet_ntop of libc give the same
+ * results. */
+static void ipv6_parsing_matches_libc(void **state)
 {
     (void)state;
     unsigned taken = 0;
@@ -133,18 +134,18 @@ static void libc_agrees(void **state)
             continue;
         taken++;
         assert_memory_equal(ours.bytes, theirs, sizeof theirs);
-        char spelled[UVH_IP_ADDRESS_TEXT_SIZE], theirs_spelled[INET6_ADDRSTRLEN];
-        uvh_ip_address_format(&ours, spelled);
-        inet_ntop(AF_INET6, theirs, theirs_spelled, sizeof theirs_spelled);
-        /* glibc writes ::1.2.3.4 too, which is no form of today */
-        if (strchr(theirs_spelled, '.') == NULL)
-            assert_string_equal(spelled, theirs_spelled);
+        char text_of_ours[UVH_IP_ADDRESS_TEXT_SIZE], text_of_theirs[INET6_ADDRSTRLEN];
+        uvh_ip_address_format(&ours, text_of_ours);
+        inet_ntop(AF_INET6, theirs, text_of_theirs, sizeof text_of_theirs);
+        /* glibc writes IPv4-compatible addresses as ::1.2.3.4, which RFC 4291 deprecates. */
+        if (strchr(text_of_theirs, '.') == NULL)
+            assert_string_equal(text_of_ours, text_of_theirs);
     }
     assert_true(taken > 1000);
 }
 
-/* 'y' and 'n' whether the prefix holds the address, '!' when one of them is malformed. */
-static char holds(const char *prefix_text, const char *address_text)
+/* 'y' or 'n' whether the prefix contains the address, '!' if one of them is malformed. */
+static char match(const char *prefix_text, const char *address_text)
 {
     struct uvh_address_prefix prefix;
     struct uvh_ip_address address;
@@ -154,7 +155,7 @@ static char holds(const char *prefix_text, const char *address_text)
     return uvh_address_prefix_holds(&prefix, &address) ? 'y' : 'n';
 }
 
-static void prefixes(void **state)
+static void prefixes_match_addresses(void **state)
 {
     (void)state;
     static const struct {
@@ -198,7 +199,7 @@ static void prefixes(void **state)
         {"", "10.0.0.0", '!'},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (holds(rows[i].prefix, rows[i].address) != rows[i].expected)
+        if (match(rows[i].prefix, rows[i].address) != rows[i].expected)
             fail_msg("%s and %s", rows[i].prefix, rows[i].address);
 }
 
@@ -206,10 +207,10 @@ int main(void)
 {
     memory = guarded_make(4096);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses),
-        cmocka_unit_test(what_is_no_address),
-        cmocka_unit_test(libc_agrees),
-        cmocka_unit_test(prefixes),
+        cmocka_unit_test(valid_addresses_are_normalized),
+        cmocka_unit_test(invalid_addresses_are_refused),
+        cmocka_unit_test(ipv6_parsing_matches_libc),
+        cmocka_unit_test(prefixes_match_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Which back end parses: the quickest by itself, another one by call or by environment variable. */
+/* Which back end parses: the fastest by default, another one by call or environment variable. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,49 +13,49 @@
 
 static const char *program;
 
-/* What a fresh process says when the variable has this value. */
-static void say_backend(const char *value, char *answer, int size)
+/* Reads the back end that a new process prints with this value of the variable. */
+static void print_backend(const char *value, char *output, int size)
 {
     char command[4200];
     const char *emulator = getenv("UVHTTP_TEST_EMULATOR"); /* see tools/try_arm64.sh */
     int length = snprintf(command, sizeof command, "UVHTTP_PARSER_BACKEND='%s' %s '%s' --say",
                           value, emulator != NULL ? emulator : "", program);
     assert_true(length > 0 && (size_t)length < sizeof command);
-    FILE *output = popen(command, "r");
-    assert_non_null(output);
-    assert_non_null(fgets(answer, size, output));
-    assert_int_equal(pclose(output), 0);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    assert_non_null(fgets(output, size, pipe));
+    assert_int_equal(pclose(pipe), 0);
 }
 
-static void the_quickest_is_taken_by_itself(void **state)
+static void fastest_backend_is_default(void **state)
 {
     (void)state;
     char chosen[32];
-    char answer[32];
+    char output[32];
     assert_true(uvhttp_parser_use_backend(NULL));
     snprintf(chosen, sizeof chosen, "%s", uvhttp_parser_backend());
-    say_backend("", answer, sizeof answer);
-    assert_string_equal(answer, chosen);
+    print_backend("", output, sizeof output);
+    assert_string_equal(output, chosen);
 }
 
-static void the_environment_chooses(void **state)
+static void environment_variable_selects_backend(void **state)
 {
     (void)state;
-    char answer[32];
-    say_backend("swar", answer, sizeof answer);
-    assert_string_equal(answer, "swar");
+    char output[32];
+    print_backend("swar", output, sizeof output);
+    assert_string_equal(output, "swar");
 }
 
-static void an_unknown_name_in_the_environment_is_passed_over(void **state)
+static void unknown_name_in_environment_is_ignored(void **state)
 {
     (void)state;
-    char answer[32];
+    char output[32];
     assert_true(uvhttp_parser_use_backend(NULL));
-    say_backend("abacus", answer, sizeof answer);
-    assert_string_equal(answer, uvhttp_parser_backend());
+    print_backend("abacus", output, sizeof output);
+    assert_string_equal(output, uvhttp_parser_backend());
 }
 
-static void a_call_chooses(void **state)
+static void use_backend_selects_backend(void **state)
 {
     (void)state;
     assert_true(uvhttp_parser_use_backend("swar"));
@@ -65,9 +65,8 @@ static void a_call_chooses(void **state)
     assert_true(uvhttp_parser_use_backend(NULL));
 }
 
-/* Where the tests are built with an emulated one too, it must not be missing among those that they
- * compare, nor ever be the quickest. */
-static void neon_is_there_where_it_should_be(void **state)
+/* With an emulated NEON back end the tests compare it, too; it is never the default. */
+static void neon_is_available_where_built(void **state)
 {
     (void)state;
     assert_true(uvhttp_parser_use_backend(NULL));
@@ -86,11 +85,11 @@ static void neon_is_there_where_it_should_be(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_quickest_is_taken_by_itself),
-        cmocka_unit_test(the_environment_chooses),
-        cmocka_unit_test(an_unknown_name_in_the_environment_is_passed_over),
-        cmocka_unit_test(a_call_chooses),
-        cmocka_unit_test(neon_is_there_where_it_should_be),
+        cmocka_unit_test(fastest_backend_is_default),
+        cmocka_unit_test(environment_variable_selects_backend),
+        cmocka_unit_test(unknown_name_in_environment_is_ignored),
+        cmocka_unit_test(use_backend_selects_backend),
+        cmocka_unit_test(neon_is_available_where_built),
     };
     program = argv[0];
     if (argc > 1 && strcmp(argv[1], "--say") == 0)

@@ -1,4 +1,4 @@
-/* base64 and base64url: the vectors of RFC 4648, what is refused, and that all bytes come back. */
+/* base64 and base64url: the vectors of RFC 4648, refused texts, round trips. */
 #include "codec/text/base64.h"
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@ static struct guarded memory;
 
 static uvhttp_slice_t slice_of(const char *text)
 {
-    return (uvhttp_slice_t){guarded_place(&memory, text, strlen(text)), strlen(text)};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, strlen(text)), strlen(text)};
 }
 
 static void check_both_ways(const char *bytes, const char *text, enum uvh_base64_form form)
@@ -33,7 +33,7 @@ static void check_both_ways(const char *bytes, const char *text, enum uvh_base64
 }
 
 /* RFC 4648 section 10. */
-static void vectors_of_the_rfc(void **state)
+static void rfc4648_vectors_convert_both_ways(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {{"", ""},
@@ -54,7 +54,7 @@ static void vectors_of_the_rfc(void **state)
     check_both_ways("Aladdin:open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ==", UVH_BASE64_STANDARD);
 }
 
-static void what_is_refused(void **state)
+static void invalid_texts_are_refused(void **state)
 {
     (void)state;
     static const char *const standard[] = {"A===",         "AAAAA===", "Z",        "Zg",
@@ -71,23 +71,24 @@ static void what_is_refused(void **state)
         assert_int_equal(uvh_base64_decode(slice_of(standard[i]), UVH_BASE64_STANDARD, out), -1);
     for (size_t i = 0; i < sizeof url / sizeof url[0]; i++)
         assert_int_equal(uvh_base64_decode(slice_of(url[i]), UVH_BASE64_URL, out), -1);
-    /* A NUL is no end. */
+    /* A NUL does not end the text. */
     assert_int_equal(uvh_base64_decode((uvhttp_slice_t){"Zm9\0", 4}, UVH_BASE64_STANDARD, out), -1);
 }
 
-/* Every text of four digits either stands for bytes whose text it is, or is refused. */
-static void one_text_for_all_bytes(void **state)
+/* Every text of four digits is refused, or is the encoding of the bytes that it decodes to. */
+static void decodable_texts_are_canonical(void **state)
 {
     (void)state;
-    static const char letters[] = "AQgwZ/+-_9=";
-    enum { LETTERS = sizeof letters - 1 };
+    static const char characters[] = "AQgwZ/+-_9=";
+    enum { CHARACTERS = sizeof characters - 1 };
     for (int form = UVH_BASE64_STANDARD; form <= UVH_BASE64_URL; form++) {
         unsigned taken = 0;
-        for (size_t number = 0; number < (size_t)LETTERS * LETTERS * LETTERS * LETTERS; number++) {
+        for (size_t number = 0; number < (size_t)CHARACTERS * CHARACTERS * CHARACTERS * CHARACTERS;
+             number++) {
             char text[4];
             char out[5];
-            for (size_t i = 0, n = number; i < sizeof text; i++, n /= LETTERS)
-                text[i] = letters[n % LETTERS];
+            for (size_t i = 0, n = number; i < sizeof text; i++, n /= CHARACTERS)
+                text[i] = characters[n % CHARACTERS];
             ptrdiff_t length = uvh_base64_decode((uvhttp_slice_t){text, sizeof text},
                                                  (enum uvh_base64_form)form, out);
             if (length < 0)
@@ -103,7 +104,7 @@ static void one_text_for_all_bytes(void **state)
     }
 }
 
-static void all_bytes_come_back_in_place(void **state)
+static void bytes_round_trip_in_place(void **state)
 {
     (void)state;
     unsigned char bytes[256];
@@ -125,10 +126,10 @@ static void all_bytes_come_back_in_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors_of_the_rfc),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(one_text_for_all_bytes),
-        cmocka_unit_test(all_bytes_come_back_in_place),
+        cmocka_unit_test(rfc4648_vectors_convert_both_ways),
+        cmocka_unit_test(invalid_texts_are_refused),
+        cmocka_unit_test(decodable_texts_are_canonical),
+        cmocka_unit_test(bytes_round_trip_in_place),
     };
     memory = guarded_make(4096);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* The chunked decoder with random messages in random pieces, passing through and in place. The
- * rules themselves are in tests/vectors. */
+/* The decoder of the chunked transfer coding with random messages in random segments, passing
+ * through and in place. The rules are in tests/vectors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #include "codec/http1/encode.h"
 
-enum { MOST_CHUNKS = 6, MOST_DATA = 64, ROOM = 2048 };
+enum { MOST_CHUNKS = 6, MOST_DATA = 64, BUFFER_SIZE = 2048 };
 
 static uint32_t seed = 7;
 
@@ -27,7 +27,7 @@ static size_t random_below(size_t limit)
 struct message {
     char body[MOST_CHUNKS * MOST_DATA];
     size_t body_size;
-    char wire[ROOM];
+    char wire[BUFFER_SIZE];
     size_t wire_size;
 };
 
@@ -61,7 +61,7 @@ static void make_message(struct message *message)
     }
 }
 
-static void what_was_encoded_comes_back(void **state)
+static void random_chunks_are_decoded(void **state)
 {
     (void)state;
     static struct message message;
@@ -94,8 +94,8 @@ static void what_was_encoded_comes_back(void **state)
     }
 }
 
-/* The body in one piece in front of what was received, whatever came at once. */
-static void decoding_in_place(void **state)
+/* The body of all chunks received at once is contiguous at the start of the received bytes. */
+static void in_place_decoding_joins_body(void **state)
 {
     (void)state;
     static struct message message;
@@ -107,8 +107,8 @@ static void decoding_in_place(void **state)
         size_t body_size = 0;
         size_t used = 0;
         uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
-        size_t behind = round % 3 == 0 ? 5 : 0; /* the trailer section, say */
-        put(&message, "\r\nabc", behind);
+        size_t following = round % 3 == 0 ? 5 : 0; /* the trailer section, for example */
+        put(&message, "\r\nabc", following);
         while (result == UVHTTP_PARSE_MORE) {
             size_t size =
                 round & 1 ? message.wire_size - used : 1 + random_below(message.wire_size - used);
@@ -116,29 +116,30 @@ static void decoding_in_place(void **state)
             assert_non_null(received);
             memcpy(received, message.wire + used, size);
             size_t consumed = SIZE_MAX;
-            size_t kept = SIZE_MAX;
-            result = uvhttp_chunked_decode_in_place(&decoder, received, size, &consumed, &kept);
-            assert_true(kept <= consumed && consumed <= size);
+            size_t body_part = SIZE_MAX;
+            result =
+                uvhttp_chunked_decode_in_place(&decoder, received, size, &consumed, &body_part);
+            assert_true(body_part <= consumed && consumed <= size);
             if (result == UVHTTP_PARSE_MORE)
                 assert_int_equal(consumed, size);
-            else /* what follows the body is left alone */
+            else /* bytes following the body are unchanged */
                 assert_memory_equal(received + consumed, message.wire + used + consumed,
                                     size - consumed);
-            memcpy(body + body_size, received, kept);
-            body_size += kept;
+            memcpy(body + body_size, received, body_part);
+            body_size += body_part;
             used += consumed;
             free(received);
         }
         assert_int_equal(result, UVHTTP_PARSE_DONE);
-        assert_int_equal(used, message.wire_size - behind);
+        assert_int_equal(used, message.wire_size - following);
         assert_int_equal(body_size, message.body_size);
         assert_memory_equal(body, message.body, body_size);
     }
 }
 
-/* What was correct before the mistake is there, and the mistake is found where it is, though a
- * plain chunk line follows. */
-static void decoding_in_place_refuses(void **state)
+/* The data before the error is returned, and the error has its position, although a plain chunk
+ * line follows. */
+static void in_place_decoding_refuses_invalid_chunks(void **state)
 {
     (void)state;
     static const struct {
@@ -173,21 +174,21 @@ static void decoding_in_place_refuses(void **state)
     }
 }
 
-/* Lines that the short cut must leave to the state machine, and those it takes: the same outcome
- * whole and byte by byte, from memory of exactly that size. */
-static void lines_whole_and_byte_by_byte(void **state)
+/* Short lines, those of the fast path and those of the state machine: the same result whole and
+ * byte by byte, from memory of exactly that size. */
+static void whole_and_bytewise_decoding_agree(void **state)
 {
     (void)state;
-    static const char letters[] = "\r\n01aF;g ";
-    enum { LETTERS = sizeof letters - 1, MOST = 6 };
+    static const char characters[] = "\r\n01aF;g ";
+    enum { CHARACTERS = sizeof characters - 1, MOST = 6 };
     for (size_t length = 1; length <= MOST; length++) {
         size_t count = 1;
         for (size_t i = 0; i < length; i++)
-            count *= LETTERS;
+            count *= CHARACTERS;
         for (size_t number = 0; number < count; number++) {
             char text[MOST];
-            for (size_t i = 0, n = number; i < length; i++, n /= LETTERS)
-                text[i] = letters[n % LETTERS];
+            for (size_t i = 0, n = number; i < length; i++, n /= CHARACTERS)
+                text[i] = characters[n % CHARACTERS];
             uvhttp_chunked_t whole;
             uvhttp_chunked_t bytes;
             size_t whole_used;
@@ -221,7 +222,7 @@ static void lines_whole_and_byte_by_byte(void **state)
     }
 }
 
-static void the_largest_sizes(void **state)
+static void chunk_size_limit_is_exact(void **state)
 {
     (void)state;
     static const struct {
@@ -248,7 +249,7 @@ static void the_largest_sizes(void **state)
     }
 }
 
-static void the_end_is_final(void **state)
+static void decoder_end_is_final(void **state)
 {
     (void)state;
     uvhttp_chunked_t decoder;
@@ -269,7 +270,7 @@ static void the_end_is_final(void **state)
     }
 }
 
-static void no_bytes_are_no_progress(void **state)
+static void empty_input_makes_no_progress(void **state)
 {
     (void)state;
     uvhttp_chunked_t decoder;
@@ -285,13 +286,13 @@ static void no_bytes_are_no_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_encoded_comes_back),
-        cmocka_unit_test(decoding_in_place),
-        cmocka_unit_test(decoding_in_place_refuses),
-        cmocka_unit_test(lines_whole_and_byte_by_byte),
-        cmocka_unit_test(the_largest_sizes),
-        cmocka_unit_test(the_end_is_final),
-        cmocka_unit_test(no_bytes_are_no_progress),
+        cmocka_unit_test(random_chunks_are_decoded),
+        cmocka_unit_test(in_place_decoding_joins_body),
+        cmocka_unit_test(in_place_decoding_refuses_invalid_chunks),
+        cmocka_unit_test(whole_and_bytewise_decoding_agree),
+        cmocka_unit_test(chunk_size_limit_is_exact),
+        cmocka_unit_test(decoder_end_is_final),
+        cmocka_unit_test(empty_input_makes_no_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Content codings: names, and which one is chosen, by RFC 9110 section 12.5.3 and by what browsers
- * send; always as content negotiation chooses. */
+/* Content codings: names, and which one is chosen, by RFC 9110 section 12.5.3 and for fields of
+ * browsers; the choice is that of content negotiation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,10 +27,10 @@ static uvhttp_slice_t field(const char *text)
 {
     if (text == NULL)
         return (uvhttp_slice_t){NULL, 0};
-    return (uvhttp_slice_t){guarded_place(&memory, text, strlen(text)), strlen(text)};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, strlen(text)), strlen(text)};
 }
 
-static void names_and_suffixes(void **state)
+static void coding_names_and_suffixes_match(void **state)
 {
     (void)state;
     assert_string_equal(uvh_coding_name(UVH_CODING_IDENTITY), "identity");
@@ -60,7 +60,7 @@ static const struct row {
     {"*", UVH_CODING_ALL, "br", false},
     {"compress;q=0.5, gzip;q=1.0", UVH_CODING_ALL, "gzip", false},
     {"gzip;q=1.0, identity; q=0.5, *;q=0", UVH_CODING_ALL, "gzip", false},
-    /* Without the field nothing is coded: those who send none mostly can undo nothing. */
+    /* Without the field the identity is sent: clients that do not send it mostly cannot decode. */
     {NULL, UVH_CODING_ALL, "identity", false},
     /* Browsers. */
     {"gzip, deflate, br, zstd", UVH_CODING_ALL, "br", false},
@@ -74,7 +74,7 @@ static const struct row {
     {"gzip", UVH_CODING_ALL, "gzip", false},
     {"identity", UVH_CODING_ALL, "identity", false},
     {"gzip,deflate,br", UVH_CODING_ALL, "br", false},
-    /* Ours only decides between what the client likes equally. */
+    /* The server's order only decides between codings of equal weight. */
     {"gzip, br;q=0.9, zstd;q=0.8", UVH_CODING_ALL, "gzip", false},
     {"gzip;q=0.8, br;q=0.8, zstd;q=0.9", UVH_CODING_ALL, "zstd", false},
     {"gzip;q=0.001", UVH_CODING_ALL, "gzip", false},
@@ -94,14 +94,14 @@ static const struct row {
     {"gzip, identity;q=0", BR | GZIP, "gzip", false},
     {"*;q=0, identity", UVH_CODING_ALL, "identity", false},
     {"identity;q=0, *", UVH_CODING_ALL, "br", false},
-    /* What is malformed does not count. */
+    /* Malformed members are ignored. */
     {"gzip;q=2, br;q=x, zstd;q=0.5", UVH_CODING_ALL, "zstd", false},
     {"gzip;level=9", UVH_CODING_ALL, "identity", false},
     {"gz ip, , ;q=1,,br", UVH_CODING_ALL, "br", false},
     {"gzip;q=0, gzip", UVH_CODING_ALL, "identity", false},
 };
 
-static void the_one_that_suits_best(void **state)
+static void best_available_coding_is_chosen(void **state)
 {
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
@@ -115,8 +115,8 @@ static void the_one_that_suits_best(void **state)
     }
 }
 
-/* uvhttp_negotiate_encoding has the same rules and looks at each offer by itself. */
-static void as_negotiation_has_it(void **state)
+/* uvhttp_negotiate_encoding has the same rules and checks each offer separately. */
+static void choice_matches_content_negotiation(void **state)
 {
     static const enum uvh_coding order[] = {UVH_CODING_BROTLI, UVH_CODING_ZSTD, UVH_CODING_GZIP};
     (void)state;
@@ -139,28 +139,28 @@ static void as_negotiation_has_it(void **state)
     }
 }
 
-/* Lines of one name are one list (RFC 9110 section 5.3). */
-static void several_lines(void **state)
+/* Lines of the same name are one list (RFC 9110 section 5.3). */
+static void lines_of_one_field_are_one_list(void **state)
 {
     (void)state;
-    struct uvh_accepted_codings wishes;
-    uvh_accepted_codings_init(&wishes);
-    uvh_accepted_codings_read(&wishes, field("gzip;q=0.5"));
-    uvh_accepted_codings_read(&wishes, field(""));
-    uvh_accepted_codings_read(&wishes, field("zstd;q=0.7, br;q=0"));
-    uvh_accepted_codings_read(&wishes, field("br"));
-    assert_int_equal(uvh_coding_choose(&wishes, UVH_CODING_ALL, NULL), UVH_CODING_ZSTD);
-    assert_int_equal(uvh_coding_choose(&wishes, GZIP | BR, NULL), UVH_CODING_GZIP);
-    assert_int_equal(uvh_coding_choose(&wishes, BR, NULL), UVH_CODING_IDENTITY);
+    struct uvh_accepted_codings accepted;
+    uvh_accepted_codings_init(&accepted);
+    uvh_accepted_codings_read(&accepted, field("gzip;q=0.5"));
+    uvh_accepted_codings_read(&accepted, field(""));
+    uvh_accepted_codings_read(&accepted, field("zstd;q=0.7, br;q=0"));
+    uvh_accepted_codings_read(&accepted, field("br"));
+    assert_int_equal(uvh_coding_choose(&accepted, UVH_CODING_ALL, NULL), UVH_CODING_ZSTD);
+    assert_int_equal(uvh_coding_choose(&accepted, GZIP | BR, NULL), UVH_CODING_GZIP);
+    assert_int_equal(uvh_coding_choose(&accepted, BR, NULL), UVH_CODING_IDENTITY);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_suffixes),
-        cmocka_unit_test(the_one_that_suits_best),
-        cmocka_unit_test(as_negotiation_has_it),
-        cmocka_unit_test(several_lines),
+        cmocka_unit_test(coding_names_and_suffixes_match),
+        cmocka_unit_test(best_available_coding_is_chosen),
+        cmocka_unit_test(choice_matches_content_negotiation),
+        cmocka_unit_test(lines_of_one_field_are_one_list),
     };
     memory = guarded_make(4096);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,14 @@
-/* The parser beside the slow reference parser of tests/reference: random and damaged messages,
- * parsed on every back end, whole, growing, and from pieces, have to give what the reference parser
- * gives, down to the reason and its offset.
+/* Compares the parser with the slow reference parser of tests/reference. Random and damaged
+ * messages are parsed on every back end: whole, growing, and in several slices. The results must be
+ * equal, including the reason and its offset.
  *
  * As a test it compares a fixed number of messages, always the same ones. By hand, any number of
  * new ones:
  *
  *     test_codec_compare COUNT [SEED [FIRST]]       or ./dev fuzz compare COUNT [SEED [FIRST]]
  *
- * SEED is printed; with it and the number of a message as FIRST, and 1 as COUNT, that message is
- * made again. The rules one by one are in tests/vectors. */
+ * SEED is printed; with it, the number of a message as FIRST, and 1 as COUNT, the same message is
+ * generated again. Vectors for each rule are in tests/vectors. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@
 #include "support/backends.h"
 #include "support/guarded.h"
 
-/* A sanitizer takes its time. */
+/* Sanitizers are slow. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { TEST_MESSAGES = 50000 };
 #else
@@ -42,14 +42,14 @@ enum kind { REQUEST, RESPONSE, TRAILERS, CHUNKED, TEXT, KINDS };
 static const char *const kind_names[KINDS] = {"requests", "responses", "trailers", "chunked bodies",
                                               "texts"};
 
-/* A head or trailer section with what has to come out. */
+/* A head or trailer section with the expected result. */
 struct subject {
     enum kind kind;
-    struct message *message; /* its random numbers choose the cuts too */
+    struct message *message; /* its random numbers also choose where to split */
     uvhttp_head_limits_t limits;
     uint16_t capacity; /* 0: the fields of the head itself */
     uvhttp_method_t request_method;
-    /* so many bytes are enough for the verdict, and no fewer; SIZE_MAX: not known */
+    /* The smallest number of bytes that decides the result; SIZE_MAX: unknown. */
     size_t decided;
     struct reference_head head;
     struct reference_framing framing;
@@ -81,7 +81,7 @@ static void print_bytes(const char *bytes, size_t length)
     printf("\n");
 }
 
-/* The difference, if there is one, with all that is needed to see it again. */
+/* Reports the difference, if any, with the data to reproduce it. */
 static void report(enum kind kind, const char *how, const char *difference,
                    const struct message *message)
 {
@@ -123,7 +123,7 @@ static void check(const struct subject *subject, const char *how, uvhttp_parse_r
     if (difference != NULL || result != UVHTTP_PARSE_DONE)
         return;
     if (memcmp(head.base, message->bytes, head.size) != 0)
-        report(subject->kind, how, "what is at head.base", message);
+        report(subject->kind, how, "the bytes at head.base", message);
     if (subject->kind == TRAILERS)
         return;
     uvhttp_framing_t framing;
@@ -144,73 +144,73 @@ static void check_whole(const struct subject *subject)
     begin(subject);
     check(
         subject, "whole before a protected page",
-        parse(subject, guarded_place(&areas[0], message->bytes, message->length), message->length));
+        parse(subject, guarded_copy(&areas[0], message->bytes, message->length), message->length));
     begin(subject);
-    check(subject, "whole behind a protected page",
-          parse(subject, guarded_place_front(&areas[0], message->bytes, message->length),
+    check(subject, "whole after a protected page",
+          parse(subject, guarded_copy_front(&areas[0], message->bytes, message->length),
                 message->length));
 }
 
-/* More and more of it, from one byte at a time to all but one at once. A verdict comes as soon as
- * it can be known. */
+/* Growing input, by one byte at a time up to all but one at once. The result must come as soon as
+ * the bytes allow it. */
 static void check_grown(const struct subject *subject)
 {
     struct message *message = subject->message;
-    static const size_t steps[] = {1, 3, 20, 100, 1000, MESSAGE_ROOM};
+    static const size_t steps[] = {1, 3, 20, 100, 1000, MESSAGE_CAPACITY};
     size_t step = MESSAGE_PICK(message, steps);
     if (step * 200 < message->length)
         step = 100;
-    size_t at_hand = message_below(message, step);
+    size_t available = message_below(message, step);
     uvhttp_parse_result_t result;
     bool late = false;
     begin(subject);
-    for (;; at_hand += 1 + message_below(message, step)) {
-        at_hand = at_hand < message->length ? at_hand : message->length;
-        result = parse(subject, guarded_place(&areas[0], message->bytes, at_hand), at_hand);
-        if (result != UVHTTP_PARSE_MORE || at_hand == message->length)
+    for (;; available += 1 + message_below(message, step)) {
+        available = available < message->length ? available : message->length;
+        result = parse(subject, guarded_copy(&areas[0], message->bytes, available), available);
+        if (result != UVHTTP_PARSE_MORE || available == message->length)
             break;
-        late = late || at_hand >= subject->decided;
+        late = late || available >= subject->decided;
     }
     check(subject, "growing", result);
-    report(subject->kind, "growing", late ? "when the verdict comes" : NULL, message);
+    report(subject->kind, "growing", late ? "the time of the result" : NULL, message);
 }
 
-/* The first `length` bytes, cut into pieces that each end at a protected page. */
-static size_t cut_pieces(struct message *message, size_t length, uvhttp_slice_t chunks[MOST_CHUNKS])
+/* Splits the first `length` bytes into slices that each end at a protected page. */
+static size_t split_message(struct message *message, size_t length,
+                            uvhttp_slice_t chunks[MOST_CHUNKS])
 {
     size_t number = 1 + message_below(message, MOST_CHUNKS);
     size_t done = 0;
     for (size_t i = 0; i < number; i++) {
         size_t size = i + 1 == number ? length - done : message_below(message, length - done + 1);
-        chunks[i] = (uvhttp_slice_t){guarded_place(&areas[i], message->bytes + done, size), size};
+        chunks[i] = (uvhttp_slice_t){guarded_copy(&areas[i], message->bytes + done, size), size};
         done += size;
     }
     return number;
 }
 
-/* In pieces, cut anew at each call; the memory they are gathered in is no larger than it has to
- * be. */
-static void check_pieces(const struct subject *subject)
+/* In slices, split anew at each call; the memory to gather them has the smallest allowed size. */
+static void check_slices(const struct subject *subject)
 {
     struct message *message = subject->message;
     char *gather = gather_area.end - subject->limits.max_size;
-    size_t at_hand =
+    size_t available =
         message_chance(message, 2) ? message->length : message_below(message, message->length + 1);
     uvhttp_parse_result_t result;
     begin(subject);
     for (;;) {
         uvhttp_slice_t chunks[MOST_CHUNKS];
-        size_t number = cut_pieces(message, at_hand, chunks);
+        size_t number = split_message(message, available, chunks);
         result =
             subject->kind == REQUEST
                 ? uvhttp_request_head_parse_slices(&head, chunks, number, gather, &subject->limits)
                 : uvhttp_response_head_parse_slices(&head, chunks, number, gather,
                                                     &subject->limits);
-        if (result != UVHTTP_PARSE_MORE || at_hand == message->length)
+        if (result != UVHTTP_PARSE_MORE || available == message->length)
             break;
-        at_hand += 1 + message_below(message, message->length - at_hand);
+        available += 1 + message_below(message, message->length - available);
     }
-    check(subject, "in pieces", result);
+    check(subject, "in slices", result);
 }
 
 static void choose_limits(struct subject *subject)
@@ -236,11 +236,11 @@ static void expect(const struct subject *subject, struct reference_head *expecte
     parsers[subject->kind](expected, subject->message->bytes, length, &subject->limits, capacity);
 }
 
-/* How many bytes it takes until the verdict is known. */
+/* The number of bytes that decides the result. */
 static void expect_decided(struct subject *subject)
 {
     static struct reference_head part;
-    size_t low = 0; /* not enough, unless it is 0 */
+    size_t low = 0; /* too few, unless it is 0 */
     size_t high = subject->message->length;
     subject->decided = SIZE_MAX;
     if (subject->head.result == UVHTTP_PARSE_MORE || !message_chance(subject->message, 8))
@@ -280,11 +280,11 @@ static void compare_heads(struct subject *subject)
         check_whole(subject);
         check_grown(subject);
         if (subject->kind != TRAILERS)
-            check_pieces(subject);
+            check_slices(subject);
     }
 }
 
-/* What a decoder gave beside what it should have given. */
+/* The difference between a decoder's result and the expected one. */
 static const char *chunked_difference(const struct reference_chunked *expected,
                                       uvhttp_parse_result_t result, unsigned reason,
                                       size_t consumed, const char *data, size_t length)
@@ -294,17 +294,17 @@ static const char *chunked_difference(const struct reference_chunked *expected,
     if (reason != (unsigned)expected->reason)
         return "the reason";
     if (consumed != expected->consumed)
-        return "what is consumed";
+        return "the consumed size";
     if (length != expected->data_length || memcmp(data, expected->data, length) != 0)
         return "the data";
     return NULL;
 }
 
-/* In steps of up to `step` bytes; `in_place` moves the data of each step together. */
+/* In steps of up to `step` bytes; `in_place` decodes each step in place. */
 static void check_chunked(struct message *message, const struct reference_chunked *expected,
                           uint32_t max_extension, size_t step, bool in_place)
 {
-    static char body[MESSAGE_ROOM];
+    static char body[MESSAGE_CAPACITY];
     uvhttp_chunked_t decoder;
     uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
     size_t used = 0;
@@ -313,7 +313,7 @@ static void check_chunked(struct message *message, const struct reference_chunke
     while (result == UVHTTP_PARSE_MORE && used < message->length) {
         size_t size = 1 + message_below(message, step);
         size = size < message->length - used ? size : message->length - used;
-        char *data = guarded_place(&areas[0], message->bytes + used, size);
+        char *data = guarded_copy(&areas[0], message->bytes + used, size);
         size_t consumed;
         uvhttp_slice_t chunk = {data, 0};
         if (in_place)
@@ -334,14 +334,14 @@ static void check_chunked(struct message *message, const struct reference_chunke
 
 static void compare_chunked(struct message *message)
 {
-    static char data[MESSAGE_ROOM];
+    static char data[MESSAGE_CAPACITY];
     static const uint32_t limits[] = {256, 256, 16, 0};
     uint32_t max_extension = MESSAGE_PICK(message, limits);
     struct reference_chunked expected = {.data = data};
     reference_chunked_decode(&expected, message->bytes, message->length, max_extension);
     count(CHUNKED, expected.result, expected.reason);
     for (int in_place = 0; in_place < 2; in_place++) {
-        check_chunked(message, &expected, max_extension, MESSAGE_ROOM, in_place);
+        check_chunked(message, &expected, max_extension, MESSAGE_CAPACITY, in_place);
         check_chunked(message, &expected, max_extension, 1 + message_below(message, 40), in_place);
         check_chunked(message, &expected, max_extension, 1, in_place);
     }
@@ -352,7 +352,7 @@ static bool same(uvhttp_slice_t a, uvhttp_slice_t b)
     return a.length == b.length && (a.length == 0 || memcmp(a.base, b.base, a.length) == 0);
 }
 
-/* The same place too, and absent only when the other is. */
+/* The same address, too; absent only if the other is absent. */
 static bool identical(uvhttp_slice_t a, uvhttp_slice_t b)
 {
     return a.length == b.length && (a.base == NULL) == (b.base == NULL) &&
@@ -394,12 +394,12 @@ static const char *percent_difference(uvhttp_slice_t text, bool plus)
     int more;
     while ((more = uvhttp_percent_next(&rest, plus, &chunk)) > 0) {
         if (chunk.length == 0 || memcmp(chunk.base, expected + done, chunk.length) != 0)
-            return "a decoded piece";
+            return "a decoded chunk";
         done += chunk.length;
     }
     if (more < 0 ? length >= 0 || rest.base != text.base + bad
                  : length < 0 || done != (size_t)length)
-        return "the end of the decoded pieces";
+        return "the end of the decoded chunks";
     return NULL;
 }
 
@@ -431,22 +431,22 @@ static const char *cookie_difference(uvhttp_slice_t text)
     return uvhttp_cookie_next(&rest[1], &name[1], &value[1]) ? "the number of cookies" : NULL;
 }
 
-/* Decoded beside the form, or where it lies. */
+/* Decoded to other memory, or in place. */
 static const char *form_difference(uvhttp_slice_t text, bool in_place)
 {
     static char scratch[LONGEST_TEXT];
     static char name_bytes[LONGEST_TEXT];
     static char value_bytes[LONGEST_TEXT];
     uvhttp_slice_t raw = text;
-    uvhttp_slice_t rest = {in_place ? guarded_place(&areas[1], text.base, text.length) : text.base,
+    uvhttp_slice_t rest = {in_place ? guarded_copy(&areas[1], text.base, text.length) : text.base,
                            text.length};
     for (;;) {
         uvhttp_slice_t name[2];
         uvhttp_slice_t value[2];
         size_t bad;
         bool more = reference_query_next(&raw, &name[0], &value[0]);
-        char *room = in_place ? areas[1].end - rest.length : scratch;
-        int result = uvhttp_form_next(&rest, room, &name[1], &value[1]);
+        char *space = in_place ? areas[1].end - rest.length : scratch;
+        int result = uvhttp_form_next(&rest, space, &name[1], &value[1]);
         if (!more)
             return result == 0 ? NULL : "the end of the form";
         ptrdiff_t name_length = reference_percent(name[0], true, name_bytes, &bad);
@@ -464,7 +464,7 @@ static void compare_text(struct message *message)
 {
     if (message->length > LONGEST_TEXT)
         message->length = LONGEST_TEXT;
-    uvhttp_slice_t text = {guarded_place(&areas[0], message->bytes, message->length),
+    uvhttp_slice_t text = {guarded_copy(&areas[0], message->bytes, message->length),
                            message->length};
     report(TEXT, "as a path", path_difference(text), message);
     report(TEXT, "decoded", percent_difference(text, false), message);
@@ -517,30 +517,30 @@ static void compare_many(uint64_t seed, uint64_t first, uint64_t number)
 {
     run = (struct run){.seed = seed};
     for (size_t i = 0; i < MOST_CHUNKS && areas[i].end == NULL; i++)
-        areas[i] = guarded_make(MESSAGE_ROOM);
+        areas[i] = guarded_make(MESSAGE_CAPACITY);
     if (gather_area.end == NULL)
-        gather_area = guarded_make(MESSAGE_ROOM);
+        gather_area = guarded_make(MESSAGE_CAPACITY);
     for (uint64_t i = 0; i < number; i++)
         compare_one(seed, first + i);
 }
 
-static void random_messages(void **state)
+static void random_messages_match_reference_parser(void **state)
 {
     (void)state;
     compare_many(42, 0, TEST_MESSAGES);
     assert_int_equal(run.failures, 0);
-    /* A comparison proves something about what it meets: accepted, incomplete and refused ones of
-     * each kind, for every reason. */
+    /* Random messages are only significant if accepted, incomplete and refused ones of each kind
+     * occur, for every reason. */
     for (int kind = 0; kind < KINDS; kind++) {
         assert_true(run.results[kind][UVHTTP_PARSE_DONE] > TEST_MESSAGES / 100);
         assert_true(run.results[kind][UVHTTP_PARSE_BAD] > TEST_MESSAGES / 1000);
         assert_true(kind == TEXT || run.results[kind][UVHTTP_PARSE_MORE] > TEST_MESSAGES / 1000);
     }
     for (int reason = 0; reason < UVHTTP_REASON_COUNT; reason++) {
-        if (reason == UVHTTP_REASON_ARGUMENT) /* which no message causes */
+        if (reason == UVHTTP_REASON_ARGUMENT) /* not caused by any message */
             continue;
         if (run.reasons[reason] < 10)
-            fail_msg("%s was met %u times", uvhttp_reason_name((uvhttp_reason_t)reason),
+            fail_msg("%s occurred %u times", uvhttp_reason_name((uvhttp_reason_t)reason),
                      (unsigned)run.reasons[reason]);
     }
 }
@@ -571,7 +571,7 @@ static int compare_by_hand(int argc, char **argv)
         }
     }
     printf("seed %" PRIu64 "\n", numbers[1]);
-    fflush(stdout); /* if a message ends the process */
+    fflush(stdout); /* in case a message crashes the process */
     compare_many(numbers[1], numbers[2], numbers[0]);
     print_summary();
     return run.failures > 0;
@@ -580,7 +580,7 @@ static int compare_by_hand(int argc, char **argv)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_messages),
+        cmocka_unit_test(random_messages_match_reference_parser),
     };
     return argc > 1 ? compare_by_hand(argc, argv) : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static uvhttp_slice_t slice_of(const char *text)
     return (uvhttp_slice_t){text, strlen(text)};
 }
 
-static void compressible_types(void **state)
+static void compressible_media_types_are_recognized(void **state)
 {
     (void)state;
     static const char *const yes[] = {"text/html; charset=utf-8",
@@ -56,7 +56,7 @@ static void compressible_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compressible_types),
+        cmocka_unit_test(compressible_media_types_are_recognized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

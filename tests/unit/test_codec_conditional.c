@@ -30,7 +30,7 @@ static bool parses(const char *text, bool weak, const char *opaque)
            memcmp(got.base, opaque, got.length) == 0;
 }
 
-static void entity_tags(void **state)
+static void etag_syntax_is_checked(void **state)
 {
     (void)state;
     assert_true(parses("\"xyzzy\"", false, "\"xyzzy\""));
@@ -49,7 +49,7 @@ static void entity_tags(void **state)
 }
 
 /* The table of RFC 9110 section 8.8.3.2. */
-static void comparison(void **state)
+static void etag_comparison_matches_rfc9110(void **state)
 {
     (void)state;
     struct {
@@ -68,30 +68,30 @@ static void comparison(void **state)
     }
 }
 
-static bool listed(const char *list, const char *etag, bool strong)
+static bool list_matches(const char *list, const char *etag, bool strong)
 {
     return uvh_conditional_etag_list_matches((uvhttp_slice_t){list, strlen(list)},
                                              (uvhttp_slice_t){etag, strlen(etag)}, strong);
 }
 
-static void lists_of_tags(void **state)
+static void etag_lists_match(void **state)
 {
     (void)state;
-    assert_true(listed("\"a\"", "\"a\"", true));
-    assert_true(listed("\"x\", \"a\"", "\"a\"", true));
-    assert_true(listed("\"x\",\"y\"\t ,  \"a\"", "\"a\"", true));
-    assert_true(listed(" , ,\"x\",,\"a\",", "\"a\"", true));
-    assert_true(listed("\"x,y\", \"a\"", "\"a\"", true));
-    assert_true(listed("W/\"x\", W/\"a\"", "\"a\"", false));
-    assert_true(listed("*", "\"a\"", true));
-    assert_false(listed("W/\"x\", W/\"a\"", "\"a\"", true));
-    assert_false(listed("\"x, \"a\"", "\"a\"", true));
-    assert_false(listed("", "\"a\"", true));
-    assert_false(listed("a", "\"a\"", true));
-    assert_false(listed("\"b\"", "\"a\"", true));
-    assert_false(listed("*, \"a\"", "\"a\"", true));
-    assert_false(listed("x, \"a\"", "\"a\"", true));    /* reading stops at what is no tag */
-    assert_false(listed("\"x\" \"a\"", "\"a\"", true)); /* and at a missing comma */
+    assert_true(list_matches("\"a\"", "\"a\"", true));
+    assert_true(list_matches("\"x\", \"a\"", "\"a\"", true));
+    assert_true(list_matches("\"x\",\"y\"\t ,  \"a\"", "\"a\"", true));
+    assert_true(list_matches(" , ,\"x\",,\"a\",", "\"a\"", true));
+    assert_true(list_matches("\"x,y\", \"a\"", "\"a\"", true));
+    assert_true(list_matches("W/\"x\", W/\"a\"", "\"a\"", false));
+    assert_true(list_matches("*", "\"a\"", true));
+    assert_false(list_matches("W/\"x\", W/\"a\"", "\"a\"", true));
+    assert_false(list_matches("\"x, \"a\"", "\"a\"", true));
+    assert_false(list_matches("", "\"a\"", true));
+    assert_false(list_matches("a", "\"a\"", true));
+    assert_false(list_matches("\"b\"", "\"a\"", true));
+    assert_false(list_matches("*, \"a\"", "\"a\"", true));
+    assert_false(list_matches("x, \"a\"", "\"a\"", true));    /* parsing stops at an invalid tag */
+    assert_false(list_matches("\"x\" \"a\"", "\"a\"", true)); /* or a missing comma */
     assert_false(uvh_conditional_etag_list_matches(SLICE("*"), NONE, true));
 }
 
@@ -108,8 +108,8 @@ static enum uvh_conditional_outcome evaluate(uvhttp_slice_t if_match,
 {
     struct uvh_conditional_fields fields = {if_match, if_none_match, if_modified_since,
                                             if_unmodified_since};
-    struct uvh_conditional_entity what = entity();
-    return uvh_conditional_evaluate(&fields, &what, get);
+    struct uvh_conditional_entity state_of_entity = entity();
+    return uvh_conditional_evaluate(&fields, &state_of_entity, get);
 }
 
 #define PROCEED      UVH_CONDITIONAL_PROCEED
@@ -120,7 +120,7 @@ static enum uvh_conditional_outcome evaluate(uvhttp_slice_t if_match,
 #define WEAK         SLICE("W/\"now\"")
 #define STAR         SLICE("*")
 
-static void each_condition_alone(void **state)
+static void single_conditions_are_evaluated(void **state)
 {
     (void)state;
     assert_int_equal(evaluate(NONE, NONE, NONE, NONE, true), PROCEED);
@@ -148,53 +148,56 @@ static void each_condition_alone(void **state)
     assert_int_equal(evaluate(NONE, NONE, NONE, AT, false), PROCEED); /* GET and HEAD only */
 }
 
-static void the_order(void **state)
+static void conditions_have_precedence(void **state)
 {
     (void)state;
     assert_int_equal(evaluate(SAME, BEFORE, NONE, NONE, true),
-                     /* If-Match over If-Unmodified-Since */
+                     /* If-Match before If-Unmodified-Since */
                      PROCEED);
     assert_int_equal(evaluate(OTHER, AT, NONE, NONE, true), FAILED); /* likewise */
     assert_int_equal(evaluate(NONE, NONE, OTHER, AT, true),
-                     PROCEED); /* If-None-Match over If-Modified-Since */
+                     PROCEED); /* If-None-Match before If-Modified-Since */
     assert_int_equal(evaluate(NONE, NONE, SAME, BEFORE, true), NOT_MODIFIED); /* likewise */
     assert_int_equal(evaluate(OTHER, NONE, SAME, NONE, true), FAILED);        /* If-Match first */
     assert_int_equal(evaluate(SAME, NONE, SAME, NONE, true),
-                     NOT_MODIFIED); /* both hold: the second decides */
+                     NOT_MODIFIED); /* both are true: the second decides */
     assert_int_equal(evaluate(NONE, AT, NONE, AT, true), NOT_MODIFIED);
     assert_int_equal(evaluate(NONE, BEFORE, NONE, AT, true), FAILED);
 }
 
-static void entities_that_lack_something(void **state)
+static void entity_without_tag_or_date_is_handled(void **state)
 {
     (void)state;
-    struct uvh_conditional_entity what = entity();
+    struct uvh_conditional_entity state_of_entity = entity();
     struct uvh_conditional_fields fields = {NONE, NONE, NONE, NONE};
-    what.has_modified = false; /* the date conditions are ignored */
+    state_of_entity.has_modified = false; /* date conditions are ignored */
     fields.if_modified_since = AFTER;
-    assert_int_equal(uvh_conditional_evaluate(&fields, &what, true), PROCEED);
+    assert_int_equal(uvh_conditional_evaluate(&fields, &state_of_entity, true), PROCEED);
     fields.if_unmodified_since = BEFORE;
-    assert_int_equal(uvh_conditional_evaluate(&fields, &what, true), PROCEED);
+    assert_int_equal(uvh_conditional_evaluate(&fields, &state_of_entity, true), PROCEED);
 
-    what = entity();
-    what.etag = NONE; /* no tag matches, but "*" does */
+    state_of_entity = entity();
+    state_of_entity.etag = NONE; /* no tag matches, but "*" does */
     fields = (struct uvh_conditional_fields){.if_none_match = SAME};
-    assert_int_equal(uvh_conditional_evaluate(&fields, &what, true), PROCEED);
+    assert_int_equal(uvh_conditional_evaluate(&fields, &state_of_entity, true), PROCEED);
     fields.if_none_match = STAR;
-    assert_int_equal(uvh_conditional_evaluate(&fields, &what, true), NOT_MODIFIED);
+    assert_int_equal(uvh_conditional_evaluate(&fields, &state_of_entity, true), NOT_MODIFIED);
 
-    what.exists = false; /* PUT that must create, PUT that must replace */
-    assert_int_equal(uvh_conditional_evaluate(&fields, &what, false), PROCEED);
+    state_of_entity.exists = false; /* PUT that must create; PUT that must replace */
+    assert_int_equal(uvh_conditional_evaluate(&fields, &state_of_entity, false), PROCEED);
     fields = (struct uvh_conditional_fields){.if_match = STAR};
-    assert_int_equal(uvh_conditional_evaluate(&fields, &what, false), FAILED);
+    assert_int_equal(uvh_conditional_evaluate(&fields, &state_of_entity, false), FAILED);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entity_tags),   cmocka_unit_test(comparison),
-        cmocka_unit_test(lists_of_tags), cmocka_unit_test(each_condition_alone),
-        cmocka_unit_test(the_order),     cmocka_unit_test(entities_that_lack_something),
+        cmocka_unit_test(etag_syntax_is_checked),
+        cmocka_unit_test(etag_comparison_matches_rfc9110),
+        cmocka_unit_test(etag_lists_match),
+        cmocka_unit_test(single_conditions_are_evaluated),
+        cmocka_unit_test(conditions_have_precedence),
+        cmocka_unit_test(entity_without_tag_or_date_is_handled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

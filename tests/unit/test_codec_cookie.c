@@ -1,4 +1,4 @@
-/* Cookie pairs: how they are split and trimmed, with the input ending where the memory ends. */
+/* Cookie pairs: how they are split and trimmed, with input that ends at the end of the memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 
 #include <uvhttp/parser.h>
 
-/* All pairs as "[name|value]". The text is copied to memory of its size, so that a sanitizer sees a
- * read too far. */
+/* All pairs as "[name|value]". The text is copied to memory of exactly its size, so that a
+ * sanitizer detects reads past the end. */
 static const char *pairs(const char *text)
 {
     static char result[256];
@@ -37,7 +37,7 @@ static const char *pairs(const char *text)
     return result;
 }
 
-static void pairs_are_split_and_trimmed(void **state)
+static void cookie_pairs_are_split_and_trimmed(void **state)
 {
     (void)state;
     static const struct {
@@ -67,7 +67,7 @@ static void pairs_are_split_and_trimmed(void **state)
         assert_string_equal(pairs(rows[i].text), rows[i].expected);
 }
 
-static void nothing_at_all(void **state)
+static void null_text_has_no_cookies(void **state)
 {
     (void)state;
     uvhttp_slice_t rest = {NULL, 0};
@@ -76,7 +76,7 @@ static void nothing_at_all(void **state)
     assert_false(uvhttp_cookie_next(&rest, &name, &value));
 }
 
-/* The slow way to do it: finds the n-th pair by counting, and trims by copying. */
+/* A slow reference: counts to the n-th pair and trims a copy. */
 static bool reference_pair(const char *text, size_t index, char *name, char *value)
 {
     const char *start = text;
@@ -108,23 +108,23 @@ static bool reference_pair(const char *text, size_t index, char *name, char *val
     return false;
 }
 
-static void every_short_text(void **state)
+static void short_texts_match_reference(void **state)
 {
     (void)state;
-    static const char letters[] = "a=; \"";
-    enum { MOST = 7, LETTERS = sizeof letters - 1 };
+    static const char characters[] = "a=; \"";
+    enum { MOST = 7, CHARACTERS = sizeof characters - 1 };
     for (size_t length = 1; length <= MOST; length++) {
         size_t count = 1;
         for (size_t i = 0; i < length; i++)
-            count *= LETTERS;
+            count *= CHARACTERS;
         for (size_t number = 0; number < count; number++) {
             char text[MOST + 1] = {0};
             char expected[256] = {0};
             char name[64];
             char value[64];
             size_t used = 0;
-            for (size_t i = 0, n = number; i < length; i++, n /= LETTERS)
-                text[i] = letters[n % LETTERS];
+            for (size_t i = 0, n = number; i < length; i++, n /= CHARACTERS)
+                text[i] = characters[n % CHARACTERS];
             for (size_t i = 0; reference_pair(text, i, name, value); i++)
                 used += (size_t)snprintf(expected + used, sizeof expected - used, "[%s|%s]", name,
                                          value);
@@ -136,9 +136,9 @@ static void every_short_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_are_split_and_trimmed),
-        cmocka_unit_test(nothing_at_all),
-        cmocka_unit_test(every_short_text),
+        cmocka_unit_test(cookie_pairs_are_split_and_trimmed),
+        cmocka_unit_test(null_text_has_no_cookies),
+        cmocka_unit_test(short_texts_match_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

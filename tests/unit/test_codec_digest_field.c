@@ -1,4 +1,4 @@
-/* codec/fields/digest_field.h: what a field of RFC 9530 says, and what is malformed. */
+/* codec/fields/digest_field.h: parsing of the fields of RFC 9530, and malformed ones. */
 #include "codec/fields/digest_field.h"
 
 #include <setjmp.h>
@@ -25,10 +25,10 @@ static bool read_field(struct uvh_digest_field *field, const char *text)
 {
     size_t length = strlen(text);
     return uvh_digest_field_read(field,
-                                 (uvhttp_slice_t){guarded_place(&memory, text, length), length});
+                                 (uvhttp_slice_t){guarded_copy(&memory, text, length), length});
 }
 
-static void both_kinds_are_read(void **state)
+static void sha_256_and_sha_512_are_read(void **state)
 {
     (void)state;
     static const char *const texts[] = {SHA_256 "," SHA_512, SHA_512 " ,\t" SHA_256,
@@ -55,7 +55,7 @@ static void other_algorithms_are_ignored(void **state)
     }
 }
 
-static void what_is_malformed_is_told(void **state)
+static void malformed_digest_is_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {"sha-256",
@@ -77,7 +77,7 @@ static void what_is_malformed_is_told(void **state)
     }
 }
 
-static void a_second_one_has_to_be_the_same(void **state)
+static void repeated_digest_must_be_equal(void **state)
 {
     (void)state;
     struct uvh_digest_field field = {0};
@@ -86,7 +86,7 @@ static void a_second_one_has_to_be_the_same(void **state)
     assert_false(read_field(&field, "sha-256=:AK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"));
 }
 
-static void sizes(void **state)
+static void digest_sizes_match_algorithms(void **state)
 {
     (void)state;
     assert_int_equal(uvh_digest_field_size(UVH_DIGEST_SHA_256), 32);
@@ -96,11 +96,11 @@ static void sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_kinds_are_read),
+        cmocka_unit_test(sha_256_and_sha_512_are_read),
         cmocka_unit_test(other_algorithms_are_ignored),
-        cmocka_unit_test(what_is_malformed_is_told),
-        cmocka_unit_test(a_second_one_has_to_be_the_same),
-        cmocka_unit_test(sizes),
+        cmocka_unit_test(malformed_digest_is_refused),
+        cmocka_unit_test(repeated_digest_must_be_equal),
+        cmocka_unit_test(digest_sizes_match_algorithms),
     };
     memory = guarded_make(4096);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* codec/forms/disposition.c: names of files as Content-Disposition. */
+/* codec/forms/disposition.c: file names in Content-Disposition. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "codec/forms/disposition.h"
 
-static void names(void **state)
+static void filename_is_quoted_and_extended(void **state)
 {
     (void)state;
     static const struct {
@@ -30,11 +30,11 @@ static void names(void **state)
                                    "filename*=UTF-8''a%0D%0ASet-Cookie%3A%20x%3D1%09"},
         {"it's * \xc3\xa4",
          "attachment; filename=\"it's * _\"; filename*=UTF-8''it%27s%20%2A%20%C3%A4"},
-        /* no UTF-8 */
+        /* invalid UTF-8 */
         {"latin\xe4.txt", "attachment; filename=\"latin_.txt\""},
         /* a surrogate */
         {"\xed\xa0\x80", "attachment; filename=\"___\""},
-        /* too long */
+        /* overlong */
         {"\xc0\xaf", "attachment; filename=\"__\""},
         /* U+110000 */
         {"\xf4\x90\x80\x80", "attachment; filename=\"____\""},
@@ -50,8 +50,8 @@ static void names(void **state)
     }
 }
 
-/* The longest value there can be has room, with bytes of every kind. */
-static void every_byte_has_room(void **state)
+/* The longest possible value fits, with every byte value. */
+static void written_length_is_limited(void **state)
 {
     (void)state;
     for (int byte = 1; byte < 256; byte++) {
@@ -69,8 +69,8 @@ static void every_byte_has_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),
-        cmocka_unit_test(every_byte_has_room),
+        cmocka_unit_test(filename_is_quoted_and_extended),
+        cmocka_unit_test(written_length_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

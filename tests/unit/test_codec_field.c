@@ -29,7 +29,7 @@ static const struct known all[] = {UVHTTP_FIELD_MAP(KNOWN)};
 
 enum { COUNT = sizeof all / sizeof all[0] };
 
-/* A factor that gives each name a slot of its own, found by trying. */
+/* A factor that gives each name its own slot, found by trial. */
 static uint32_t find_factor(void)
 {
     uint64_t random = 88172645463325252u; /* xorshift, Marsaglia 2003 */
@@ -54,14 +54,14 @@ static uint32_t find_factor(void)
     }
 }
 
-/* The id that the table gives for a name where it stands. */
+/* The id that the table has for a name in place. */
 static uvhttp_field_id_t found(const char *end, size_t length)
 {
     const struct uvh_field_row *row = uvh_field_table_find(end, length, uvh_swar_equal);
     return row != NULL ? (uvhttp_field_id_t)row->field.id : UVHTTP_FIELD_OTHER;
 }
 
-static void every_name_is_found_in_any_case(void **state)
+static void known_names_are_found_in_any_case(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT; i++) {
@@ -79,14 +79,14 @@ static void every_name_is_found_in_any_case(void **state)
                 start[at] = (char)(start[at] - 0x20);
         }
         assert_int_equal(uvh_field_lookup((uvhttp_slice_t){start, length}), all[i].id);
-        /* What stands in front of the CR LF that is in front of a name must not matter. */
+        /* The bytes before the CR LF that precedes a name must not matter. */
         assert_int_equal(found(start + length, length), all[i].id);
         memset(name, '\xff', UVH_FIELD_NAME_FRONT - 2);
         assert_int_equal(found(start + length, length), all[i].id);
     }
 }
 
-static void every_other_byte_makes_another_name(void **state)
+static void changed_byte_is_another_name(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT; i++) {
@@ -105,7 +105,7 @@ static void every_other_byte_makes_another_name(void **state)
     }
 }
 
-static void other_names_are_not_found(void **state)
+static void unknown_names_are_not_found(void **state)
 {
     (void)state;
     assert_int_equal(uvh_field_lookup(SLICE("")), UVHTTP_FIELD_OTHER);
@@ -118,7 +118,7 @@ static void other_names_are_not_found(void **state)
                      UVHTTP_FIELD_OTHER);
 }
 
-static void names_of_ids(void **state)
+static void ids_have_names(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT; i++) {
@@ -131,7 +131,7 @@ static void names_of_ids(void **state)
     assert_int_equal(uvh_field_name((uvhttp_field_id_t)1000).length, 0);
 }
 
-static void equality_ignores_the_case_of_letters_only(void **state)
+static void name_equality_ignores_case_of_letters_only(void **state)
 {
     (void)state;
     assert_true(uvh_field_name_equal(SLICE("X-Foo"), SLICE("x-fOO")));
@@ -149,7 +149,7 @@ static void equality_ignores_the_case_of_letters_only(void **state)
     }
 }
 
-/* RFC 9110 section 5.6.2, spelled out again. */
+/* The definition of RFC 9110 section 5.6.2. */
 static bool is_tchar(int c)
 {
     return c > 0 && (strchr("!#$%&'*+-.^_`|~", c) != NULL || (c >= '0' && c <= '9') ||
@@ -166,7 +166,7 @@ static void valid_names_are_tokens(void **state)
     }
 }
 
-static void valid_values_hold_no_controls_but_tab(void **state)
+static void valid_values_have_no_controls_except_tab(void **state)
 {
     (void)state;
     assert_true(uvh_field_value_valid(SLICE("")));
@@ -174,8 +174,8 @@ static void valid_values_hold_no_controls_but_tab(void **state)
         char value[3] = {'a', (char)c, 'b'};
         bool valid = c == '\t' || (c >= 0x20 && c != 0x7f);
         assert_int_equal(uvh_field_value_valid((uvhttp_slice_t){value, 3}), valid);
-        /* Each byte at each place of values of each length that words of eight bytes make a
-         * difference to. */
+        /* Each byte value at each offset, for all lengths that differ for a scan by words of eight
+         * bytes. */
         for (size_t length = 1; length <= 25; length++) {
             char longer[25];
             memset(longer, 'a', sizeof(longer));
@@ -188,7 +188,7 @@ static void valid_values_hold_no_controls_but_tab(void **state)
     }
 }
 
-/* The elements of a list joined by '|'. */
+/* The elements of a list, separated by '|'. */
 static const char *elements(const char *list)
 {
     static char text[256];
@@ -203,7 +203,7 @@ static const char *elements(const char *list)
     return text;
 }
 
-static void lists(void **state)
+static void field_lists_are_split(void **state)
 {
     (void)state;
     assert_string_equal(elements(""), "");
@@ -220,7 +220,7 @@ static void lists(void **state)
     assert_false(uvh_field_list_has(SLICE("gzip, brx"), SLICE("br")));
 }
 
-static void what_a_trailer_must_not_hold(void **state)
+static void fields_forbidden_in_trailer_are_known(void **state)
 {
     (void)state;
     static const char *const forbidden[] = {"transfer-encoding",
@@ -257,15 +257,15 @@ static void what_a_trailer_must_not_hold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_name_is_found_in_any_case),
-        cmocka_unit_test(every_other_byte_makes_another_name),
-        cmocka_unit_test(other_names_are_not_found),
-        cmocka_unit_test(names_of_ids),
-        cmocka_unit_test(equality_ignores_the_case_of_letters_only),
+        cmocka_unit_test(known_names_are_found_in_any_case),
+        cmocka_unit_test(changed_byte_is_another_name),
+        cmocka_unit_test(unknown_names_are_not_found),
+        cmocka_unit_test(ids_have_names),
+        cmocka_unit_test(name_equality_ignores_case_of_letters_only),
         cmocka_unit_test(valid_names_are_tokens),
-        cmocka_unit_test(valid_values_hold_no_controls_but_tab),
-        cmocka_unit_test(lists),
-        cmocka_unit_test(what_a_trailer_must_not_hold),
+        cmocka_unit_test(valid_values_have_no_controls_except_tab),
+        cmocka_unit_test(field_lists_are_split),
+        cmocka_unit_test(fields_forbidden_in_trailer_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Forms: pairs are split, then decoded, in memory apart and where the form lies. */
+/* Forms: pairs are split and then decoded, to other memory or in place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,8 @@
 
 enum { MOST_PAIRS = 16, TEXT_SIZE = 512 };
 
-static void say(char *text, size_t *used, int result, uvhttp_slice_t name, uvhttp_slice_t value)
+static void append_pair(char *text, size_t *used, int result, uvhttp_slice_t name,
+                        uvhttp_slice_t value)
 {
     if (result < 0) {
         assert_int_equal(name.length + value.length, 0);
@@ -24,9 +25,9 @@ static void say(char *text, size_t *used, int result, uvhttp_slice_t name, uvhtt
     }
 }
 
-/* The pairs joined by ';', a malformed one as "bad", decoded to memory of exactly the size that is
- * asked for. */
-static const char *padding(const char *form)
+/* The pairs separated by ';', a malformed one as "bad", decoded to memory of exactly the required
+ * size. */
+static const char *decode_to_scratch(const char *form)
 {
     static char text[TEXT_SIZE];
     size_t length = strlen(form);
@@ -40,7 +41,7 @@ static const char *padding(const char *form)
         assert_non_null(scratch);
         int result = uvhttp_form_next(&rest, scratch, &name, &value);
         if (result != 0)
-            say(text, &used, result, name, value);
+            append_pair(text, &used, result, name, value);
         free(scratch);
         if (result == 0)
             break;
@@ -50,8 +51,8 @@ static const char *padding(const char *form)
     return text;
 }
 
-/* The same in place; all pairs are looked at when the last one has been decoded. */
-static const char *in_place(const char *form)
+/* The same in place; the pairs are checked after the last one has been decoded. */
+static const char *decode_in_place(const char *form)
 {
     static char text[TEXT_SIZE];
     uvhttp_slice_t names[MOST_PAIRS];
@@ -74,12 +75,12 @@ static const char *in_place(const char *form)
     }
     text[0] = '\0';
     for (size_t i = 0; i < count; i++)
-        say(text, &used, results[i], names[i], values[i]);
+        append_pair(text, &used, results[i], names[i], values[i]);
     free(copy);
     return text;
 }
 
-static void forms(void **state)
+static void form_pairs_are_split_and_decoded(void **state)
 {
     (void)state;
     static const struct {
@@ -102,13 +103,13 @@ static void forms(void **state)
                 {"a=1&b%41&c%4&d%20=+", "a=1;bA=;bad;d = ;"},
                 {"a=%2541", "a=%41;"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_string_equal(padding(rows[i].form), rows[i].expected);
-        assert_string_equal(in_place(rows[i].form), rows[i].expected);
+        assert_string_equal(decode_to_scratch(rows[i].form), rows[i].expected);
+        assert_string_equal(decode_in_place(rows[i].form), rows[i].expected);
     }
 }
 
-/* An encoded NUL is a byte like others. */
-static void every_byte_comes_back(void **state)
+/* An encoded NUL is an ordinary byte. */
+static void encoded_bytes_are_decoded(void **state)
 {
     (void)state;
     for (int byte = 0; byte < 256; byte++) {
@@ -126,32 +127,32 @@ static void every_byte_comes_back(void **state)
     }
 }
 
-static void random_forms_in_place_as_apart(void **state)
+static void random_forms_decode_equally_in_place(void **state)
 {
     (void)state;
-    static const char letters[] = "ab=&&+%%4412f";
+    static const char characters[] = "ab=&&+%%4412f";
     uint32_t seed = 3;
     for (int round = 0; round < 100000; round++) {
         char form[24];
         size_t length = (seed >> 16) % (sizeof form - 1);
         for (size_t i = 0; i < length; i++) {
             seed = seed * 1664525u + 1013904223u;
-            form[i] = letters[(seed >> 16) % (sizeof letters - 1)];
+            form[i] = characters[(seed >> 16) % (sizeof characters - 1)];
         }
         form[length] = '\0';
         seed = seed * 1664525u + 1013904223u;
         char expected[TEXT_SIZE];
-        snprintf(expected, sizeof expected, "%s", padding(form));
-        assert_string_equal(in_place(form), expected);
+        snprintf(expected, sizeof expected, "%s", decode_to_scratch(form));
+        assert_string_equal(decode_in_place(form), expected);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms),
-        cmocka_unit_test(every_byte_comes_back),
-        cmocka_unit_test(random_forms_in_place_as_apart),
+        cmocka_unit_test(form_pairs_are_split_and_decoded),
+        cmocka_unit_test(encoded_bytes_are_decoded),
+        cmocka_unit_test(random_forms_decode_equally_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

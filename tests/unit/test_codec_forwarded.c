@@ -1,5 +1,5 @@
-/* What proxies say: which element of a list is believed, and that nothing in front of it can change
- * that. */
+/* Forwarded and X-Forwarded-For: which element of a list is trusted, and that elements before it
+ * cannot change the result. */
 #include "codec/fields/forwarded.h"
 
 #include <setjmp.h>
@@ -15,25 +15,25 @@
 
 static struct guarded memory;
 
-/* "node|proto|host", "-" for what is not said, "!" when it is malformed. */
-static const char *taken_apart(const char *text)
+/* "node|proto|host", "-" for absent parameters, "!" if the element is malformed. */
+static const char *parse_element(const char *text)
 {
     static char result[256];
     struct uvh_forwarded_hop hop;
     size_t length = strlen(text);
-    uvhttp_slice_t element = {guarded_place(&memory, text, length), length};
+    uvhttp_slice_t element = {guarded_copy(&memory, text, length), length};
     if (!uvh_forwarded_element(element, &hop))
         return "!";
-    static const uvhttp_slice_t nothing = {"-", 1};
-    const uvhttp_slice_t parts[] = {hop.node.base ? hop.node : nothing,
-                                    hop.proto.base ? hop.proto : nothing,
-                                    hop.host.base ? hop.host : nothing};
+    static const uvhttp_slice_t absent = {"-", 1};
+    const uvhttp_slice_t parts[] = {hop.node.base ? hop.node : absent,
+                                    hop.proto.base ? hop.proto : absent,
+                                    hop.host.base ? hop.host : absent};
     snprintf(result, sizeof result, "%.*s|%.*s|%.*s", UVHTTP_SLICE_ARGS(parts[0]),
              UVHTTP_SLICE_ARGS(parts[1]), UVHTTP_SLICE_ARGS(parts[2]));
     return result;
 }
 
-static void elements(void **state)
+static void forwarded_elements_are_parsed(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -56,10 +56,10 @@ static void elements(void **state)
         {"", "!"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_string_equal(taken_apart(rows[i][0]), rows[i][1]);
+        assert_string_equal(parse_element(rows[i][0]), rows[i][1]);
 }
 
-static void nodes(void **state)
+static void nodes_are_parsed(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -88,19 +88,19 @@ static void nodes(void **state)
         size_t length = strlen(rows[i][0]);
         char text[UVH_IP_ADDRESS_TEXT_SIZE] = "";
         struct uvh_ip_address address;
-        if (uvh_forwarded_node((uvhttp_slice_t){guarded_place(&memory, rows[i][0], length), length},
+        if (uvh_forwarded_node((uvhttp_slice_t){guarded_copy(&memory, rows[i][0], length), length},
                                &address))
             uvh_ip_address_format(&address, text);
         assert_string_equal(text, rows[i][1]);
     }
 }
 
-/* The elements from the last to the first, "[c][b][a]". */
-static const char *from_the_end(const char *text, bool quotes)
+/* The elements from the last to the first: "[c][b][a]". */
+static const char *split_from_end(const char *text, bool quotes)
 {
     static char result[256];
     size_t length = strlen(text), used = 0;
-    uvhttp_slice_t rest = {guarded_place_front(&memory, text, length), length}, element;
+    uvhttp_slice_t rest = {guarded_copy_front(&memory, text, length), length}, element;
     result[0] = '\0';
     while (uvh_forwarded_last(&rest, quotes, &element))
         used += (size_t)snprintf(result + used, sizeof result - used, "[%.*s]",
@@ -108,7 +108,7 @@ static const char *from_the_end(const char *text, bool quotes)
     return result;
 }
 
-static void lists(void **state)
+static void elements_are_split_from_end(void **state)
 {
     (void)state;
     static const struct {
@@ -127,13 +127,13 @@ static void lists(void **state)
         {"a,\\\",b", "[b][\\\"][a]", "[b][a,\\\"]"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_string_equal(from_the_end(rows[i].text, true), rows[i].quoted);
-        assert_string_equal(from_the_end(rows[i].text, false), rows[i].plain);
+        assert_string_equal(split_from_end(rows[i].text, true), rows[i].quoted);
+        assert_string_equal(split_from_end(rows[i].text, false), rows[i].plain);
     }
 }
 
-/* "client|proto|hops" for lines that are divided by '\n'; believed are 10.0.0.0/8 and ::1. */
-static const char *found(const char *lines, bool standard)
+/* "client|proto|hops" for lines separated by '\n'; 10.0.0.0/8 and ::1 are trusted. */
+static const char *client_of_lines(const char *lines, bool standard)
 {
     static char result[128];
     static const uvhttp_slice_t texts[] = {{"10.0.0.0/8", 10}, {"::1", 3}};
@@ -143,14 +143,15 @@ static const char *found(const char *lines, bool standard)
     struct uvh_forwarded forwarded = {
         .prefixes = prefixes, .prefix_count = 2, .standard = standard};
     size_t end = strlen(lines);
-    const char *placed = guarded_place(&memory, lines, end);
-    bool goes_on = true;
-    while (goes_on) {
+    const char *guarded_lines = guarded_copy(&memory, lines, end);
+    bool more = true;
+    while (more) {
         size_t start = end;
-        while (start > 0 && placed[start - 1] != '\n')
+        while (start > 0 && guarded_lines[start - 1] != '\n')
             start--;
-        goes_on = uvh_forwarded_read(&forwarded, (uvhttp_slice_t){placed + start, end - start}) &&
-                  start > 0;
+        more =
+            uvh_forwarded_read(&forwarded, (uvhttp_slice_t){guarded_lines + start, end - start}) &&
+            start > 0;
         end = start == 0 ? 0 : start - 1;
     }
     char client[UVH_IP_ADDRESS_TEXT_SIZE] = "-";
@@ -161,7 +162,7 @@ static const char *found(const char *lines, bool standard)
     return result;
 }
 
-static void who_is_believed(void **state)
+static void client_is_last_untrusted_hop(void **state)
 {
     (void)state;
     static const struct {
@@ -193,17 +194,17 @@ static void who_is_believed(void **state)
         {"for=\\\", for=\"192.0.2.1\"", "192.0.2.1||1", true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_string_equal(found(rows[i].lines, rows[i].standard), rows[i].expected);
+        assert_string_equal(client_of_lines(rows[i].lines, rows[i].standard), rows[i].expected);
 }
 
 int main(void)
 {
     memory = guarded_make(4096);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements),
-        cmocka_unit_test(nodes),
-        cmocka_unit_test(lists),
-        cmocka_unit_test(who_is_believed),
+        cmocka_unit_test(forwarded_elements_are_parsed),
+        cmocka_unit_test(nodes_are_parsed),
+        cmocka_unit_test(elements_are_split_from_end),
+        cmocka_unit_test(client_is_last_untrusted_hop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Patterns over paths, against a slow matcher written from the header's table alone. */
+/* Patterns of paths, compared with a slow matcher written from the table of the header. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static bool is_valid(const char *pattern)
     return uvh_glob_is_valid((uvhttp_slice_t){pattern, strlen(pattern)});
 }
 
-static void names(void **state)
+static void pattern_without_slash_matches_names(void **state)
 {
     (void)state;
     assert_true(matches("*.css", "site.css"));
@@ -39,7 +39,7 @@ static void names(void **state)
     assert_false(matches("A.txt", "a.txt"));
 }
 
-static void whole_paths(void **state)
+static void pattern_with_slash_matches_paths(void **state)
 {
     (void)state;
     assert_true(matches("/index.html", "index.html"));
@@ -63,7 +63,7 @@ static void whole_paths(void **state)
     assert_false(matches("a/*/c", "a/b/b/c"));
 }
 
-static void classes(void **state)
+static void bracket_expressions_match(void **state)
 {
     (void)state;
     assert_true(matches("[abc].txt", "b.txt"));
@@ -80,7 +80,7 @@ static void classes(void **state)
     assert_false(matches("/a[.-0]c", "a/c"));
 }
 
-static void escapes(void **state)
+static void backslash_escapes_match(void **state)
 {
     (void)state;
     assert_true(matches("\\*", "*"));
@@ -89,8 +89,8 @@ static void escapes(void **state)
     assert_true(matches("\\\\", "\\"));
 }
 
-/* A character is one, however many bytes it has; damaged ones do not make a slash. */
-static void characters(void **state)
+/* A character is one unit for any number of bytes; malformed UTF-8 does not form a slash. */
+static void utf8_characters_match_once(void **state)
 {
     (void)state;
     assert_true(matches("?.txt", "\xc3\xa4.txt"));
@@ -104,7 +104,7 @@ static void characters(void **state)
     assert_false(matches("\xff", "\xfe"));
 }
 
-static void validity(void **state)
+static void invalid_patterns_match_nothing(void **state)
 {
     char longest[UVH_GLOB_MAX_LENGTH + 2];
     (void)state;
@@ -128,9 +128,9 @@ static void validity(void **state)
     assert_true(is_valid("**"));
 }
 
-/* What would take a matcher that tries again longer than the age of the universe. Nothing is
- * measured: it just has to end. */
-static void ends(void **state)
+/* A matcher with backtracking would never finish these. No time is measured: the test only has to
+ * end. */
+static void matching_time_is_bounded(void **state)
 {
     char pattern[UVH_GLOB_MAX_LENGTH + 1];
     char path[8192];
@@ -150,15 +150,15 @@ static void ends(void **state)
     assert_false(matches(pattern, path));
 }
 
-/* ---- Against a slow matcher ---- */
+/* ---- Comparison with a slow matcher ---- */
 
-static bool slow(const char *p, const char *t, bool boundary);
+static bool reference_match(const char *p, const char *t, bool boundary);
 
-static bool slow_stars(const char *rest, const char *t, bool directories, bool slashes,
-                       bool boundary)
+static bool reference_match_stars(const char *rest, const char *t, bool directories, bool slashes,
+                                  bool boundary)
 {
     for (;; t++) {
-        if ((!directories || boundary) && slow(rest, t, boundary))
+        if ((!directories || boundary) && reference_match(rest, t, boundary))
             return true;
         if (*t == '\0' || (*t == '/' && !slashes))
             return false;
@@ -166,8 +166,8 @@ static bool slow_stars(const char *rest, const char *t, bool directories, bool s
     }
 }
 
-/* '*', '**', '?', "[ab]" and letters. `begin`: the pattern is where a name begins. */
-static bool slow(const char *p, const char *t, bool begin)
+/* Supports '*', '**', '?', "[ab]" and letters. `begin`: the pattern is at the start of a name. */
+static bool reference_match(const char *p, const char *t, bool begin)
 {
     if (*p == '\0')
         return *t == '\0';
@@ -177,18 +177,18 @@ static bool slow(const char *p, const char *t, bool begin)
         while (*rest == '*')
             rest++;
         bool directories = slashes && begin && *rest == '/';
-        return slow_stars(rest + (directories ? 1 : 0), t, directories, slashes, begin);
+        return reference_match_stars(rest + (directories ? 1 : 0), t, directories, slashes, begin);
     }
     if (*t == '\0')
         return false;
     if (strncmp(p, "[ab]", 4) == 0)
-        return (*t == 'a' || *t == 'b') && slow(p + 4, t + 1, false);
+        return (*t == 'a' || *t == 'b') && reference_match(p + 4, t + 1, false);
     if (*p == '?')
-        return *t != '/' && slow(p + 1, t + 1, false);
-    return *p == *t && slow(p + 1, t + 1, *p == '/');
+        return *t != '/' && reference_match(p + 1, t + 1, false);
+    return *p == *t && reference_match(p + 1, t + 1, *p == '/');
 }
 
-static void like_the_slow_one(void **state)
+static void random_patterns_match_reference(void **state)
 {
     static const char *const chunks[] = {"a", "b", "*", "**", "?", "/", "[ab]", "/**/", "**/"};
     unsigned random = 1;
@@ -212,7 +212,7 @@ static void like_the_slow_one(void **state)
             path[j] = "ab/"[(random = random * 1103515245u + 12345u) / 65536 % 3];
         if (path[0] == '/')
             continue;
-        bool expected = slow(pattern, path, true);
+        bool expected = reference_match(pattern, path, true);
         hits += expected;
         if (matches(pattern, path) != expected)
             fail_msg("%s over %s: expected %d", pattern, path, expected);
@@ -223,9 +223,14 @@ static void like_the_slow_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),   cmocka_unit_test(whole_paths),       cmocka_unit_test(classes),
-        cmocka_unit_test(escapes), cmocka_unit_test(characters),        cmocka_unit_test(validity),
-        cmocka_unit_test(ends),    cmocka_unit_test(like_the_slow_one),
+        cmocka_unit_test(pattern_without_slash_matches_names),
+        cmocka_unit_test(pattern_with_slash_matches_paths),
+        cmocka_unit_test(bracket_expressions_match),
+        cmocka_unit_test(backslash_escapes_match),
+        cmocka_unit_test(utf8_characters_match_once),
+        cmocka_unit_test(invalid_patterns_match_nothing),
+        cmocka_unit_test(matching_time_is_bounded),
+        cmocka_unit_test(random_patterns_match_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Heads and chunk lines: what is written, and that nothing is written past the room given. */
+/* Heads and chunk lines: the bytes written, and that nothing is written beyond the given size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,25 +16,25 @@
 
 #define SLICE(literal) ((uvhttp_slice_t){(literal), sizeof(literal) - 1})
 
-enum { ROOM = 256 };
+enum { OUT_SIZE = 256 };
 
-static char out[ROOM + 1];
+static char out[OUT_SIZE + 1];
 
 static void clear(void)
 {
     memset(out, '#', sizeof out);
 }
 
-static void check(size_t written, const char *expected, size_t room)
+static void check(size_t written, const char *expected, size_t capacity)
 {
-    bool fits = strlen(expected) <= room;
+    bool fits = strlen(expected) <= capacity;
     assert_int_equal(written, fits ? strlen(expected) : 0);
     assert_memory_equal(out, expected, written);
     for (size_t i = written; i < sizeof out; i++)
         assert_int_equal(out[i], '#');
 }
 
-static void status_lines_of_common_codes(void **state)
+static void status_line_of_common_codes_is_prebuilt(void **state)
 {
     (void)state;
     static const struct {
@@ -52,60 +52,61 @@ static void status_lines_of_common_codes(void **state)
                 {500, "HTTP/1.1 500 Internal Server Error\r\n"},
                 {505, "HTTP/1.1 505 HTTP Version Not Supported\r\n"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        for (size_t room = 0; room <= strlen(rows[i].line) + 1; room++) {
+        for (size_t capacity = 0; capacity <= strlen(rows[i].line) + 1; capacity++) {
             clear();
-            check(uvh_h1_encode_status_line(out, room, rows[i].status, "not looked at"),
-                  rows[i].line, room);
+            check(uvh_h1_encode_status_line(out, capacity, rows[i].status, "not looked at"),
+                  rows[i].line, capacity);
         }
     }
 }
 
-static void status_lines_of_other_codes(void **state)
+static void status_line_of_other_codes_uses_phrase(void **state)
 {
     (void)state;
-    for (size_t room = 0; room < 40; room++) {
+    for (size_t capacity = 0; capacity < 40; capacity++) {
         clear();
-        check(uvh_h1_encode_status_line(out, room, 299, "Some Thing"),
-              "HTTP/1.1 299 Some Thing\r\n", room);
+        check(uvh_h1_encode_status_line(out, capacity, 299, "Some Thing"),
+              "HTTP/1.1 299 Some Thing\r\n", capacity);
         clear();
-        check(uvh_h1_encode_status_line(out, room, 999, ""), "HTTP/1.1 999 \r\n", room);
+        check(uvh_h1_encode_status_line(out, capacity, 999, ""), "HTTP/1.1 999 \r\n", capacity);
     }
     clear();
-    check(uvh_h1_encode_status_line(out, ROOM, 99, "x"), "", ROOM);
-    check(uvh_h1_encode_status_line(out, ROOM, 1000, "x"), "", ROOM);
-    check(uvh_h1_encode_status_line(out, ROOM, -200, "x"), "", ROOM);
+    check(uvh_h1_encode_status_line(out, OUT_SIZE, 99, "x"), "", OUT_SIZE);
+    check(uvh_h1_encode_status_line(out, OUT_SIZE, 1000, "x"), "", OUT_SIZE);
+    check(uvh_h1_encode_status_line(out, OUT_SIZE, -200, "x"), "", OUT_SIZE);
 }
 
-static void status_lines_with_a_phrase(void **state)
+static void status_phrase_replaces_default(void **state)
 {
     (void)state;
-    for (size_t room = 0; room < 40; room++) {
+    for (size_t capacity = 0; capacity < 40; capacity++) {
         clear();
-        check(uvh_h1_encode_status_phrase(out, room, 200, "Some Thing"),
-              "HTTP/1.1 200 Some Thing\r\n", room);
+        check(uvh_h1_encode_status_phrase(out, capacity, 200, "Some Thing"),
+              "HTTP/1.1 200 Some Thing\r\n", capacity);
         clear();
-        check(uvh_h1_encode_status_phrase(out, room, 404, ""), "HTTP/1.1 404 \r\n", room);
+        check(uvh_h1_encode_status_phrase(out, capacity, 404, ""), "HTTP/1.1 404 \r\n", capacity);
     }
     clear();
-    check(uvh_h1_encode_status_phrase(out, ROOM, 99, "x"), "", ROOM);
-    check(uvh_h1_encode_status_phrase(out, ROOM, 1000, "x"), "", ROOM);
+    check(uvh_h1_encode_status_phrase(out, OUT_SIZE, 99, "x"), "", OUT_SIZE);
+    check(uvh_h1_encode_status_phrase(out, OUT_SIZE, 1000, "x"), "", OUT_SIZE);
 }
 
-static void request_lines(void **state)
+static void request_line_fits_or_is_refused(void **state)
 {
     (void)state;
-    for (size_t room = 0; room < 40; room++) {
+    for (size_t capacity = 0; capacity < 40; capacity++) {
         clear();
-        check(uvh_h1_encode_request_line(out, room, SLICE("GET"), SLICE("/a")),
-              "GET /a HTTP/1.1\r\n", room);
+        check(uvh_h1_encode_request_line(out, capacity, SLICE("GET"), SLICE("/a")),
+              "GET /a HTTP/1.1\r\n", capacity);
     }
     clear();
-    check(uvh_h1_encode_request_line(out, ROOM, SLICE("GET"), (uvhttp_slice_t){"", SIZE_MAX - 2}),
-          "", ROOM);
+    check(
+        uvh_h1_encode_request_line(out, OUT_SIZE, SLICE("GET"), (uvhttp_slice_t){"", SIZE_MAX - 2}),
+        "", OUT_SIZE);
 }
 
-/* The pre-built lines and the texts say the same. */
-static void every_phrase(void **state)
+/* The prebuilt lines and the texts of the codes are equal. */
+static void status_lines_match_status_texts(void **state)
 {
     (void)state;
     for (int status = 100; status <= 999; status++) {
@@ -113,18 +114,18 @@ static void every_phrase(void **state)
         const char *phrase = uvhttp_status_text(status);
         snprintf(expected, sizeof expected, "HTTP/1.1 %d %s\r\n", status, phrase);
         clear();
-        check(uvh_h1_encode_status_line(out, ROOM, status, ""), expected, ROOM);
+        check(uvh_h1_encode_status_line(out, OUT_SIZE, status, ""), expected, OUT_SIZE);
     }
 }
 
-/* Every status gives its own number and exactly one line, pre-built or not. */
-static void every_status(void **state)
+/* Every status gives its own number and exactly one line, prebuilt or not. */
+static void every_status_has_one_line(void **state)
 {
     (void)state;
     for (int status = 100; status <= 999; status++) {
         char number[16];
         clear();
-        size_t written = uvh_h1_encode_status_line(out, ROOM, status, "X");
+        size_t written = uvh_h1_encode_status_line(out, OUT_SIZE, status, "X");
         snprintf(number, sizeof number, "%d", status);
         assert_true(written > 15);
         assert_memory_equal(out, "HTTP/1.1 ", 9);
@@ -135,24 +136,25 @@ static void every_status(void **state)
     }
 }
 
-static void field_lines(void **state)
+static void field_line_fits_or_is_refused(void **state)
 {
     (void)state;
-    for (size_t room = 0; room < 20; room++) {
+    for (size_t capacity = 0; capacity < 20; capacity++) {
         clear();
-        check(uvh_h1_encode_field(out, room, SLICE("Server"), SLICE("a b")), "Server: a b\r\n",
-              room);
+        check(uvh_h1_encode_field(out, capacity, SLICE("Server"), SLICE("a b")), "Server: a b\r\n",
+              capacity);
         clear();
-        check(uvh_h1_encode_field(out, room, SLICE("X"), (uvhttp_slice_t){NULL, 0}), "X: \r\n",
-              room);
+        check(uvh_h1_encode_field(out, capacity, SLICE("X"), (uvhttp_slice_t){NULL, 0}), "X: \r\n",
+              capacity);
         clear();
-        check(uvh_h1_encode_end(out, room), "\r\n", room);
+        check(uvh_h1_encode_end(out, capacity), "\r\n", capacity);
     }
     clear();
-    check(uvh_h1_encode_field(out, ROOM, SLICE("X"), (uvhttp_slice_t){"", SIZE_MAX - 2}), "", ROOM);
+    check(uvh_h1_encode_field(out, OUT_SIZE, SLICE("X"), (uvhttp_slice_t){"", SIZE_MAX - 2}), "",
+          OUT_SIZE);
 }
 
-static void numbers(void **state)
+static void numbers_are_written_in_decimal(void **state)
 {
     (void)state;
     static const uint64_t extra[] = {UINT32_MAX, UINT64_MAX, INT64_MAX, 10000000000000000000u,
@@ -161,24 +163,24 @@ static void numbers(void **state)
     for (uint64_t number = 0; number < 20000; number++) {
         clear();
         snprintf(expected, sizeof expected, "%llu", (unsigned long long)number);
-        check(uvh_number_write(out, number), expected, ROOM);
+        check(uvh_number_write(out, number), expected, OUT_SIZE);
     }
     for (uint64_t power = 1; power < UINT64_MAX / 10; power *= 10) {
         for (int step = -1; step <= 1; step++) {
             clear();
             snprintf(expected, sizeof expected, "%llu",
                      (unsigned long long)(power + (uint64_t)step));
-            check(uvh_number_write(out, power + (uint64_t)step), expected, ROOM);
+            check(uvh_number_write(out, power + (uint64_t)step), expected, OUT_SIZE);
         }
     }
     for (size_t i = 0; i < sizeof extra / sizeof extra[0]; i++) {
         clear();
         snprintf(expected, sizeof expected, "%llu", (unsigned long long)extra[i]);
-        check(uvh_number_write(out, extra[i]), expected, ROOM);
+        check(uvh_number_write(out, extra[i]), expected, OUT_SIZE);
     }
 }
 
-static void chunk_lines(void **state)
+static void chunk_line_fits_or_is_refused(void **state)
 {
     (void)state;
     static const uint64_t sizes[] = {0,   1,    9,    10,    15,         16,        255,
@@ -186,9 +188,9 @@ static void chunk_lines(void **state)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         char expected[32];
         snprintf(expected, sizeof expected, "%llx\r\n", (unsigned long long)sizes[i]);
-        for (size_t room = 0; room <= UVH_H1_ENCODE_CHUNK_LINE_SIZE; room++) {
+        for (size_t capacity = 0; capacity <= UVH_H1_ENCODE_CHUNK_LINE_SIZE; capacity++) {
             clear();
-            check(uvh_h1_encode_chunk_line(out, room, sizes[i]), expected, room);
+            check(uvh_h1_encode_chunk_line(out, capacity, sizes[i]), expected, capacity);
         }
     }
 }
@@ -196,15 +198,15 @@ static void chunk_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(status_lines_of_common_codes),
-        cmocka_unit_test(status_lines_of_other_codes),
-        cmocka_unit_test(status_lines_with_a_phrase),
-        cmocka_unit_test(request_lines),
-        cmocka_unit_test(every_phrase),
-        cmocka_unit_test(every_status),
-        cmocka_unit_test(field_lines),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(chunk_lines),
+        cmocka_unit_test(status_line_of_common_codes_is_prebuilt),
+        cmocka_unit_test(status_line_of_other_codes_uses_phrase),
+        cmocka_unit_test(status_phrase_replaces_default),
+        cmocka_unit_test(request_line_fits_or_is_refused),
+        cmocka_unit_test(status_lines_match_status_texts),
+        cmocka_unit_test(every_status_has_one_line),
+        cmocka_unit_test(field_line_fits_or_is_refused),
+        cmocka_unit_test(numbers_are_written_in_decimal),
+        cmocka_unit_test(chunk_line_fits_or_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* codec/fields/hashed_name.c: names as bundlers write them, and names that only look like it. */
+/* codec/fields/hashed_name.c: names with the hashes of bundlers, and similar names without one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ static bool is_hashed(const char *path)
     return uvh_hashed_name((uvhttp_slice_t){path, strlen(path)});
 }
 
-static void hashes_of_bundlers(void **state)
+static void names_with_bundler_hash_are_recognized(void **state)
 {
     (void)state;
     static const char *const names[] = {
@@ -30,11 +30,11 @@ static void hashes_of_bundlers(void **state)
         "main.min.9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08.css"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (!is_hashed(names[i]))
-            fail_msg("not taken for a hash: %s", names[i]);
+            fail_msg("no hash found: %s", names[i]);
     }
 }
 
-static void names_of_people(void **state)
+static void names_without_hash_are_not_recognized(void **state)
 {
     (void)state;
     static const char *const names[] = {
@@ -73,15 +73,15 @@ static void names_of_people(void **state)
         "file-12345678.css"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (is_hashed(names[i]))
-            fail_msg("taken for a hash: %s", names[i]);
+            fail_msg("hash found: %s", names[i]);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hashes_of_bundlers),
-        cmocka_unit_test(names_of_people),
+        cmocka_unit_test(names_with_bundler_hash_are_recognized),
+        cmocka_unit_test(names_without_hash_are_not_recognized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* Request and response heads: what the vectors cannot say, lines and names of any length, tables of
- * other sizes, very long names, and finding fields. The rules one by one are in tests/vectors;
- * random messages beside a reference parser in test_codec_compare.c. */
+/* Request and response heads: cases that vectors cannot express, which are lines and names of any
+ * length, field tables of other sizes, very long names, and lookup of fields. Vectors for each rule
+ * are in tests/vectors; test_codec_compare.c compares random messages with a reference parser. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,8 +16,8 @@
 
 #include "support/backends.h"
 
-/* The two lengths that are kept in 16 bits: names of methods and of fields. */
-static void names_of_65535_bytes(void **state)
+/* Lengths stored in 16 bits: names of methods and of fields. */
+static void check_name_length_limit(void **state)
 {
     (void)state;
     enum { LONGEST = 65535 };
@@ -49,18 +49,18 @@ static void names_of_65535_bytes(void **state)
     }
 }
 
-/* On every back end that the processor has. */
-static void names_of_65535_bytes_on_all(void **state)
+/* On every back end of the processor. */
+static void name_length_limit_is_65535(void **state)
 {
     for (size_t at = 0; backends_next(&at);)
-        names_of_65535_bytes(state);
+        check_name_length_limit(state);
 }
 
 static uvhttp_parse_result_t parse_copy(uvhttp_head_t *head, const char *text, size_t length)
 {
     static const uvhttp_head_limits_t limits = {1000, 500, 100};
-    /* of exactly this length, so that a read past its end is found; the last one stays for
-     * `head` */
+    /* memory of exactly this length, so that reads past its end are detected; `head` refers to
+     * it */
     static char *copy;
     free(copy);
     copy = malloc(length);
@@ -69,9 +69,9 @@ static uvhttp_parse_result_t parse_copy(uvhttp_head_t *head, const char *text, s
     return uvhttp_request_head_parse(head, copy, length, &limits);
 }
 
-/* Lines that end at each place of a vector and of a block of 64 bytes, near the end of the input
+/* Lines that end at each offset of a vector and of a block of 64 bytes, near the end of the input
  * and far from it. */
-static void lines_that_end_anywhere(void **state)
+static void check_line_end_offsets(void **state)
 {
     (void)state;
     enum { MOST = 200 };
@@ -104,8 +104,8 @@ static void lines_that_end_anywhere(void **state)
     }
 }
 
-/* Names of any length, known ones and others, one of which has a space or nothing in it. */
-static void names_of_any_length(void **state)
+/* Names of any length, known and unknown, one of them empty or with a space. */
+static void check_name_lengths(void **state)
 {
     (void)state;
     enum { MOST = 100 };
@@ -135,19 +135,19 @@ static void names_of_any_length(void **state)
     }
 }
 
-static void lines_that_end_anywhere_on_all(void **state)
+static void line_end_is_found_at_any_offset(void **state)
 {
     for (size_t at = 0; backends_next(&at);)
-        lines_that_end_anywhere(state);
+        check_line_end_offsets(state);
 }
 
-static void names_of_any_length_on_all(void **state)
+static void names_of_any_length_are_parsed(void **state)
 {
     for (size_t at = 0; backends_next(&at);)
-        names_of_any_length(state);
+        check_name_lengths(state);
 }
 
-static void a_larger_field_table(void **state)
+static void larger_field_table_is_used(void **state)
 {
     (void)state;
     enum { MANY = 300 };
@@ -173,7 +173,7 @@ static void a_larger_field_table(void **state)
     assert_int_equal(head.field_capacity, UVHTTP_HEAD_INLINE_FIELDS);
 }
 
-static void finding_fields(void **state)
+static void fields_are_found_by_id_and_name(void **state)
 {
     (void)state;
     static const char text[] =
@@ -201,11 +201,11 @@ static void finding_fields(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_65535_bytes_on_all),
-        cmocka_unit_test(lines_that_end_anywhere_on_all),
-        cmocka_unit_test(names_of_any_length_on_all),
-        cmocka_unit_test(a_larger_field_table),
-        cmocka_unit_test(finding_fields),
+        cmocka_unit_test(name_length_limit_is_65535),
+        cmocka_unit_test(line_end_is_found_at_any_offset),
+        cmocka_unit_test(names_of_any_length_are_parsed),
+        cmocka_unit_test(larger_field_table_is_used),
+        cmocka_unit_test(fields_are_found_by_id_and_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

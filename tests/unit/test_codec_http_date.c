@@ -1,4 +1,4 @@
-/* Dates: known values, the three forms, round trips over four centuries, and what is no date. */
+/* Dates: known values, the three formats, round trips over centuries, and invalid dates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static const char *format(int64_t seconds)
     return text;
 }
 
-static void known_dates(void **state)
+static void known_dates_are_formatted(void **state)
 {
     (void)state;
     assert_string_equal(format(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
@@ -42,7 +42,7 @@ static void known_dates(void **state)
     assert_string_equal(format(-62167219200), "Sat, 01 Jan 0000 00:00:00 GMT");
 }
 
-static void years_out_of_range_are_cut(void **state)
+static void years_out_of_range_are_clamped(void **state)
 {
     (void)state;
     assert_string_equal(format(253402300800), "Fri, 31 Dec 9999 23:59:59 GMT");
@@ -50,7 +50,7 @@ static void years_out_of_range_are_cut(void **state)
     assert_string_equal(format(INT64_MIN), "Sat, 01 Jan 0000 00:00:00 GMT");
 }
 
-static void the_form_of_rfc_3339(void **state)
+static void iso_format_matches_rfc3339(void **state)
 {
     static const struct {
         int64_t seconds;
@@ -68,7 +68,7 @@ static void the_form_of_rfc_3339(void **state)
     }
 }
 
-static void the_three_forms(void **state)
+static void three_date_formats_are_parsed(void **state)
 {
     (void)state;
     assert_int_equal(parse("Sun, 06 Nov 1994 08:49:37 GMT"), 784111777);
@@ -81,8 +81,8 @@ static void the_three_forms(void **state)
     assert_int_equal(parse("Sat, 01 Jan 0000 00:00:00 GMT"), -62167219200);
 }
 
-/* Counts days one by one, as independent of the code as can be. */
-static void every_day_of_six_centuries(void **state)
+/* Counts days one by one, independently of the implementation. */
+static void days_of_six_centuries_round_trip(void **state)
 {
     (void)state;
     static const int lengths[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -104,7 +104,7 @@ static void every_day_of_six_centuries(void **state)
     }
 }
 
-static void seconds_go_there_and_back(void **state)
+static void seconds_round_trip(void **state)
 {
     (void)state;
     for (int64_t second = -62167219200; second <= 253402300799; second += 86399 * 37)
@@ -113,7 +113,7 @@ static void seconds_go_there_and_back(void **state)
         assert_int_equal(parse(format(second)), second);
 }
 
-static void what_is_no_date(void **state)
+static void invalid_dates_are_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {"",
@@ -153,11 +153,11 @@ static void what_is_no_date(void **state)
                                       "1994-11-06T08:49:37Z"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         if (parse(bad[i]) != INT64_MIN)
-            fail_msg("taken: %s", bad[i]);
+            fail_msg("accepted: %s", bad[i]);
     }
 }
 
-static void every_cut_of_a_date_is_no_date(void **state)
+static void truncated_dates_are_refused(void **state)
 {
     (void)state;
     static const char *const dates[] = {"Sun, 06 Nov 1994 08:49:37 GMT",
@@ -178,14 +178,14 @@ static void every_cut_of_a_date_is_no_date(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_dates),
-        cmocka_unit_test(years_out_of_range_are_cut),
-        cmocka_unit_test(the_form_of_rfc_3339),
-        cmocka_unit_test(the_three_forms),
-        cmocka_unit_test(every_day_of_six_centuries),
-        cmocka_unit_test(seconds_go_there_and_back),
-        cmocka_unit_test(what_is_no_date),
-        cmocka_unit_test(every_cut_of_a_date_is_no_date),
+        cmocka_unit_test(known_dates_are_formatted),
+        cmocka_unit_test(years_out_of_range_are_clamped),
+        cmocka_unit_test(iso_format_matches_rfc3339),
+        cmocka_unit_test(three_date_formats_are_parsed),
+        cmocka_unit_test(days_of_six_centuries_round_trip),
+        cmocka_unit_test(seconds_round_trip),
+        cmocka_unit_test(invalid_dates_are_refused),
+        cmocka_unit_test(truncated_dates_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

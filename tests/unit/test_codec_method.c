@@ -1,4 +1,4 @@
-/* Methods by number, and the texts of the reasons. */
+/* Method numbers, and the texts of the reasons. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static uvhttp_method_t lookup(const char *name)
     return uvh_method_lookup((uvhttp_slice_t){name, strlen(name)});
 }
 
-static void every_method_is_found(void **state)
+static void known_methods_are_found(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -35,7 +35,7 @@ static void every_method_is_found(void **state)
     }
 }
 
-static void methods_are_case_sensitive_and_whole(void **state)
+static void method_names_are_case_sensitive(void **state)
 {
     (void)state;
     static const char *const others[] = {"",          "get",      "Get",        "GE",
@@ -49,7 +49,7 @@ static void methods_are_case_sensitive_and_whole(void **state)
     assert_string_equal(uvh_method_name((uvhttp_method_t)99), "");
 }
 
-static void every_reason_has_status_name_text_and_source(void **state)
+static void reasons_have_status_name_text_source(void **state)
 {
     (void)state;
     for (int i = 1; i < UVHTTP_REASON_COUNT; i++) {
@@ -70,9 +70,9 @@ static void every_reason_has_status_name_text_and_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_method_is_found),
-        cmocka_unit_test(methods_are_case_sensitive_and_whole),
-        cmocka_unit_test(every_reason_has_status_name_text_and_source),
+        cmocka_unit_test(known_methods_are_found),
+        cmocka_unit_test(method_names_are_case_sensitive),
+        cmocka_unit_test(reasons_have_status_name_text_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static const char *type_of(const char *name)
     return uvh_mime_type((uvhttp_slice_t){name, strlen(name)});
 }
 
-static void known_extensions(void **state)
+static void known_extensions_have_media_types(void **state)
 {
     (void)state;
     static const struct {
@@ -57,9 +57,9 @@ static void known_extensions(void **state)
         assert_string_equal(type_of(rows[i].name), rows[i].type);
 }
 
-/* The table's file is read as a text, so that a row out of order, which a binary search would not
- * find, and a start that is wrong are seen. */
-static void every_extension_is_found(void **state)
+/* Reads the table's file as text, to detect rows out of order, which a binary search would not
+ * find, and wrong start indexes. */
+static void table_extensions_are_found(void **state)
 {
     (void)state;
     char line[160], before[32] = "";
@@ -81,7 +81,7 @@ static void every_extension_is_found(void **state)
     assert_true(count > 1000);
 }
 
-static void everything_else(void **state)
+static void unknown_extensions_are_octet_stream(void **state)
 {
     (void)state;
     static const char *const names[] = {
@@ -94,9 +94,9 @@ static void everything_else(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_extensions),
-        cmocka_unit_test(every_extension_is_found),
-        cmocka_unit_test(everything_else),
+        cmocka_unit_test(known_extensions_have_media_types),
+        cmocka_unit_test(table_extensions_are_found),
+        cmocka_unit_test(unknown_extensions_are_octet_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Forms with files: what comes out, and why a body is refused; each body whole, byte by byte, cut
- * in two at every place, and in steps, with every piece ending where the memory ends. */
+/* multipart/form-data: the events of valid bodies and the errors of invalid ones. Each body is
+ * parsed whole, byte by byte, split in two at every offset, and in steps; every chunk ends at the
+ * end of its memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 
 #include "support/guarded.h"
 
-enum { LOG_SIZE = 16384, ROOM = 65536 };
+enum { LOG_SIZE = 16384, BODY_SIZE = 65536 };
 
 #define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
 
@@ -54,7 +55,7 @@ static void add_part(struct log *log, const uvhttp_multipart_part_t *part)
     add_text(log, ":");
 }
 
-/* All events that `chunk` brings. False once the body is refused. */
+/* Logs all events of `chunk`. Returns false once the body is refused. */
 static bool feed(uvhttp_multipart_t *form, struct log *log, uvhttp_slice_t chunk)
 {
     for (;;) {
@@ -90,13 +91,14 @@ static const struct guarded *guarded(void)
 {
     static struct guarded memory;
     if (memory.end == NULL)
-        memory = guarded_make(ROOM);
+        memory = guarded_make(BODY_SIZE);
     return &memory;
 }
 
-/* The body in pieces: the first `first` bytes, then `step` each. */
-static void run(struct log *log, uvhttp_slice_t boundary, const uvhttp_multipart_limits_t *limits,
-                uvhttp_slice_t body, size_t first, size_t step)
+/* Parses the body in chunks: `first` bytes, then `step` bytes each. */
+static void parse_in_chunks(struct log *log, uvhttp_slice_t boundary,
+                            const uvhttp_multipart_limits_t *limits, uvhttp_slice_t body,
+                            size_t first, size_t step)
 {
     static uvhttp_multipart_t form;
     memset(&form, 0xa5, sizeof form);
@@ -107,7 +109,7 @@ static void run(struct log *log, uvhttp_slice_t boundary, const uvhttp_multipart
     for (size_t at = 0; good && at < body.length;) {
         size_t length = at == 0 && first > 0 ? first : step;
         length = length < body.length - at ? length : body.length - at;
-        char *copy = guarded_place(guarded(), body.base + at, length);
+        char *copy = guarded_copy(guarded(), body.base + at, length);
         good = feed(&form, log, (uvhttp_slice_t){copy, length});
         at += length;
     }
@@ -120,22 +122,22 @@ static void run(struct log *log, uvhttp_slice_t boundary, const uvhttp_multipart
     }
 }
 
-/* The events as text, which has to be the same however the body is cut. */
+/* The events as text, which must not depend on how the body is split. */
 static const struct log *events(uvhttp_slice_t boundary, const uvhttp_multipart_limits_t *limits,
                                 uvhttp_slice_t body)
 {
     static struct log whole;
-    static struct log cut;
-    run(&whole, boundary, limits, body, 0, body.length + 1);
+    static struct log split;
+    parse_in_chunks(&whole, boundary, limits, body, 0, body.length + 1);
     for (size_t first = 1; first < body.length; first++) {
-        run(&cut, boundary, limits, body, first, body.length);
-        assert_string_equal(cut.text, whole.text);
-        assert_int_equal(cut.length, whole.length);
+        parse_in_chunks(&split, boundary, limits, body, first, body.length);
+        assert_string_equal(split.text, whole.text);
+        assert_int_equal(split.length, whole.length);
     }
     for (size_t step = 1; step < 8; step++) {
-        run(&cut, boundary, limits, body, 0, step);
-        assert_string_equal(cut.text, whole.text);
-        assert_memory_equal(cut.text, whole.text, whole.length);
+        parse_in_chunks(&split, boundary, limits, body, 0, step);
+        assert_string_equal(split.text, whole.text);
+        assert_memory_equal(split.text, whole.text, whole.length);
     }
     return &whole;
 }
@@ -157,11 +159,11 @@ static void check_rows(const struct row *rows, size_t count,
 #define CHECK(rows)                check_rows(rows, sizeof(rows) / sizeof((rows)[0]), NULL)
 #define CHECK_LIMITS(rows, limits) check_rows(rows, sizeof(rows) / sizeof((rows)[0]), limits)
 
-/* A part called "a" whose data follows. */
+/* A part named "a", followed by its data. */
 #define PART "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n"
 #define END  "\r\n--b--\r\n"
 
-static void parts(void **state)
+static void parts_are_split_at_delimiters(void **state)
 {
     (void)state;
     static const struct row rows[] = {
@@ -171,30 +173,30 @@ static void parts(void **state)
         {PART "\r\n" END, "[a:\r\n]end"},
         {PART "--" END, "[a:--]end"},
         {PART "line\r\nline\r\n" END, "[a:line\r\nline\r\n]end"},
-        /* A delimiter right behind the empty line: a part without data. */
+        /* A delimiter directly after the empty line: a part without data. */
         {PART "--b--\r\n", "[a:]end"},
         {PART PART "2" END, "[a:][a:2]end"},
         {PART "\r\n--\r\n--c\r\r\n-\r\n--" END,
-         /* Nearly a delimiter. */
+         /* Almost a delimiter. */
          "[a:\r\n--\r\n--c\r\r\n-\r\n--]end"},
         {PART "\r" END, "[a:\r]end"},
         {PART "x--b" END, "[a:x--b]end"},
         {PART "\n--b" END, "[a:\n--b]end"},
         {PART "-\r\n-" END, "[a:-\r\n-]end"},
         {PART "--c" END, "[a:--c]end"},
-        /* Nothing in it, as browsers send a form without fields. */
+        /* Empty, as browsers send a form without fields. */
         {"--b--\r\n", "end"},
         {"--b--", "end"},
         {"\r\n--b--", "end"},
         {"for old\r\n--\r\nprograms\r\n" PART "1" END "the rest\r\n--b\r\n",
-         /* What stands outside is skipped. */
+         /* Text before the first and after the last delimiter is skipped. */
          "[a:1]end"},
         {"x--b\r\n" PART "1" END, "[a:1]end"},
         {PART "1\r\n--b--", "[a:1]end"},
         {PART "1\r\n--b-- \t", "[a:1]end"},
         {PART "1\r\n--b-- \t\r\n\r", "[a:1]end"},
         {"--b \t\r\nContent-Disposition:form-data;name=a\r\n\r\n1\r\n--b\t--\r\n",
-         /* White space behind a boundary is for mail that was changed on its way. */
+         /* White space after a boundary is transport padding (RFC 2046 section 5.1.1). */
          "[a:1!DELIMITER@54"},
         {"--b \t\r\nContent-Disposition:form-data;name=a\r\n\r\n1" END, "[a:1]end"},
     };
@@ -203,7 +205,7 @@ static void parts(void **state)
 
 #define DISPOSITION(rest) "--b\r\nContent-Disposition:" rest "\r\n\r\n" END
 
-static void what_a_part_says(void **state)
+static void part_fields_are_parsed(void **state)
 {
     (void)state;
     static const struct row rows[] = {
@@ -214,7 +216,7 @@ static void what_a_part_says(void **state)
         {DISPOSITION("form-data; name=\"J\xc3\xbcrgen\""), "[J\xc3\xbcrgen:]end"},
         {DISPOSITION("form-data; filename=\"b\"; name=\"a\""), "[a|b:]end"},
         {DISPOSITION("form-data; name=\"a%22b%0D%0Ac\""),
-         /* As browsers write quotes and line ends, and as others do. */
+         /* Both ways to write quotes and line ends: that of browsers, and quoted pairs. */
          "[a\"b\r\nc:]end"},
         {DISPOSITION("form-data; name=\"100%, 50%2, %41 %20%0d%\""),
          "[100%, 50%2, %41 %20%0d%:]end"},
@@ -234,7 +236,7 @@ static void what_a_part_says(void **state)
     CHECK(rows);
 }
 
-static void what_is_refused(void **state)
+static void invalid_bodies_are_refused(void **state)
 {
     (void)state;
     static const struct row rows[] = {
@@ -300,7 +302,7 @@ static void what_is_refused(void **state)
     CHECK(rows);
 }
 
-static void nul_is_data_only(void **state)
+static void nul_is_allowed_in_data_only(void **state)
 {
     (void)state;
     static const char data[] = PART "\0\r\n\0" END;
@@ -311,7 +313,7 @@ static void nul_is_data_only(void **state)
     assert_string_equal(events(SLICE("b"), NULL, SLICE(name))->text, "!FIELD@44");
 }
 
-static void limits_hold(void **state)
+static void limits_are_enforced(void **state)
 {
     (void)state;
     static const struct row parts_rows[] = {
@@ -363,60 +365,60 @@ static void limits_hold(void **state)
     CHECK_LIMITS(outside_rows, (&(uvhttp_multipart_limits_t){.max_outside = 4}));
 }
 
-/* `count` times `byte`, between the two texts; to be freed. */
-static char *with_run(const char *front, char byte, size_t count, const char *behind)
+/* `count` times `byte` between the two texts; the caller frees it. */
+static char *repeat_between(const char *prefix, char byte, size_t count, const char *suffix)
 {
-    size_t length = strlen(front) + count + strlen(behind);
+    size_t length = strlen(prefix) + count + strlen(suffix);
     char *text = malloc(length + 1);
     assert_non_null(text);
-    memcpy(text, front, strlen(front));
-    memset(text + strlen(front), byte, count);
-    memcpy(text + strlen(front) + count, behind, strlen(behind) + 1);
+    memcpy(text, prefix, strlen(prefix));
+    memset(text + strlen(prefix), byte, count);
+    memcpy(text + strlen(prefix) + count, suffix, strlen(suffix) + 1);
     return text;
 }
 
-static const char *run_whole(const char *body, const uvhttp_multipart_limits_t *limits)
+static const char *parse_whole(const char *body, const uvhttp_multipart_limits_t *limits)
 {
     static struct log log;
-    run(&log, SLICE("b"), limits, (uvhttp_slice_t){body, strlen(body)}, 0, ROOM);
+    parse_in_chunks(&log, SLICE("b"), limits, (uvhttp_slice_t){body, strlen(body)}, 0, BODY_SIZE);
     return log.text;
 }
 
-static void default_limits(void **state)
+static void default_limits_are_enforced(void **state)
 {
     (void)state;
-    static const char front[] = "--b\r\nContent-Disposition: form-data; name=\"";
+    static const char prefix[] = "--b\r\nContent-Disposition: form-data; name=\"";
     uvhttp_multipart_limits_t greedy = {.max_header_size = UINT32_MAX, .max_fields = UINT32_MAX};
-    /* Escapes everywhere in the largest section: their room is enough. */
-    size_t most = UVHTTP_MULTIPART_HEADER_SIZE - (sizeof front - 1 - 5) - 5;
-    char *body = with_run(front, '\\', most / 2 * 2, "\"\r\n\r\n" END);
-    const char *text = run_whole(body, &greedy);
+    /* Escapes everywhere in the largest section: the buffer is large enough. */
+    size_t most = UVHTTP_MULTIPART_HEADER_SIZE - (sizeof prefix - 1 - 5) - 5;
+    char *body = repeat_between(prefix, '\\', most / 2 * 2, "\"\r\n\r\n" END);
+    const char *text = parse_whole(body, &greedy);
     assert_int_equal(strspn(text + 1, "\\"), most / 2);
     assert_string_equal(text + 1 + most / 2, ":]end");
     free(body);
-    body = with_run(front, 'x', most, "\"\r\n\r\n" END);
-    assert_non_null(strstr(run_whole(body, NULL), "x:]end"));
+    body = repeat_between(prefix, 'x', most, "\"\r\n\r\n" END);
+    assert_non_null(strstr(parse_whole(body, NULL), "x:]end"));
     free(body);
-    body = with_run(front, 'x', most + 1, "\"\r\n\r\n" END);
-    assert_string_equal(run_whole(body, &greedy), "!HEADER_TOO_LARGE@2053");
+    body = repeat_between(prefix, 'x', most + 1, "\"\r\n\r\n" END);
+    assert_string_equal(parse_whole(body, &greedy), "!HEADER_TOO_LARGE@2053");
     free(body);
-    body = with_run("", '-', 1024, "\r\n--b--\r\n");
-    assert_string_equal(run_whole(body, NULL), "end");
+    body = repeat_between("", '-', 1024, "\r\n--b--\r\n");
+    assert_string_equal(parse_whole(body, NULL), "end");
     free(body);
-    body = with_run("", '-', 1025, "\r\n--b--\r\n");
-    assert_string_equal(run_whole(body, NULL), "!OUTSIDE_TOO_LARGE@1024");
+    body = repeat_between("", '-', 1025, "\r\n--b--\r\n");
+    assert_string_equal(parse_whole(body, NULL), "!OUTSIDE_TOO_LARGE@1024");
     free(body);
 
     char fields[256] = "--b\r\n";
     for (int i = 0; i < UVHTTP_MULTIPART_FIELDS; i++)
         snprintf(fields + strlen(fields), sizeof fields - strlen(fields), "F%02d: x\r\n", i);
-    assert_string_equal(run_whole(fields, &greedy), "!TRUNCATED@133");
+    assert_string_equal(parse_whole(fields, &greedy), "!TRUNCATED@133");
     snprintf(fields + strlen(fields), sizeof fields - strlen(fields), "x: y\r\n");
-    assert_string_equal(run_whole(fields, &greedy), "!TOO_MANY_FIELDS@133");
+    assert_string_equal(parse_whole(fields, &greedy), "!TOO_MANY_FIELDS@133");
     assert_int_equal(UVHTTP_MULTIPART_FIELDS, 16);
 }
 
-static void all_fields_of_a_part(void **state)
+static void part_fields_are_accessible(void **state)
 {
     (void)state;
     static const char body[] =
@@ -436,7 +438,7 @@ static void all_fields_of_a_part(void **state)
     assert_non_null(uvhttp_multipart_part_field(&form.part, "x-b").base);
     assert_int_equal(uvhttp_multipart_part_field(&form.part, "x-b").length, 0);
     assert_null(uvhttp_multipart_part_field(&form.part, "x").base);
-    /* Data is shown where it lies, and the part stays to its end. */
+    /* Data refers to the input, and the part is valid until its end. */
     assert_int_equal(uvhttp_multipart_next(&form, &input, &data), UVHTTP_MULTIPART_DATA);
     assert_true(data.base == body + sizeof body - sizeof END - 1);
     assert_int_equal(uvhttp_multipart_next(&form, &input, &data), UVHTTP_MULTIPART_PART_END);
@@ -444,7 +446,7 @@ static void all_fields_of_a_part(void **state)
     assert_false(uvhttp_multipart_finish(&form));
 }
 
-static void boundaries(void **state)
+static void boundary_parameter_is_parsed(void **state)
 {
     (void)state;
     static const struct {
@@ -488,7 +490,7 @@ static void boundaries(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t length = strlen(rows[i].type);
         uvhttp_slice_t boundary = {NULL, 0};
-        uvhttp_slice_t type = {guarded_place(guarded(), rows[i].type, length), length};
+        uvhttp_slice_t type = {guarded_copy(guarded(), rows[i].type, length), length};
         assert_int_equal(uvhttp_multipart_boundary(type, &boundary), rows[i].expected != NULL);
         if (rows[i].expected != NULL) {
             assert_int_equal(boundary.length, strlen(rows[i].expected));
@@ -499,7 +501,7 @@ static void boundaries(void **state)
     assert_false(uvhttp_multipart_boundary(none, &none));
 }
 
-static void only_boundaries_are_taken(void **state)
+static void init_refuses_invalid_boundaries(void **state)
 {
     (void)state;
     static uvhttp_multipart_t form;
@@ -511,7 +513,7 @@ static void only_boundaries_are_taken(void **state)
     assert_false(uvhttp_multipart_init(&form, (uvhttp_slice_t){longest, sizeof longest}, NULL));
     assert_true(uvhttp_multipart_init(&form, (uvhttp_slice_t){longest, sizeof longest - 1}, NULL));
 
-    /* The longest, with data that is as much like it as can be. */
+    /* The longest boundary, with data as similar to it as possible. */
     char body[512];
     int length =
         snprintf(body, sizeof body,
@@ -523,7 +525,7 @@ static void only_boundaries_are_taken(void **state)
     assert_string_equal(events((uvhttp_slice_t){longest, 70}, NULL, slice)->text, expected);
 }
 
-static void errors_have_texts(void **state)
+static void errors_have_status_name_text(void **state)
 {
     (void)state;
     assert_int_equal(uvhttp_multipart_error_status(UVHTTP_MULTIPART_ERROR_NONE), 0);
@@ -542,16 +544,16 @@ static void errors_have_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts),
-        cmocka_unit_test(what_a_part_says),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(nul_is_data_only),
-        cmocka_unit_test(limits_hold),
-        cmocka_unit_test(default_limits),
-        cmocka_unit_test(all_fields_of_a_part),
-        cmocka_unit_test(boundaries),
-        cmocka_unit_test(only_boundaries_are_taken),
-        cmocka_unit_test(errors_have_texts),
+        cmocka_unit_test(parts_are_split_at_delimiters),
+        cmocka_unit_test(part_fields_are_parsed),
+        cmocka_unit_test(invalid_bodies_are_refused),
+        cmocka_unit_test(nul_is_allowed_in_data_only),
+        cmocka_unit_test(limits_are_enforced),
+        cmocka_unit_test(default_limits_are_enforced),
+        cmocka_unit_test(part_fields_are_accessible),
+        cmocka_unit_test(boundary_parameter_is_parsed),
+        cmocka_unit_test(init_refuses_invalid_boundaries),
+        cmocka_unit_test(errors_have_status_name_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

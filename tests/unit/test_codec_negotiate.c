@@ -1,5 +1,5 @@
-/* Content negotiation: which offer is chosen, by the examples of RFC 9110 and RFC 4647 and by what
- * browsers send. */
+/* Content negotiation: which offer is chosen, by the examples of RFC 9110 and RFC 4647 and by
+ * fields of browsers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,12 +23,12 @@ static uvhttp_slice_t field(const char *text)
 {
     if (text == NULL)
         return (uvhttp_slice_t){NULL, 0};
-    return (uvhttp_slice_t){guarded_place(&memory, text, strlen(text)), strlen(text)};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, strlen(text)), strlen(text)};
 }
 
 struct row {
     const char *field;
-    const char *offers; /* divided by '|' */
+    const char *offers; /* separated by '|' */
     const char *chosen; /* NULL: none */
 };
 
@@ -60,8 +60,8 @@ static void check_rows(const struct row *rows, size_t count, choose_cb choose)
 
 #define CHECK(rows, choose) check_rows(rows, sizeof(rows) / sizeof((rows)[0]), choose)
 
-/* RFC 9110 section 12.5.1, the table behind "Media ranges can be overridden". */
-static void qualities_of_the_rfc(void **state)
+/* RFC 9110 section 12.5.1, the table after "Media ranges can be overridden". */
+static void type_quality_matches_rfc9110(void **state)
 {
     (void)state;
     static const char accept[] = "text/*;q=0.3, text/plain;q=0.7, text/plain;format=flowed, "
@@ -87,7 +87,7 @@ static void qualities_of_the_rfc(void **state)
                          rows[i].quality);
 }
 
-static void types(void **state)
+static void best_media_type_is_chosen(void **state)
 {
     (void)state;
     static const char browser[] =
@@ -117,16 +117,16 @@ static void types(void **state)
         {"a/b;version=2", "a/b|a/b;version=1", NULL},
         {"a/b;x=\"1,2\";q=0.1, c/d;q=0.2", "a/b;x=\"1,2\"|c/d", "c/d"},
         {"a/b;q=0.1;level=1, c/d;q=0.2", "a/b;level=1|c/d",
-         /* The weight is one wherever it stands. */
+         /* "q" is the weight at any position. */
          "c/d"},
         {"a/b;Q=0.1, c/d;q=0.2", "a/b|c/d", "c/d"},
         {"a/b ; q=0.1 , c/d\t;\tq=0.2", "a/b|c/d", "c/d"},
         {"a/*;v=1;q=0.9, a/b;q=0.1, c/d;q=0.5", "a/b;v=1|c/d",
-         /* A range without a subtype stays behind one with it, whatever its parameters. */
+         /* A range without a subtype is less specific than one with it, whatever its parameters. */
          "c/d"},
         {"*/*;v=1;w=2;q=0.9, a/*;q=0.1, c/d;q=0.5", "a/b;v=1;w=2|c/d", "c/d"},
         {"a/*;v=1;q=0.9, a/*;q=0.1, c/d;q=0.5", "a/b;v=1|c/d", "a/b;v=1"},
-        /* The first of two that are the same counts. */
+        /* The first of two equal ranges is used. */
         {"a/b;q=0.1, a/b, c/d;q=0.2", "a/b|c/d", "c/d"},
         /* Malformed elements are skipped. */
         {"a/b;q=2, c/d;q=0.1", "a/b|c/d", "c/d"},
@@ -153,7 +153,7 @@ static void types(void **state)
     assert_int_equal(uvhttp_negotiate_type(field("*/*"), NULL, 0), -1);
 }
 
-static void encodings(void **state)
+static void best_encoding_is_chosen(void **state)
 {
     (void)state;
     static const char all[] = "br|zstd|gzip|identity";
@@ -196,7 +196,7 @@ static void encodings(void **state)
     assert_int_equal(uvhttp_negotiate_encoding_quality(field("nonsense/"), "identity"), 1000);
 }
 
-static void languages(void **state)
+static void best_language_is_chosen(void **state)
 {
     (void)state;
     static const struct row rows[] = {
@@ -233,15 +233,15 @@ static void languages(void **state)
         {"es-419", "en|es-419", "es-419"},
     };
     CHECK(rows, uvhttp_negotiate_language);
-    /* Several lengths of one tag: the nearest counts, in whatever order. */
+    /* Several prefixes of one tag: the most specific one is used, in any order. */
     assert_int_equal(
         uvhttp_negotiate_language_quality(field("a;q=0.1, a-b;q=0.2, a-b-c;q=0.3"), "a-b-x"), 200);
     assert_int_equal(
         uvhttp_negotiate_language_quality(field("a-b-c;q=0.3, a-b;q=0.2, *;q=0.9"), "a"), 200);
 }
 
-/* A large field and many elements: the last one is found, and nothing overflows. */
-static void large_fields(void **state)
+/* A large field with many elements: the last one is found, and nothing overflows. */
+static void large_fields_are_parsed(void **state)
 {
     (void)state;
     enum { SIZE = 200000 };
@@ -251,13 +251,13 @@ static void large_fields(void **state)
     for (size_t i = 0; i < SIZE; i++)
         text[i] = "a/b;c=d,"[i % 8];
     memcpy(text + SIZE - 4, ",x/y", 4);
-    uvhttp_slice_t all = {guarded_place(&large, text, SIZE), SIZE};
+    uvhttp_slice_t all = {guarded_copy(&large, text, SIZE), SIZE};
     static const char *const offers[] = {"z/z", "x/y"};
     assert_int_equal(uvhttp_negotiate_type(all, offers, 2), 1);
     /* One element with very many parameters. */
     for (size_t i = 3; i < SIZE; i++)
         text[i] = ";c=d"[(i + 1) % 4];
-    all.base = guarded_place(&large, text, SIZE);
+    all.base = guarded_copy(&large, text, SIZE);
     assert_int_equal(uvhttp_negotiate_type_quality(all, "a/b;c=d"), 1000);
     free(text);
 }
@@ -265,11 +265,9 @@ static void large_fields(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qualities_of_the_rfc),
-        cmocka_unit_test(types),
-        cmocka_unit_test(encodings),
-        cmocka_unit_test(languages),
-        cmocka_unit_test(large_fields),
+        cmocka_unit_test(type_quality_matches_rfc9110), cmocka_unit_test(best_media_type_is_chosen),
+        cmocka_unit_test(best_encoding_is_chosen),      cmocka_unit_test(best_language_is_chosen),
+        cmocka_unit_test(large_fields_are_parsed),
     };
     memory = guarded_make(4096);
     return cmocka_run_group_tests(tests, NULL, NULL);

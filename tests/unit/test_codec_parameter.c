@@ -1,4 +1,4 @@
-/* Parameters behind a value: where they are divided, and what is malformed. */
+/* Parameters following a value: where they are separated, and malformed ones. */
 #include "codec/fields/parameter.h"
 
 #include <setjmp.h>
@@ -14,12 +14,12 @@
 
 static struct guarded memory;
 
-/* "front[name=value][name='value in quotes']!" with '!' for malformed. */
-static const char *taken_apart(const char *text)
+/* "front[name=value][name='quoted value']!" with '!' for malformed. */
+static const char *parse_parameters(const char *text)
 {
     static char result[256];
     size_t length = strlen(text);
-    uvhttp_slice_t rest = {guarded_place(&memory, text, length), length};
+    uvhttp_slice_t rest = {guarded_copy(&memory, text, length), length};
     uvhttp_slice_t front = uvh_parameter_front(&rest);
     struct uvh_parameter parameter;
     int found;
@@ -33,7 +33,7 @@ static const char *taken_apart(const char *text)
     return result;
 }
 
-static void values_with_parameters(void **state)
+static void parameters_are_split(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
@@ -67,12 +67,12 @@ static void values_with_parameters(void **state)
         {"a;c=d,e", "a[c=d]!"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_string_equal(taken_apart(rows[i][0]), rows[i][1]);
+        assert_string_equal(parse_parameters(rows[i][0]), rows[i][1]);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values_with_parameters)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parameters_are_split)};
     memory = guarded_make(4096);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 
 #define NONE ((uvhttp_slice_t){NULL, 0})
 
-/* "none", "unsatisfiable" or "first-last", several with a space between them */
+/* "none", "unsatisfiable" or "first-last", several separated by spaces */
 static const char *parse(const char *value, uint64_t size)
 {
     static char text[UVH_RANGE_MOST * 43];
@@ -39,7 +39,7 @@ static const char *parse(const char *value, uint64_t size)
     return text;
 }
 
-static void borders(void **state)
+static void range_positions_are_clamped(void **state)
 {
     (void)state;
     assert_string_equal(parse("bytes=0-0", 1000), "0-0");
@@ -58,7 +58,7 @@ static void borders(void **state)
     assert_string_equal(parse("bytes=0-0", 1), "0-0");
 }
 
-static void suffixes(void **state)
+static void suffix_ranges_are_resolved(void **state)
 {
     (void)state;
     assert_string_equal(parse("bytes=-1", 1000), "999-999");
@@ -70,7 +70,7 @@ static void suffixes(void **state)
     assert_string_equal(parse("bytes=-5", 0), "none");
 }
 
-static void spelling(void **state)
+static void malformed_ranges_are_ignored(void **state)
 {
     (void)state;
     assert_string_equal(parse("BYTES=0-1", 10), "0-1");
@@ -90,7 +90,7 @@ static void spelling(void **state)
 }
 
 /* The examples of RFC 9110 section 14.1.2, of 10,000 bytes. */
-static void examples_of_the_rfc(void **state)
+static void rfc9110_examples_are_parsed(void **state)
 {
     (void)state;
     assert_string_equal(parse("bytes=0-499", 10000), "0-499");
@@ -105,16 +105,16 @@ static void examples_of_the_rfc(void **state)
     assert_string_equal(parse("bytes=500-700,601-999", 10000), "500-999");
 }
 
-static void several(void **state)
+static void several_ranges_keep_order(void **state)
 {
     (void)state;
-    /* Those beyond the end are left out, unless there is no other. */
+    /* Ranges beyond the end are dropped, unless there is no other. */
     assert_string_equal(parse("bytes=0-9,2000-", 1000), "0-9");
     assert_string_equal(parse("bytes=2000-,-0,500-509,1000-1001,0-9", 1000), "500-509 0-9");
     assert_string_equal(parse("bytes=1000-,2000-3000,-0", 1000), "unsatisfiable");
     assert_string_equal(parse("bytes=-5,0-0", 0), "none");
     assert_string_equal(parse("bytes=1-,0-0", 0), "unsatisfiable");
-    /* One that is malformed spoils all. */
+    /* One malformed range invalidates all. */
     assert_string_equal(parse("bytes=0-9,500-400", 1000), "none");
     assert_string_equal(parse("bytes=0-9,500", 1000), "none");
     assert_string_equal(parse("bytes=0-9;500-509", 1000), "none");
@@ -122,9 +122,8 @@ static void several(void **state)
     assert_string_equal(parse("bytes=-10,400-409,0-9", 1000), "990-999 400-409 0-9");
 }
 
-/* The last position must not be before the first, which is also so for numbers that do not fit into
- * 64 bits. */
-static void order_of_positions(void **state)
+/* The last position must not be before the first, also for numbers beyond 64 bits. */
+static void last_before_first_is_malformed(void **state)
 {
     (void)state;
     assert_string_equal(parse("bytes=6-5", 10), "none");
@@ -142,7 +141,7 @@ static void order_of_positions(void **state)
     assert_string_equal(parse("bytes=0-1,200000000000000000000-2", 10), "none");
 }
 
-static void near_ones_are_one(void **state)
+static void near_ranges_are_merged(void **state)
 {
     (void)state;
     assert_string_equal(parse("bytes=0-9,89-99", 1000), "0-99"); /* 79 bytes between them */
@@ -153,7 +152,7 @@ static void near_ones_are_one(void **state)
     assert_string_equal(parse("bytes=20-30,0-99", 1000), "0-99");
     assert_string_equal(parse("bytes=0-,0-,0-,0-", 1000), "0-999");
     assert_string_equal(parse("bytes=5-5,5-5", 1000), "5-5");
-    /* In the place of the first; a range that joins others takes those in between along. */
+    /* At the position of the first; a range that joins two others includes those between them. */
     assert_string_equal(parse("bytes=900-909,0-9,500-509,10-19", 1000), "900-909 0-19 500-509");
     assert_string_equal(parse("bytes=0-9,400-409,800-809,5-405", 1000), "0-409 800-809");
     assert_string_equal(parse("bytes=800-809,400-409,0-9,5-405", 1000), "800-809 0-409");
@@ -164,8 +163,8 @@ static void near_ones_are_one(void **state)
                         "0-0 18446744073709551614-18446744073709551614");
 }
 
-/* How many ranges of `count` that are far apart are answered; 0: none. */
-static size_t answered(unsigned count, const char *more)
+/* The number of ranges in the result for `count` ranges far apart from each other; 0: none. */
+static size_t count_ranges(unsigned count, const char *more)
 {
     char value[4096] = "bytes=";
     size_t length = strlen(value);
@@ -180,22 +179,22 @@ static size_t answered(unsigned count, const char *more)
     return kind == UVH_RANGE_NONE ? 0 : set.count;
 }
 
-static void too_many(void **state)
+static void too_many_ranges_are_ignored(void **state)
 {
     (void)state;
-    assert_int_equal(answered(63, ""), 63);
-    assert_int_equal(answered(64, ""), 64);
-    assert_int_equal(answered(65, ""), 0);
-    assert_int_equal(answered(63, "0-0"), 63);
-    assert_int_equal(answered(64, "0-0"), 0); /* also when the last adds nothing */
-    assert_int_equal(answered(64, "200000-"), 0);
-    assert_int_equal(answered(64, ", ,"), 64);
-    assert_int_equal(answered(64, "x"), 0);
+    assert_int_equal(count_ranges(63, ""), 63);
+    assert_int_equal(count_ranges(64, ""), 64);
+    assert_int_equal(count_ranges(65, ""), 0);
+    assert_int_equal(count_ranges(63, "0-0"), 63);
+    assert_int_equal(count_ranges(64, "0-0"), 0); /* also if the last adds nothing */
+    assert_int_equal(count_ranges(64, "200000-"), 0);
+    assert_int_equal(count_ranges(64, ", ,"), 64);
+    assert_int_equal(count_ranges(64, "x"), 0);
 }
 
-/* Against an array of bytes: each byte asked for is sent once, and of the others only such as lie
- * in short gaps. */
-static void random_sets(void **state)
+/* Compared with an array of bytes: each requested byte is sent once, and other bytes only in short
+ * gaps. */
+static void random_ranges_match_byte_array(void **state)
 {
     enum { SIZE = 2000 };
     (void)state;
@@ -203,34 +202,34 @@ static void random_sets(void **state)
     for (int round = 0; round < 20000; round++) {
         char value[1024] = "bytes=";
         size_t length = strlen(value);
-        char asked[SIZE] = {0};
+        char requested[SIZE] = {0};
         int count = 1 + rand() % 12;
         for (int i = 0; i < count; i++) {
             int first = rand() % SIZE;
             int last = first + rand() % 200;
             length += (size_t)snprintf(value + length, sizeof value - length, "%s%d-%d",
                                        i ? "," : "", first, last);
-            memset(asked + first, 1, (size_t)((last < SIZE ? last + 1 : SIZE) - first));
+            memset(requested + first, 1, (size_t)((last < SIZE ? last + 1 : SIZE) - first));
         }
         struct uvh_range_set set;
         assert_int_equal(uvh_range_parse((uvhttp_slice_t){value, length}, SIZE, &set),
                          UVH_RANGE_SATISFIABLE);
         char sent[SIZE] = {0};
         for (size_t i = 0; i < set.count; i++) {
-            assert_true(asked[set.items[i].first] && asked[set.items[i].last]);
+            assert_true(requested[set.items[i].first] && requested[set.items[i].last]);
             for (uint64_t at = set.items[i].first; at <= set.items[i].last; at++)
                 assert_int_equal(sent[at]++, 0);
         }
         for (int at = 0, gap = SIZE; at < SIZE; at++) {
-            assert_true(sent[at] || !asked[at]);
-            if (asked[at]) /* a gap is closed exactly when it is short */
+            assert_true(sent[at] || !requested[at]);
+            if (requested[at]) /* exactly the short gaps are closed */
                 assert_true(gap == 0 || gap >= SIZE || sent[at - 1] == (gap < UVH_RANGE_GAP));
-            gap = asked[at] ? 0 : gap + 1;
+            gap = requested[at] ? 0 : gap + 1;
         }
     }
 }
 
-static void every_pair_of_a_small_size(void **state)
+static void small_sizes_match_definition(void **state)
 {
     (void)state;
     for (unsigned size = 0; size < 6; size++) {
@@ -249,7 +248,7 @@ static void every_pair_of_a_small_size(void **state)
     }
 }
 
-static void if_range(void **state)
+static void if_range_uses_strong_comparison(void **state)
 {
     (void)state;
     const int64_t november = 784111777;
@@ -263,7 +262,7 @@ static void if_range(void **state)
         uvh_range_if_range_holds(SLICE("W/\"a\""), SLICE("W/\"a\""), true, november, november + 9));
     assert_false(uvh_range_if_range_holds(SLICE("\"a\""), NONE, true, november, november + 9));
     assert_true(uvh_range_if_range_holds(date, etag, true, november, november + 1));
-    /* not a strong date yet */
+    /* not yet a strong date */
     assert_false(uvh_range_if_range_holds(date, etag, true, november, november));
     assert_false(uvh_range_if_range_holds(date, etag, true, november + 1, november + 9));
     assert_false(
@@ -274,7 +273,7 @@ static void if_range(void **state)
     assert_false(uvh_range_if_range_holds(SLICE(""), etag, true, november, november + 9));
 }
 
-static void content_range(void **state)
+static void content_range_is_formatted(void **state)
 {
     (void)state;
     char text[UVH_RANGE_CONTENT_RANGE_SIZE];
@@ -291,18 +290,18 @@ static void content_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(borders),
-        cmocka_unit_test(suffixes),
-        cmocka_unit_test(examples_of_the_rfc),
-        cmocka_unit_test(several),
-        cmocka_unit_test(order_of_positions),
-        cmocka_unit_test(near_ones_are_one),
-        cmocka_unit_test(too_many),
-        cmocka_unit_test(random_sets),
-        cmocka_unit_test(spelling),
-        cmocka_unit_test(every_pair_of_a_small_size),
-        cmocka_unit_test(if_range),
-        cmocka_unit_test(content_range),
+        cmocka_unit_test(range_positions_are_clamped),
+        cmocka_unit_test(suffix_ranges_are_resolved),
+        cmocka_unit_test(rfc9110_examples_are_parsed),
+        cmocka_unit_test(several_ranges_keep_order),
+        cmocka_unit_test(last_before_first_is_malformed),
+        cmocka_unit_test(near_ranges_are_merged),
+        cmocka_unit_test(too_many_ranges_are_ignored),
+        cmocka_unit_test(random_ranges_match_byte_array),
+        cmocka_unit_test(malformed_ranges_are_ignored),
+        cmocka_unit_test(small_sizes_match_definition),
+        cmocka_unit_test(if_range_uses_strong_comparison),
+        cmocka_unit_test(content_range_is_formatted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

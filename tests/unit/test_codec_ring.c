@@ -1,4 +1,4 @@
-/* The ring buffer against a plain array, with random operations and every small capacity. */
+/* The ring buffer compared with a plain array: random operations at every small capacity. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 enum { MOST_CAPACITY = 300, ROUNDS = 20000 };
 
-/* What a ring holds, in order. */
+/* The content of a ring, in order. */
 struct model {
     char bytes[MOST_CAPACITY];
     size_t length;
@@ -40,46 +40,46 @@ static void model_consume(struct model *model, size_t length)
     memmove(model->bytes, model->bytes + length, model->length);
 }
 
-/* What is readable is what the model holds, what is writable is the rest of the memory, and both
- * lie in it as promised. */
+/* The readable bytes are those of the model, the writable ones are the rest of the memory, and both
+ * are at the documented addresses. */
 static void check(const uvhttp_ring_t *ring, const struct model *model)
 {
-    uvhttp_slice_t held[2] = {{"x", 9}, {"x", 9}};
-    uvhttp_span_t room[2] = {{NULL, 9}, {NULL, 9}};
-    size_t held_count = uvhttp_ring_readable(ring, held);
-    size_t room_count = uvhttp_ring_writable(ring, room);
+    uvhttp_slice_t readable[2] = {{"x", 9}, {"x", 9}};
+    uvhttp_span_t space[2] = {{NULL, 9}, {NULL, 9}};
+    size_t readable_count = uvhttp_ring_readable(ring, readable);
+    size_t space_count = uvhttp_ring_writable(ring, space);
     char touched[MOST_CAPACITY] = {0};
     size_t at = 0;
     assert_true(ring->length <= ring->capacity &&
                 (ring->start < ring->capacity || ring->start == 0));
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(held[i].length > 0, i < held_count);
-        assert_int_equal(held[i].base != NULL, i < held_count);
-        assert_true(at + held[i].length <= model->length);
-        if (i < held_count) {
-            assert_memory_equal(held[i].base, model->bytes + at, held[i].length);
-            assert_true(held[i].base >= ring->memory);
-            assert_true(held[i].base + held[i].length <= ring->memory + ring->capacity);
-            memset(touched + (held[i].base - ring->memory), 1, held[i].length);
+        assert_int_equal(readable[i].length > 0, i < readable_count);
+        assert_int_equal(readable[i].base != NULL, i < readable_count);
+        assert_true(at + readable[i].length <= model->length);
+        if (i < readable_count) {
+            assert_memory_equal(readable[i].base, model->bytes + at, readable[i].length);
+            assert_true(readable[i].base >= ring->memory);
+            assert_true(readable[i].base + readable[i].length <= ring->memory + ring->capacity);
+            memset(touched + (readable[i].base - ring->memory), 1, readable[i].length);
         }
-        at += held[i].length;
+        at += readable[i].length;
     }
     assert_int_equal(at, model->length);
     at = 0;
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(room[i].length > 0, i < room_count);
-        assert_int_equal(room[i].base != NULL, i < room_count);
-        for (size_t k = 0; k < room[i].length; k++)
-            touched[room[i].base - ring->memory + (ptrdiff_t)k]++;
-        at += room[i].length;
+        assert_int_equal(space[i].length > 0, i < space_count);
+        assert_int_equal(space[i].base != NULL, i < space_count);
+        for (size_t k = 0; k < space[i].length; k++)
+            touched[space[i].base - ring->memory + (ptrdiff_t)k]++;
+        at += space[i].length;
     }
     assert_int_equal(at, ring->capacity - model->length);
     for (size_t i = 0; i < ring->capacity; i++)
-        assert_int_equal(touched[i], 1); /* held or free, never both */
-    if (held_count == 2)
-        assert_ptr_equal(held[1].base, ring->memory);
-    if (room_count == 2)
-        assert_ptr_equal(room[1].base, ring->memory);
+        assert_int_equal(touched[i], 1); /* readable or writable, never both */
+    if (readable_count == 2)
+        assert_ptr_equal(readable[1].base, ring->memory);
+    if (space_count == 2)
+        assert_ptr_equal(space[1].base, ring->memory);
 }
 
 static void random_bytes(char *bytes, size_t length)
@@ -88,21 +88,21 @@ static void random_bytes(char *bytes, size_t length)
         bytes[i] = (char)random_below(256);
 }
 
-/* Fills the room as a read from a socket does, then says how much came. */
+/* Fills the space like a read from a socket, then commits a number of bytes. */
 static void fill_and_commit(uvhttp_ring_t *ring, struct model *model)
 {
-    uvhttp_span_t room[2];
-    size_t count = uvhttp_ring_writable(ring, room);
+    uvhttp_span_t space[2];
+    size_t count = uvhttp_ring_writable(ring, space);
     char bytes[MOST_CAPACITY];
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
-        random_bytes(room[i].base, room[i].length);
-        memcpy(bytes + total, room[i].base, room[i].length);
-        total += room[i].length;
+        random_bytes(space[i].base, space[i].length);
+        memcpy(bytes + total, space[i].base, space[i].length);
+        total += space[i].length;
     }
-    size_t asked = random_below(ring->capacity + 3);
-    size_t taken = asked < total ? asked : total;
-    assert_int_equal(uvhttp_ring_commit(ring, asked), taken);
+    size_t requested = random_below(ring->capacity + 3);
+    size_t taken = requested < total ? requested : total;
+    assert_int_equal(uvhttp_ring_commit(ring, requested), taken);
     model_append(model, bytes, taken);
 }
 
@@ -116,9 +116,9 @@ static void run_random(size_t capacity, int rounds)
     for (int round = 0; round < rounds; round++) {
         char bytes[MOST_CAPACITY + 2];
         size_t length = random_below(capacity + 3);
-        size_t room = capacity - model.length;
-        size_t fits = length < room ? length : room;
-        size_t held = length < model.length ? length : model.length;
+        size_t space = capacity - model.length;
+        size_t fits = length < space ? length : space;
+        size_t readable = length < model.length ? length : model.length;
         switch (random_below(3)) {
         case 0:
             random_bytes(bytes, length);
@@ -129,8 +129,8 @@ static void run_random(size_t capacity, int rounds)
             fill_and_commit(&ring, &model);
             break;
         default:
-            assert_int_equal(uvhttp_ring_consume(&ring, length), held);
-            model_consume(&model, held);
+            assert_int_equal(uvhttp_ring_consume(&ring, length), readable);
+            model_consume(&model, readable);
             if (model.length == 0)
                 assert_int_equal(ring.start, 0);
         }
@@ -140,7 +140,7 @@ static void run_random(size_t capacity, int rounds)
     assert_int_equal(guarded[capacity + 1], '#');
 }
 
-static void random_operations(void **state)
+static void random_operations_match_array(void **state)
 {
     (void)state;
     for (size_t capacity = 0; capacity <= 20; capacity++)
@@ -149,22 +149,22 @@ static void random_operations(void **state)
     run_random(257, ROUNDS);
 }
 
-static void without_memory(void **state)
+static void ring_without_memory_is_empty(void **state)
 {
     (void)state;
     uvhttp_ring_t ring;
-    uvhttp_slice_t held[2];
-    uvhttp_span_t room[2];
+    uvhttp_slice_t readable[2];
+    uvhttp_span_t space[2];
     uvhttp_ring_init(&ring, NULL, 0);
-    assert_int_equal(uvhttp_ring_readable(&ring, held), 0);
-    assert_int_equal(uvhttp_ring_writable(&ring, room), 0);
+    assert_int_equal(uvhttp_ring_readable(&ring, readable), 0);
+    assert_int_equal(uvhttp_ring_writable(&ring, space), 0);
     assert_int_equal(uvhttp_ring_write(&ring, "a", 1), 0);
     assert_int_equal(uvhttp_ring_write(&ring, NULL, 0), 0);
     assert_int_equal(uvhttp_ring_commit(&ring, 1), 0);
     assert_int_equal(uvhttp_ring_consume(&ring, 1), 0);
 }
 
-static void numbers_that_are_too_large(void **state)
+static void sizes_beyond_capacity_are_clamped(void **state)
 {
     (void)state;
     char memory[4];
@@ -177,8 +177,8 @@ static void numbers_that_are_too_large(void **state)
     assert_int_equal(ring.start, 0);
 }
 
-/* The layout that readv and writev take. */
-static void pieces_are_iovecs(void **state)
+/* The layout of readv and writev. */
+static void slices_have_layout_of_iovec(void **state)
 {
     (void)state;
     assert_int_equal(sizeof(uvhttp_slice_t), sizeof(struct iovec));
@@ -192,10 +192,10 @@ static void pieces_are_iovecs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_operations),
-        cmocka_unit_test(without_memory),
-        cmocka_unit_test(numbers_that_are_too_large),
-        cmocka_unit_test(pieces_are_iovecs),
+        cmocka_unit_test(random_operations_match_array),
+        cmocka_unit_test(ring_without_memory_is_empty),
+        cmocka_unit_test(sizes_beyond_capacity_are_clamped),
+        cmocka_unit_test(slices_have_layout_of_iovec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The scanning primitives against loops that look at one byte after the other: every stopping byte,
- * at every distance and every length, with the input ending at the end of its allocation. */
+/* The scanning primitives compared with loops over single bytes: every stop byte, at every offset
+ * and every length, with the input ending at the end of its allocation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -56,15 +56,15 @@ static void check(scan_function scan, stop_rule stops, const char *p, const char
     assert_ptr_equal(scan(p, end), expected);
 }
 
-/* All 256 bytes at each place of texts of each length, amid bytes that do not stop and with a
- * second candidate behind. */
+/* All 256 bytes at each offset of texts of each length, among bytes that do not stop and with a
+ * second candidate following. */
 static void check_all(scan_function scan, stop_rule stops, char filler)
 {
     for (size_t length = 0; length <= LONGEST; length++) {
         char *memory = malloc(UVH_SWAR_SLACK + length);
         assert_non_null(memory);
         char *text = memory + UVH_SWAR_SLACK;
-        memset(memory, ':', UVH_SWAR_SLACK); /* what stands in front must not be found */
+        memset(memory, ':', UVH_SWAR_SLACK); /* bytes before the text must not be found */
         for (size_t at = 0; at < length; at++) {
             for (int c = 0; c < 256; c++) {
                 memset(text, filler, length);
@@ -81,21 +81,21 @@ static void check_all(scan_function scan, stop_rule stops, char filler)
     }
 }
 
-static void colon(void **state)
+static void colon_is_found_at_any_offset(void **state)
 {
     (void)state;
     check_all(uvh_scan_colon, is_colon, 'a');
     check_all(uvh_scan_colon, is_colon, ';');
 }
 
-static void line_feed(void **state)
+static void line_feed_is_found_at_any_offset(void **state)
 {
     (void)state;
     check_all(uvh_scan_line_feed, is_line_feed, '\r');
     check_all(uvh_scan_line_feed, is_line_feed, '\x0b');
 }
 
-static void target(void **state)
+static void target_end_is_found_at_any_offset(void **state)
 {
     (void)state;
     check_all(uvh_scan_target, ends_target, '~');
@@ -103,7 +103,7 @@ static void target(void **state)
     check_all(uvh_scan_target, ends_target, '"');
 }
 
-static void value(void **state)
+static void value_end_is_found_at_any_offset(void **state)
 {
     (void)state;
     check_all(uvh_scan_value, ends_value, ' ');
@@ -112,13 +112,13 @@ static void value(void **state)
     check_all(uvh_scan_value, ends_value, '~');
 }
 
-static void nul(void **state)
+static void nul_is_found_at_any_offset(void **state)
 {
     (void)state;
     check_all(scan_nul, is_nul, 'a');
 }
 
-static void path_special(void **state)
+static void path_special_matches_reference_loop(void **state)
 {
     (void)state;
     static const char units[] = {'/', '.', 'a', '%', '-', '0', '\xaf', '\xae'};
@@ -145,8 +145,12 @@ static void path_special(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(colon), cmocka_unit_test(line_feed), cmocka_unit_test(target),
-        cmocka_unit_test(value), cmocka_unit_test(nul),       cmocka_unit_test(path_special),
+        cmocka_unit_test(colon_is_found_at_any_offset),
+        cmocka_unit_test(line_feed_is_found_at_any_offset),
+        cmocka_unit_test(target_end_is_found_at_any_offset),
+        cmocka_unit_test(value_end_is_found_at_any_offset),
+        cmocka_unit_test(nul_is_found_at_any_offset),
+        cmocka_unit_test(path_special_matches_reference_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Comparing secrets. How long it takes is not measured; what is tested is that no byte and no
- * length is overlooked. */
+/* Comparison of secrets. The duration is not measured; the test checks that no byte and no length
+ * is ignored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "support/guarded.h"
 
-static void every_difference_counts(void **state)
+static void constant_time_comparison_detects_differences(void **state)
 {
     (void)state;
     struct guarded memory[2] = {guarded_make(4096), guarded_make(4096)};
@@ -20,8 +20,8 @@ static void every_difference_counts(void **state)
     for (size_t length = 0; length < sizeof bytes; length++) {
         for (size_t i = 0; i < length; i++)
             bytes[i] = (char)(i * 37);
-        char *a = guarded_place(&memory[0], bytes, length);
-        char *b = guarded_place(&memory[1], bytes, length);
+        char *a = guarded_copy(&memory[0], bytes, length);
+        char *b = guarded_copy(&memory[1], bytes, length);
         assert_true(uvhttp_equal_constant_time(a, length, b, length));
         for (size_t at = 0; at < length; at++) {
             for (unsigned bit = 1; bit < 256; bit *= 2) {
@@ -30,7 +30,7 @@ static void every_difference_counts(void **state)
                 a[at] = (char)(a[at] ^ (char)bit);
             }
         }
-        /* Only the length differs, either way; neither is read behind its end. */
+        /* Only the length differs, either way; neither is read beyond its end. */
         for (size_t shorter = 0; shorter < length; shorter++) {
             assert_false(uvhttp_equal_constant_time(a + length - shorter, shorter, b, length));
             assert_false(uvhttp_equal_constant_time(a, length, b + length - shorter, shorter));
@@ -39,12 +39,13 @@ static void every_difference_counts(void **state)
     assert_true(uvhttp_equal_constant_time(NULL, 0, NULL, 0));
     assert_false(uvhttp_equal_constant_time(NULL, 0, "a", 1));
     assert_false(uvhttp_equal_constant_time("a", 1, NULL, 0));
-    /* Zeros, which differ from nothing by nothing. */
+    /* Zero bytes, which are equal to the initial value. */
     assert_false(uvhttp_equal_constant_time("\0\0", 2, "\0", 1));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_difference_counts)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constant_time_comparison_detects_differences)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

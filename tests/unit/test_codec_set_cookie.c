@@ -1,5 +1,5 @@
-/* Set-Cookie: what is written, and what is refused because browsers would drop it or it would say
- * something else. */
+/* Set-Cookie: the serialized field, and cookies that are refused because browsers would drop or
+ * misinterpret them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include <uvhttp/cookie.h>
 
-static void what_is_written(void **state)
+static void set_cookie_is_serialized(void **state)
 {
     (void)state;
     static const struct {
@@ -81,11 +81,11 @@ static void what_is_written(void **state)
 
 static char long_text[4200];
 
-/* `count` times 'a', behind `front`. */
-static const char *repeated(const char *front, size_t count)
+/* `prefix` followed by `count` times 'a'. */
+static const char *repeated(const char *prefix, size_t count)
 {
-    size_t length = strlen(front);
-    memcpy(long_text, front, length);
+    size_t length = strlen(prefix);
+    memcpy(long_text, prefix, length);
     memset(long_text + length, 'a', count);
     long_text[length + count] = '\0';
     return long_text;
@@ -103,7 +103,7 @@ static uvhttp_cookie_error_t error_of(uvhttp_cookie_t cookie)
     return error;
 }
 
-static void every_byte_of_every_text(void **state)
+static void attribute_bytes_are_checked(void **state)
 {
     (void)state;
     for (int byte = 1; byte < 256; byte++) {
@@ -127,7 +127,7 @@ static void every_byte_of_every_text(void **state)
     }
 }
 
-static void what_is_refused(void **state)
+static void invalid_cookies_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -172,7 +172,7 @@ static void what_is_refused(void **state)
         assert_int_equal(error_of(rows[i].cookie), rows[i].error);
 }
 
-static void sizes(void **state)
+static void size_limits_are_exact(void **state)
 {
     (void)state;
     assert_int_equal(error_of((uvhttp_cookie_t){.name = "ab", .value = repeated("", 4094)}),
@@ -199,7 +199,7 @@ static void sizes(void **state)
                      UVHTTP_COOKIE_DOMAIN);
 }
 
-static void cookies_are_found_by_name(void **state)
+static void cookie_find_returns_first_match(void **state)
 {
     (void)state;
     static const char field[] = "a=1; ab=2; A=3; a=4; b=\"5\"; c";
@@ -216,7 +216,7 @@ static void cookies_are_found_by_name(void **state)
     assert_null(uvhttp_cookie_find((uvhttp_slice_t){NULL, 0}, "a").base);
 }
 
-static void errors_have_texts(void **state)
+static void errors_have_name_and_text(void **state)
 {
     (void)state;
     for (int i = 0; i < UVHTTP_COOKIE_ERROR_COUNT; i++) {
@@ -230,9 +230,12 @@ static void errors_have_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written),           cmocka_unit_test(every_byte_of_every_text),
-        cmocka_unit_test(what_is_refused),           cmocka_unit_test(sizes),
-        cmocka_unit_test(cookies_are_found_by_name), cmocka_unit_test(errors_have_texts),
+        cmocka_unit_test(set_cookie_is_serialized),
+        cmocka_unit_test(attribute_bytes_are_checked),
+        cmocka_unit_test(invalid_cookies_are_refused),
+        cmocka_unit_test(size_limits_are_exact),
+        cmocka_unit_test(cookie_find_returns_first_match),
+        cmocka_unit_test(errors_have_name_and_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SHA-1: the examples of FIPS 180-4 (NIST's "SHA1.pdf" and "SHA_All.pdf"), and every length around
- * the seams of blocks against digests that differ. */
+ * the ends of blocks. */
 #include "codec/websocket/sha1.h"
 
 #include <setjmp.h>
@@ -20,13 +20,13 @@ static void check(const char *bytes, size_t size, const char *expected)
 {
     uint8_t digest[UVH_SHA1_SIZE];
     char text[2 * UVH_SHA1_SIZE + 1];
-    uvh_sha1(guarded_place(&memory, bytes, size), size, digest);
+    uvh_sha1(guarded_copy(&memory, bytes, size), size, digest);
     for (size_t i = 0; i < sizeof digest; i++)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
     assert_string_equal(text, expected);
 }
 
-static void vectors_of_the_standard(void **state)
+static void fips180_vectors_match(void **state)
 {
     (void)state;
     check("abc", 3, "a9993e364706816aba3e25717850c26c9cd0d89d");
@@ -39,30 +39,30 @@ static void vectors_of_the_standard(void **state)
           112, "a49b2446a02c645bf419f995b67091253a04a259");
 }
 
-static void a_million_letters(void **state)
+static void million_bytes_match_fips180(void **state)
 {
     (void)state;
     enum { MILLION = 1000000 };
     uint8_t digest[UVH_SHA1_SIZE];
     static const uint8_t expected[] = {0x34, 0xaa, 0x97, 0x3c, 0xd4, 0xc4, 0xda, 0xa4, 0xf6, 0x1e,
                                        0xeb, 0x2b, 0xdb, 0xad, 0x27, 0x31, 0x65, 0x34, 0x01, 0x6f};
-    char *letters = malloc(MILLION);
-    assert_non_null(letters);
-    memset(letters, 'a', MILLION);
-    uvh_sha1(letters, MILLION, digest);
+    char *bytes_of_a = malloc(MILLION);
+    assert_non_null(bytes_of_a);
+    memset(bytes_of_a, 'a', MILLION);
+    uvh_sha1(bytes_of_a, MILLION, digest);
     assert_memory_equal(digest, expected, sizeof digest);
-    free(letters);
+    free(bytes_of_a);
 }
 
-/* Zero bytes and padding look alike: what tells them apart is the one bit and the length. */
-static void lengths_around_the_seams(void **state)
+/* Zero bytes resemble padding: only the one bit and the length distinguish them. */
+static void lengths_around_block_ends_differ(void **state)
 {
     (void)state;
     enum { MOST = 200 };
     static uint8_t digests[MOST][UVH_SHA1_SIZE];
     static const char zeros[MOST];
     for (size_t size = 0; size < MOST; size++) {
-        uvh_sha1(guarded_place(&memory, zeros, size), size, digests[size]);
+        uvh_sha1(guarded_copy(&memory, zeros, size), size, digests[size]);
         for (size_t other = 0; other < size; other++)
             assert_memory_not_equal(digests[size], digests[other], UVH_SHA1_SIZE);
     }
@@ -76,9 +76,9 @@ static void lengths_around_the_seams(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors_of_the_standard),
-        cmocka_unit_test(a_million_letters),
-        cmocka_unit_test(lengths_around_the_seams),
+        cmocka_unit_test(fips180_vectors_match),
+        cmocka_unit_test(million_bytes_match_fips180),
+        cmocka_unit_test(lengths_around_block_ends_differ),
     };
     memory = guarded_make(4096);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* What others have sent, in texts of ours: visible, whole or marked as cut, whatever room there
- * is. */
+/* Text of peers in messages of the library: visible, whole or marked as truncated, for any buffer
+ * size. */
 #include "codec/text/shown.h"
 
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static void expect(const char *bytes, size_t size, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void it_is_visible(void **state)
+static void invisible_bytes_are_replaced(void **state)
 {
     (void)state;
     expect("", 4, "");
@@ -29,7 +29,7 @@ static void it_is_visible(void **state)
     expect("a\tb\r\n\x7f\xc3\xa4\x1f", 16, "a?b??????");
 }
 
-static void it_fits(void **state)
+static void long_text_is_truncated_with_dots(void **state)
 {
     (void)state;
     expect("abc", 4, "abc");
@@ -41,8 +41,8 @@ static void it_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_visible),
-        cmocka_unit_test(it_fits),
+        cmocka_unit_test(invisible_bytes_are_replaced),
+        cmocka_unit_test(long_text_is_truncated_with_dots),
     };
     memory = guarded_make(64);
     return cmocka_run_group_tests(tests, NULL, NULL);

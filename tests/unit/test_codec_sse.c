@@ -1,5 +1,5 @@
 /* Server-sent events: the bytes of an event, and that a client, written from WHATWG HTML section
- * "Interpreting an event stream", reads what was meant. */
+ * "Interpreting an event stream", reads the same data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
 
-static void bytes_of_an_event(void **state)
+static void event_is_serialized(void **state)
 {
     (void)state;
     static const struct {
@@ -50,7 +50,7 @@ static void bytes_of_an_event(void **state)
     }
 }
 
-static void what_would_break_a_line_is_refused(void **state)
+static void id_and_event_refuse_line_breaks(void **state)
 {
     (void)state;
     static const uvhttp_slice_t bad[] = {SLICE("a\nb"), SLICE("a\r"), SLICE("\0"),
@@ -64,7 +64,7 @@ static void what_would_break_a_line_is_refused(void **state)
     }
 }
 
-/* What a client has dispatched: its type and data, and the last id. */
+/* What a client dispatched: number of events, data, and the last id. */
 struct client {
     unsigned events;
     char data[64];
@@ -107,36 +107,36 @@ static void client_read(struct client *client, const char *stream, size_t length
     }
 }
 
-/* Every short text of these letters arrives with its line ends as LF, as one event. */
-static void clients_read_what_was_meant(void **state)
+/* Every short text of these characters is received as one event, with its line ends as LF. */
+static void client_parses_encoded_events(void **state)
 {
     (void)state;
-    static const char letters[] = "a:\r\n d";
-    enum { MOST = 6, LETTERS = sizeof letters - 1 };
+    static const char characters[] = "a:\r\n d";
+    enum { MOST = 6, CHARACTERS = sizeof characters - 1 };
     for (size_t length = 0; length <= MOST; length++) {
         size_t count = 1;
         for (size_t i = 0; i < length; i++)
-            count *= LETTERS;
+            count *= CHARACTERS;
         for (size_t number = 0; number < count; number++) {
             char text[MOST + 1];
             char wanted[MOST + 1];
             char out[128];
-            size_t wanted_length = 0;
+            size_t expected_length = 0;
             struct client client = {0};
-            for (size_t i = 0, n = number; i < length; i++, n /= LETTERS)
-                text[i] = letters[n % LETTERS];
+            for (size_t i = 0, n = number; i < length; i++, n /= CHARACTERS)
+                text[i] = characters[n % CHARACTERS];
             for (size_t i = 0; i < length; i++) {
                 if (text[i] == '\n' && i > 0 && text[i - 1] == '\r')
                     continue;
-                wanted[wanted_length++] = text[i] == '\r' ? '\n' : text[i];
+                wanted[expected_length++] = text[i] == '\r' ? '\n' : text[i];
             }
             uvhttp_sse_event_t event = {.id = SLICE("9"), .data = {text, length}};
             ptrdiff_t size = uvhttp_sse_encode(&event, out, sizeof out);
             assert_in_range(size, 1, sizeof out);
             client_read(&client, out, (size_t)size);
             assert_int_equal(client.events, 1);
-            assert_int_equal(client.length, wanted_length);
-            assert_memory_equal(client.data, wanted, wanted_length);
+            assert_int_equal(client.length, expected_length);
+            assert_memory_equal(client.data, wanted, expected_length);
             assert_string_equal(client.last_id, "9");
         }
     }
@@ -145,9 +145,9 @@ static void clients_read_what_was_meant(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_of_an_event),
-        cmocka_unit_test(what_would_break_a_line_is_refused),
-        cmocka_unit_test(clients_read_what_was_meant),
+        cmocka_unit_test(event_is_serialized),
+        cmocka_unit_test(id_and_event_refuse_line_breaks),
+        cmocka_unit_test(client_parses_encoded_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* codec/text/tar_head.c: each field at its place, and which members need records.
- * tests/wire/test_static_archive.py has real programs read archives. */
+/* codec/text/tar_head.c: each field at its offset, and which members need records.
+ * tests/wire/test_static_archive.py reads archives with tar programs. */
 #include "codec/text/tar_head.h"
 
 #include <setjmp.h>
@@ -28,7 +28,7 @@ static unsigned long octal(const char *field)
     return strtoul(field, NULL, 8);
 }
 
-/* The checksum as a reader takes it. */
+/* The checksum as a reader computes it. */
 static void assert_sum(const char *block)
 {
     unsigned long sum = 8 * ' ';
@@ -37,7 +37,7 @@ static void assert_sum(const char *block)
     assert_int_equal(octal(block + 148), sum);
 }
 
-static void a_file(void **state)
+static void file_head_has_ustar_fields(void **state)
 {
     (void)state;
     assert_int_equal(write_head("folder/file", 1234, 784111777, false), UVH_TAR_BLOCK);
@@ -50,7 +50,7 @@ static void a_file(void **state)
     assert_sum(head);
 }
 
-static void a_folder(void **state)
+static void directory_head_has_ustar_fields(void **state)
 {
     (void)state;
     assert_int_equal(write_head("folder/", 0, 0, true), UVH_TAR_BLOCK);
@@ -59,7 +59,7 @@ static void a_folder(void **state)
     assert_sum(head);
 }
 
-/* The records that stand before the member; "" when there are none. Checks their frame. */
+/* The records before the member; "" if there are none. Checks their heads. */
 static const char *records(const char *path, uint64_t size, int64_t modified)
 {
     static char text[UVH_TAR_HEAD_MAX];
@@ -74,7 +74,7 @@ static const char *records(const char *path, uint64_t size, int64_t modified)
     assert_int_equal(whole, 2 * UVH_TAR_BLOCK + length + uvh_tar_padding(length));
     for (size_t i = UVH_TAR_BLOCK + length; i < whole - UVH_TAR_BLOCK; i++)
         assert_int_equal(head[i], 0);
-    for (size_t at = 0; at < length;) { /* each record says how long it is */
+    for (size_t at = 0; at < length;) { /* each record begins with its length */
         size_t size_of_record = strtoul(head + UVH_TAR_BLOCK + at, NULL, 10);
         assert_in_range(size_of_record, 5, length - at);
         at += size_of_record;
@@ -85,7 +85,7 @@ static const char *records(const char *path, uint64_t size, int64_t modified)
     return text;
 }
 
-static void what_ustar_can_hold_has_no_records(void **state)
+static void ustar_values_need_no_records(void **state)
 {
     char path[101];
     (void)state;
@@ -94,10 +94,10 @@ static void what_ustar_can_hold_has_no_records(void **state)
     assert_string_equal(records(path, UINT64_C(8589934591), INT64_C(8589934591)), "");
     assert_memory_equal(head, path, 100);
     assert_int_equal(head[100], '0');
-    assert_string_equal(records("caf\xE9", 0, 0), ""); /* no UTF-8: as it is */
+    assert_string_equal(records("caf\xE9", 0, 0), ""); /* not UTF-8: unchanged */
 }
 
-static void records_of_the_others(void **state)
+static void other_values_get_pax_records(void **state)
 {
     (void)state;
     assert_string_equal(records("\xC3\xBC", 1, 1), "11 path=\xC3\xBC\n");
@@ -108,9 +108,8 @@ static void records_of_the_others(void **state)
     assert_string_equal(records("a", 1, INT64_C(8589934592)), "20 mtime=8589934592\n");
 }
 
-/* Every length of a path, so that each length of its record comes up: the number counts its own
- * digits. */
-static void long_paths(void **state)
+/* Every length of a path and so each length of its record: the number includes its own digits. */
+static void long_path_record_counts_own_length(void **state)
 {
     static char path[UVH_TAR_PATH_MAX + 2], expected[UVH_TAR_PATH_MAX + 32];
     (void)state;
@@ -133,7 +132,7 @@ static void long_paths(void **state)
     assert_int_equal(write_head("", 0, 0, false), 0);
 }
 
-static void padding(void **state)
+static void padding_fills_blocks(void **state)
 {
     (void)state;
     assert_int_equal(uvh_tar_padding(0), 0);
@@ -146,12 +145,12 @@ static void padding(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file),
-        cmocka_unit_test(a_folder),
-        cmocka_unit_test(what_ustar_can_hold_has_no_records),
-        cmocka_unit_test(records_of_the_others),
-        cmocka_unit_test(long_paths),
-        cmocka_unit_test(padding),
+        cmocka_unit_test(file_head_has_ustar_fields),
+        cmocka_unit_test(directory_head_has_ustar_fields),
+        cmocka_unit_test(ustar_values_need_no_records),
+        cmocka_unit_test(other_values_get_pax_records),
+        cmocka_unit_test(long_path_record_counts_own_length),
+        cmocka_unit_test(padding_fills_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Percent-decoding, paths and queries. Paths are compared with a slow and simple reference that
- * decodes the whole first and then runs the loop of RFC 3986 section 5.2.4 as it is written. */
+ * first decodes the whole path and then runs the loop of RFC 3986 section 5.2.4 literally. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static const char *decode(const char *text, bool plus)
     return output;
 }
 
-static void percent_decoding(void **state)
+static void percent_encoding_is_decoded(void **state)
 {
     (void)state;
     assert_string_equal(decode("", false), "");
@@ -50,7 +50,7 @@ static void percent_decoding(void **state)
         assert_string_equal(decode(bad[i], false), "bad");
 }
 
-static void every_escape(void **state)
+static void every_escape_is_decoded(void **state)
 {
     (void)state;
     for (int byte = 0; byte < 256; byte++) {
@@ -64,7 +64,7 @@ static void every_escape(void **state)
     }
 }
 
-static void decoding_in_place(void **state)
+static void percent_decoding_works_in_place(void **state)
 {
     (void)state;
     char text[] = "/a%20b%2fc+%41";
@@ -73,8 +73,9 @@ static void decoding_in_place(void **state)
     assert_memory_equal(text, "/a b/c+A", 8);
 }
 
-/* Decodes piece by piece, from memory of the text's size; then says how it ended and where. */
-static void decode_by_pieces(const char *text, bool plus, char *decoded, size_t *length,
+/* Decodes chunk by chunk, from memory of the text's size; returns the result and the number of
+ * remaining bytes. */
+static void decode_in_chunks(const char *text, bool plus, char *decoded, size_t *length,
                              int *result, size_t *left)
 {
     size_t size = strlen(text);
@@ -95,11 +96,11 @@ static void decode_by_pieces(const char *text, bool plus, char *decoded, size_t 
     free(copy);
 }
 
-/* The same bytes as decoding at once gives, or the same refusal, which tells where. */
-static void decoding_by_pieces(void **state)
+/* The same bytes as whole decoding, or an error at the same position. */
+static void chunks_match_whole_decoding(void **state)
 {
     (void)state;
-    static const char letters[] = "ab+%%%44f2";
+    static const char characters[] = "ab+%%%44f2";
     uint32_t seed = 5;
     for (int round = 0; round < 200000; round++) {
         char text[16] = {0};
@@ -111,11 +112,11 @@ static void decoding_by_pieces(void **state)
         bool plus = round & 1;
         for (size_t i = 0, size = (seed >> 16) % sizeof text; i < size; i++) {
             seed = seed * 1664525u + 1013904223u;
-            text[i] = letters[(seed >> 16) % (sizeof letters - 1)];
+            text[i] = characters[(seed >> 16) % (sizeof characters - 1)];
         }
         seed = seed * 1664525u + 1013904223u;
         ptrdiff_t expected = uvhttp_percent_decode(slice_of(text), whole, plus);
-        decode_by_pieces(text, plus, decoded, &length, &result, &left);
+        decode_in_chunks(text, plus, decoded, &length, &result, &left);
         assert_int_equal(result, expected < 0 ? -1 : 0);
         if (expected < 0) {
             assert_int_equal(text[strlen(text) - left], '%');
@@ -127,7 +128,7 @@ static void decoding_by_pieces(void **state)
     }
 }
 
-static void pieces_of_a_text(void **state)
+static void chunks_end_at_escapes(void **state)
 {
     (void)state;
     static const char text[] = "ab+c%2B%00d";
@@ -152,7 +153,7 @@ static void pieces_of_a_text(void **state)
     }
 }
 
-static void traversal_spellings_never_leave_the_root(void **state)
+static void dot_segments_above_root_are_refused(void **state)
 {
     (void)state;
     static const char *const dots[] = {"..",     ".%2e", "%2e.", "%2e%2e",
@@ -175,7 +176,7 @@ static void traversal_spellings_never_leave_the_root(void **state)
     }
 }
 
-/* The reference. An encoded slash is kept as one of two bytes that the tests do not use
+/* The reference. An encoded slash is stored as one of two bytes that the tests do not use
  * otherwise. */
 enum { MOST = 64, SLASH_UPPER = 1, SLASH_LOWER = 2 };
 
@@ -186,7 +187,7 @@ static int hex(char c)
     return at == NULL ? -1 : (int)((at - digits) % 16);
 }
 
-/* False for an escape that is malformed or stands for NUL. */
+/* False for an escape that is malformed or encodes NUL. */
 static bool reference_decode(const char *raw, char *decoded)
 {
     size_t used = 0;
@@ -208,8 +209,8 @@ static bool reference_decode(const char *raw, char *decoded)
     return true;
 }
 
-/* The loop of RFC 3986 section 5.2.4, its steps B, C and E taken literally (A and D are for
- * relative paths). False when C finds nothing to remove. */
+/* The loop of RFC 3986 section 5.2.4, its steps B, C and E literally (A and D are for relative
+ * paths). False if step C has no segment to remove. */
 static bool reference_remove_dots(char *input, char *output)
 {
     output[0] = '\0';
@@ -236,7 +237,7 @@ static bool reference_remove_dots(char *input, char *output)
     return true;
 }
 
-/* Text that begins with a '%' and reads as an encoded slash, once or more often encoded. */
+/* Whether the text begins with a '%' and reads as an encoded slash, encoded once or more often. */
 static bool reference_reads_as_slash(const char *text)
 {
     if (*text++ != '%')
@@ -269,7 +270,7 @@ static void compare_with_reference(const char *raw)
     size_t length = 0;
     uvhttp_reason_t reason = uvhttp_path_normalize(slice_of(raw), output, &length);
     if (!reference_decode(raw, decoded)) {
-        /* With more than one fault either may be found first. */
+        /* With more than one error either may be reported. */
         assert_true(reason == UVHTTP_REASON_TARGET_ENCODING ||
                     reason == UVHTTP_REASON_TARGET_ABOVE_ROOT);
         return;
@@ -285,8 +286,8 @@ static void compare_with_reference(const char *raw)
                  expected);
     bool unchanged = strcmp(raw, expected) == 0 && strchr(raw, '%') == NULL;
     if (uvhttp_path_is_normal(slice_of(raw)) != unchanged)
-        fail_msg("%s: is_normal is wrong", raw);
-    /* In place, and once more: a normal path stays as it is unless escapes appeared. */
+        fail_msg("%s: unexpected result of is_normal", raw);
+    /* In place. A normal path stays the same unless it contains escapes. */
     char again[MOST];
     memcpy(again, raw, strlen(raw) + 1);
     assert_int_equal(uvhttp_path_normalize(slice_of(again), again, &length), UVHTTP_REASON_NONE);
@@ -294,7 +295,7 @@ static void compare_with_reference(const char *raw)
     assert_memory_equal(again, expected, length);
 }
 
-static void every_short_path(void **state)
+static void short_paths_match_reference(void **state)
 {
     (void)state;
     static const char *const units[] = {"/", ".", "a", "%2e", "%2F", "..", "%"};
@@ -308,8 +309,8 @@ static void every_short_path(void **state)
     }
 }
 
-/* All that may or may not read as an encoded slash. */
-static void every_short_path_of_encoded_percents(void **state)
+/* Everything that might read as an encoded slash. */
+static void encoded_percent_paths_match_reference(void **state)
 {
     (void)state;
     static const char *const units[] = {"%25", "2", "%32", "5", "%35", "F", "%66", "%2f"};
@@ -323,7 +324,7 @@ static void every_short_path_of_encoded_percents(void **state)
     }
 }
 
-static void what_a_path_keeps_encoded_is_decoded_in_the_end(void **state)
+static void kept_escapes_are_decoded_last(void **state)
 {
     (void)state;
     static const struct {
@@ -363,7 +364,7 @@ static void what_a_path_keeps_encoded_is_decoded_in_the_end(void **state)
     }
 }
 
-static void random_longer_paths(void **state)
+static void random_paths_match_reference(void **state)
 {
     (void)state;
     static const char *const units[] = {"/",   "/",   ".",   "..", "/../", "/./", "abc", "x", "%2e",
@@ -382,7 +383,7 @@ static void random_longer_paths(void **state)
     }
 }
 
-/* name=value pairs joined by ';', "-" for a missing value. */
+/* name=value pairs separated by ';', "-" for a missing value. */
 static const char *pairs(const char *query)
 {
     static char text[256];
@@ -401,7 +402,7 @@ static const char *pairs(const char *query)
     return text;
 }
 
-static void queries(void **state)
+static void query_pairs_are_split(void **state)
 {
     (void)state;
     assert_string_equal(pairs(""), "");
@@ -426,17 +427,17 @@ static void queries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(percent_decoding),
-        cmocka_unit_test(every_escape),
-        cmocka_unit_test(decoding_in_place),
-        cmocka_unit_test(decoding_by_pieces),
-        cmocka_unit_test(pieces_of_a_text),
-        cmocka_unit_test(traversal_spellings_never_leave_the_root),
-        cmocka_unit_test(every_short_path),
-        cmocka_unit_test(random_longer_paths),
-        cmocka_unit_test(every_short_path_of_encoded_percents),
-        cmocka_unit_test(what_a_path_keeps_encoded_is_decoded_in_the_end),
-        cmocka_unit_test(queries),
+        cmocka_unit_test(percent_encoding_is_decoded),
+        cmocka_unit_test(every_escape_is_decoded),
+        cmocka_unit_test(percent_decoding_works_in_place),
+        cmocka_unit_test(chunks_match_whole_decoding),
+        cmocka_unit_test(chunks_end_at_escapes),
+        cmocka_unit_test(dot_segments_above_root_are_refused),
+        cmocka_unit_test(short_paths_match_reference),
+        cmocka_unit_test(random_paths_match_reference),
+        cmocka_unit_test(encoded_percent_paths_match_reference),
+        cmocka_unit_test(kept_escapes_are_decoded_last),
+        cmocka_unit_test(query_pairs_are_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

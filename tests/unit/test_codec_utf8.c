@@ -1,4 +1,4 @@
-/* codec/simd/utf8.c on every back end, against the grammar of RFC 3629 section 4 taken byte by
+/* codec/simd/utf8.c on every back end, compared with the grammar of RFC 3629 section 4 byte by
  * byte. */
 #include "codec/simd/utf8.h"
 
@@ -11,12 +11,12 @@
 #include "support/backends.h"
 #include "support/guarded.h"
 
-/* What may come next; zeros are the beginning. */
+/* Expected continuation bytes; all zeros is the initial state. */
 struct reference {
     unsigned missing;
     uint8_t least; /* of the next continuation byte */
     uint8_t most;
-    bool wrong;
+    bool invalid;
 };
 
 static void reference_lead(struct reference *text, uint8_t byte)
@@ -36,27 +36,27 @@ static void reference_lead(struct reference *text, uint8_t byte)
         text->least = byte == 0xF0 ? 0x90 : 0x80;
         text->most = byte == 0xF4 ? 0x8F : 0xBF;
     } else {
-        text->wrong = true;
+        text->invalid = true;
     }
 }
 
 static void reference_take(struct reference *text, const char *bytes, size_t size)
 {
-    for (size_t i = 0; i < size && !text->wrong; i++) {
+    for (size_t i = 0; i < size && !text->invalid; i++) {
         uint8_t byte = (uint8_t)bytes[i];
         if (text->missing == 0) {
             reference_lead(text, byte);
             continue;
         }
         if (byte < text->least || byte > text->most)
-            text->wrong = true;
+            text->invalid = true;
         text->missing--;
         text->least = 0x80;
         text->most = 0xBF;
     }
 }
 
-static void complain(const char *what, const char *bytes, size_t size)
+static void report(const char *what, const char *bytes, size_t size)
 {
     char hex[3 * 24 + 1] = "";
     for (size_t i = 0; i < size && i < 24; i++)
@@ -64,41 +64,42 @@ static void complain(const char *what, const char *bytes, size_t size)
     fail_msg("%s: %zu bytes, %s, back end %s", what, size, hex, uvhttp_parser_backend());
 }
 
-/* Whole, and cut once. */
-static void check_cut(const char *bytes, size_t size, size_t cut)
+/* Checks the text in two parts; a split at `size` is the whole text. */
+static void check_split(const char *bytes, size_t size, size_t split)
 {
     struct reference expected = {0};
     struct uvh_utf8 state = {0};
-    reference_take(&expected, bytes, cut);
-    bool right = uvh_utf8_check(&state, bytes, cut);
-    if (right == expected.wrong)
-        complain("in front of the cut", bytes, size);
-    if (!right)
+    reference_take(&expected, bytes, split);
+    bool valid = uvh_utf8_check(&state, bytes, split);
+    if (valid == expected.invalid)
+        report("before the split", bytes, size);
+    if (!valid)
         return;
     if (uvh_utf8_complete(&state) != (expected.missing == 0))
-        complain("at the cut", bytes, size);
-    reference_take(&expected, bytes + cut, size - cut);
-    right = uvh_utf8_check(&state, bytes + cut, size - cut);
-    if (right == expected.wrong || (right && uvh_utf8_complete(&state) != (expected.missing == 0)))
-        complain("behind the cut", bytes, size);
+        report("at the split", bytes, size);
+    reference_take(&expected, bytes + split, size - split);
+    valid = uvh_utf8_check(&state, bytes + split, size - split);
+    if (valid == expected.invalid ||
+        (valid && uvh_utf8_complete(&state) != (expected.missing == 0)))
+        report("after the split", bytes, size);
 }
 
 static void check(const char *bytes, size_t size)
 {
     struct reference expected = {0};
     reference_take(&expected, bytes, size);
-    if (uvh_utf8_valid(bytes, size) != (!expected.wrong && expected.missing == 0))
-        complain("whole", bytes, size);
-    check_cut(bytes, size, size);
+    if (uvh_utf8_valid(bytes, size) != (!expected.invalid && expected.missing == 0))
+        report("whole", bytes, size);
+    check_split(bytes, size, size);
 }
 
-/* Both sides of every border of the grammar. */
-static const uint8_t borders[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
-                                  0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE,
-                                  0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xF7, 0xF8, 0xFF};
-enum { BORDERS = sizeof borders };
+/* Both sides of every limit of the grammar. */
+static const uint8_t limits[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
+                                 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE,
+                                 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xF7, 0xF8, 0xFF};
+enum { LIMITS = sizeof limits };
 
-static void every_three_bytes(void **state)
+static void all_texts_of_three_bytes_match(void **state)
 {
     (void)state;
     for (size_t at = 0; backends_next(&at);) {
@@ -113,43 +114,42 @@ static void every_three_bytes(void **state)
             struct uvh_utf8 checked = {0};
             struct reference expected = {0};
             reference_take(&expected, text, 3);
-            bool right = uvh_utf8_check(&checked, text, 3);
-            if (right == expected.wrong ||
-                (right && uvh_utf8_complete(&checked) != (expected.missing == 0)))
-                complain("three", text, 3);
+            bool valid = uvh_utf8_check(&checked, text, 3);
+            if (valid == expected.invalid ||
+                (valid && uvh_utf8_complete(&checked) != (expected.missing == 0)))
+                report("three", text, 3);
         }
     }
 }
 
-static void four_bytes_at_every_border(void **state)
+static void four_bytes_at_grammar_limits_match(void **state)
 {
     (void)state;
     for (size_t at = 0; backends_next(&at);) {
-        for (unsigned number = 0; number < BORDERS * BORDERS * BORDERS * BORDERS; number++) {
+        for (unsigned number = 0; number < LIMITS * LIMITS * LIMITS * LIMITS; number++) {
             char text[4];
             unsigned rest = number;
-            for (size_t i = 0; i < 4; i++, rest /= BORDERS)
-                text[i] = (char)borders[rest % BORDERS];
+            for (size_t i = 0; i < 4; i++, rest /= LIMITS)
+                text[i] = (char)limits[rest % LIMITS];
             check(text, 4);
         }
     }
 }
 
-static void every_cut_of_four_bytes(void **state)
+static void split_four_bytes_match(void **state)
 {
     (void)state;
     for (size_t at = 0; backends_next(&at);) {
-        for (unsigned number = 0; number < BORDERS * BORDERS * BORDERS; number++) {
-            char text[4] = {
-                (char)borders[number % BORDERS], (char)borders[number / BORDERS % BORDERS],
-                (char)borders[number / BORDERS / BORDERS], (char)(0x80 | number % 0x40)};
-            for (size_t cut = 0; cut <= 4; cut++)
-                check_cut(text, 4, cut);
+        for (unsigned number = 0; number < LIMITS * LIMITS * LIMITS; number++) {
+            char text[4] = {(char)limits[number % LIMITS], (char)limits[number / LIMITS % LIMITS],
+                            (char)limits[number / LIMITS / LIMITS], (char)(0x80 | number % 0x40)};
+            for (size_t split = 0; split <= 4; split++)
+                check_split(text, 4, split);
         }
     }
 }
 
-/* Characters of all lengths at the borders, and what is none for each reason there is. */
+/* Valid sequences of all lengths at the limits, and invalid ones for each reason. */
 static const char *const sequences[] = {
     "\x7F",
     "\xC2\x80",
@@ -195,8 +195,8 @@ static const char *const sequences[] = {
     "\xF1\xF1\x80\x80\x80",
 };
 
-/* A text of `size` bytes, of ASCII, or of characters of two or three bytes with some ASCII in front
- * where it takes that to come out even. */
+/* A text of `size` bytes of ASCII, or of characters of two or three bytes, preceded by some ASCII
+ * to fill the size exactly. */
 static void fill(char *text, size_t size, size_t width)
 {
     static const char *const characters[] = {"x", "\xD0\xAF", "\xE2\x82\xAC"};
@@ -206,8 +206,8 @@ static void fill(char *text, size_t size, size_t width)
         memcpy(text + i, characters[width - 1], width);
 }
 
-/* Wherever it is in vectors, and whatever is beside it. Nothing behind the text's end is read. */
-static void every_place_in_a_text(void **state)
+/* At every offset in vectors, with any neighbours. Nothing beyond the end of the text is read. */
+static void sequences_at_any_offset_match(void **state)
 {
     (void)state;
     enum { FRONT = 290 };
@@ -223,34 +223,36 @@ static void every_place_in_a_text(void **state)
                 memcpy(text + front, sequences[i], length);
                 fill(text + front + length, tail, front / 3 % 3 + 1);
                 size_t size = front + length + tail;
-                check(guarded_place(&memory, text, size), size);
-                check_cut(guarded_place_front(&memory, text, size), size, front + i % (length + 1));
+                check(guarded_copy(&memory, text, size), size);
+                check_split(guarded_copy_front(&memory, text, size), size,
+                            front + i % (length + 1));
             }
         }
     }
 }
 
-/* One byte is wrong, in texts of every size at every place: none is left out where vectors meet. */
-static void every_byte_of_every_size(void **state)
+/* One byte is invalid, in texts of every size at every offset: none is missed where vectors
+ * meet. */
+static void invalid_byte_is_found_at_any_offset(void **state)
 {
     (void)state;
-    static const char wrong[] = {'\x80', '\xFF', '\xE1'};
+    static const char invalid[] = {'\x80', '\xFF', '\xE1'};
     for (size_t at = 0; backends_next(&at);) {
         for (size_t size = 1; size < 300; size++) {
             char text[300];
             fill(text, size, size % 3 + 1);
             assert_true(uvh_utf8_valid(text, size));
-            for (size_t place = 0; place < size; place++) {
-                char right = text[place];
-                text[place] = wrong[(size + place) % 3];
+            for (size_t offset = 0; offset < size; offset++) {
+                char valid = text[offset];
+                text[offset] = invalid[(size + offset) % 3];
                 check(text, size);
-                text[place] = right;
+                text[offset] = valid;
             }
         }
     }
 }
 
-static void every_cut_of_a_text(void **state)
+static void split_text_matches(void **state)
 {
     (void)state;
     static const char sample[] =
@@ -259,8 +261,8 @@ static void every_cut_of_a_text(void **state)
         "vectors are: \xC3\xA4\xC3\xB6\xC3\xBC\xE1\x88\xB4\xF0\x90\x8D\x88";
     size_t size = sizeof sample - 1;
     for (size_t at = 0; backends_next(&at);) {
-        for (size_t cut = 0; cut <= size; cut++)
-            check_cut(sample, size, cut);
+        for (size_t split = 0; split <= size; split++)
+            check_split(sample, size, split);
         struct uvh_utf8 checked = {0};
         for (size_t i = 0; i < size; i++)
             assert_true(uvh_utf8_check(&checked, sample + i, 1));
@@ -270,7 +272,7 @@ static void every_cut_of_a_text(void **state)
 
 static uint32_t seed = 7;
 
-static uint32_t any(uint32_t below)
+static uint32_t random_below(uint32_t below)
 {
     seed ^= seed << 13;
     seed ^= seed >> 17;
@@ -278,39 +280,39 @@ static uint32_t any(uint32_t below)
     return seed % below;
 }
 
-/* Mostly right: characters of which now and then a byte is changed. */
+/* Mostly valid: characters of which sometimes one byte is changed. */
 static size_t make_text(char *text, size_t size)
 {
     size_t length = 0;
     bool ascii = false;
     while (length + 4 <= size) {
-        if (any(16) == 0)
+        if (random_below(16) == 0)
             ascii = !ascii;
-        const char *sequence = ascii ? "t" : sequences[any(10)];
+        const char *sequence = ascii ? "t" : sequences[random_below(10)];
         memcpy(text + length, sequence, strlen(sequence));
         length += strlen(sequence);
     }
-    if (any(3) == 0 && length > 0)
-        text[any((uint32_t)length)] = (char)borders[any(BORDERS)];
-    return length - any(length < 4 ? 1 : 4);
+    if (random_below(3) == 0 && length > 0)
+        text[random_below((uint32_t)length)] = (char)limits[random_below(LIMITS)];
+    return length - random_below(length < 4 ? 1 : 4);
 }
 
-static void random_texts_in_random_pieces(void **state)
+static void random_texts_match_whole_and_split(void **state)
 {
     (void)state;
     struct guarded memory = guarded_make(1024);
     for (size_t round = 0; round < 20000; round++) {
         char text[1024];
-        size_t size = make_text(text, 4 + any(round % 16 == 0 ? 1000 : 150));
-        size_t cut = any((uint32_t)size + 1);
+        size_t size = make_text(text, 4 + random_below(round % 16 == 0 ? 1000 : 150));
+        size_t split = random_below((uint32_t)size + 1);
         for (size_t at = 0; backends_next(&at);) {
-            check(guarded_place(&memory, text, size), size);
-            check_cut(guarded_place_front(&memory, text, size), size, cut);
+            check(guarded_copy(&memory, text, size), size);
+            check_split(guarded_copy_front(&memory, text, size), size, split);
         }
     }
 }
 
-static void an_empty_text_is_right(void **state)
+static void empty_text_is_valid(void **state)
 {
     (void)state;
     struct uvh_utf8 checked = {0};
@@ -323,14 +325,14 @@ static void an_empty_text_is_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_three_bytes),
-        cmocka_unit_test(four_bytes_at_every_border),
-        cmocka_unit_test(every_cut_of_four_bytes),
-        cmocka_unit_test(every_place_in_a_text),
-        cmocka_unit_test(every_byte_of_every_size),
-        cmocka_unit_test(every_cut_of_a_text),
-        cmocka_unit_test(random_texts_in_random_pieces),
-        cmocka_unit_test(an_empty_text_is_right),
+        cmocka_unit_test(all_texts_of_three_bytes_match),
+        cmocka_unit_test(four_bytes_at_grammar_limits_match),
+        cmocka_unit_test(split_four_bytes_match),
+        cmocka_unit_test(sequences_at_any_offset_match),
+        cmocka_unit_test(invalid_byte_is_found_at_any_offset),
+        cmocka_unit_test(split_text_matches),
+        cmocka_unit_test(random_texts_match_whole_and_split),
+        cmocka_unit_test(empty_text_is_valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

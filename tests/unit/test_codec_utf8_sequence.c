@@ -1,4 +1,4 @@
-/* codec/text/utf8_sequence.c against the definition: every code point, and every two bytes. */
+/* codec/text/utf8_sequence.c compared with the definition: every code point, and overlong forms. */
 #include "codec/text/utf8_sequence.h"
 
 #include <setjmp.h>
@@ -7,8 +7,7 @@
 
 #include <cmocka.h>
 
-/* The shortest form of a number, surrogates included, written down without regard to what is
- * allowed. */
+/* The shortest encoding of a number, including surrogates and numbers beyond Unicode. */
 static size_t encode(uint32_t point, char text[4])
 {
     size_t size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
@@ -21,7 +20,7 @@ static size_t encode(uint32_t point, char text[4])
     return size;
 }
 
-static void every_code_point(void **state)
+static void code_points_have_lengths(void **state)
 {
     (void)state;
     for (uint32_t point = 0; point < 0x120000; point++) {
@@ -39,7 +38,7 @@ static void every_code_point(void **state)
     }
 }
 
-static void longer_forms_are_none(void **state)
+static void overlong_forms_are_invalid(void **state)
 {
     (void)state;
     assert_int_equal(uvh_utf8_sequence_length("\xC0\x80", 2), 0);
@@ -48,7 +47,7 @@ static void longer_forms_are_none(void **state)
     assert_int_equal(uvh_utf8_sequence_length("\xF0\x8F\xBF\xBF", 4), 0);
 }
 
-static void texts(void **state)
+static void texts_are_validated(void **state)
 {
     (void)state;
     assert_true(uvh_utf8_sequence_valid("", 0));
@@ -60,9 +59,9 @@ static void texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_point),
-        cmocka_unit_test(longer_forms_are_none),
-        cmocka_unit_test(texts),
+        cmocka_unit_test(code_points_have_lengths),
+        cmocka_unit_test(overlong_forms_are_invalid),
+        cmocka_unit_test(texts_are_validated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

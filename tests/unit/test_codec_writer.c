@@ -1,5 +1,5 @@
-/* The message writer: what is written at every size of the memory, what is refused, that an error
- * stays, and that the parser reads back what was written. */
+/* The message writer: its output at every size of the memory, refused input, sticky errors, and
+ * that the parser reads the output back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +12,9 @@
 
 #include <uvhttp/parser.h>
 
-enum { ROOM = 512 };
+enum { CAPACITY = 512 };
 
-static char memory[ROOM];
+static char memory[CAPACITY];
 
 static uvhttp_slice_t slice_of(const char *text)
 {
@@ -34,7 +34,7 @@ static void expect_text(const uvhttp_writer_t *writer, const char *text)
     assert_int_equal(writer->length, strlen(text));
     assert_memory_equal(memory, text, writer->length);
     for (size_t i = writer->length; i < sizeof memory; i++)
-        assert_int_equal(memory[i], '#'); /* nothing behind it was touched */
+        assert_int_equal(memory[i], '#'); /* nothing after it was written */
 }
 
 typedef bool (*write_fn)(uvhttp_writer_t *writer);
@@ -120,8 +120,8 @@ static bool chunk_line(uvhttp_writer_t *writer)
     return uvhttp_writer_chunk_line(writer, UINT64_MAX);
 }
 
-/* Every line at every size of the memory: whole, or FULL and nothing. */
-static void lines_at_every_size(void **state)
+/* Every line at every size of the memory: written whole, or FULL and nothing written. */
+static void lines_fit_or_are_refused_whole(void **state)
 {
     (void)state;
     static const struct {
@@ -157,21 +157,21 @@ static void lines_at_every_size(void **state)
     }
 }
 
-/* Every number has a line, the registered ones with their phrase; which phrases these are is
- * checked in test_codec_h1_encode.c. */
-static void every_status(void **state)
+/* Every status has a line, the registered ones with their phrase; test_codec_h1_encode.c checks the
+ * phrases. */
+static void status_lines_are_parsed_back(void **state)
 {
     (void)state;
     size_t with_phrase = 0;
     for (int status = -1; status <= 1100; status++) {
-        uvhttp_writer_t writer = start(ROOM);
+        uvhttp_writer_t writer = start(CAPACITY);
         bool valid = status >= 100 && status <= 999;
         assert_int_equal(uvhttp_writer_status_line(&writer, status, NULL), valid);
         assert_int_equal(writer.error, valid ? UVHTTP_WRITER_OK : UVHTTP_WRITER_INVALID);
         if (!valid)
             continue;
         uvhttp_head_t head;
-        static const uvhttp_head_limits_t limits = {ROOM, ROOM, 8};
+        static const uvhttp_head_limits_t limits = {CAPACITY, CAPACITY, 8};
         assert_true(uvhttp_writer_end(&writer));
         uvhttp_head_init(&head, NULL, 0);
         assert_int_equal(uvhttp_response_head_parse(&head, memory, writer.length, &limits),
@@ -189,7 +189,7 @@ static void expect_invalid(bool written, const uvhttp_writer_t *writer)
     expect_text(writer, "");
 }
 
-static void what_must_not_be_sent(void **state)
+static void invalid_text_is_refused(void **state)
 {
     (void)state;
     static const char *const names[] = {"",      "a b", "a:",    "a\r\nb", " a",   "a ",
@@ -200,40 +200,40 @@ static void what_must_not_be_sent(void **state)
     static const char *const targets[] = {"",       "/a b", "/a#b",  "/\xe9",
                                           "/a\r\n", "/a\t", "/\x7f", " /"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        uvhttp_writer_t writer = start(ROOM);
+        uvhttp_writer_t writer = start(CAPACITY);
         expect_invalid(uvhttp_writer_field(&writer, names[i], "v"), &writer);
-        writer = start(ROOM);
+        writer = start(CAPACITY);
         expect_invalid(uvhttp_writer_field_number(&writer, names[i], 1), &writer);
-        writer = start(ROOM);
+        writer = start(CAPACITY);
         expect_invalid(uvhttp_writer_request_line(&writer, names[i], "/"), &writer);
     }
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        uvhttp_writer_t writer = start(ROOM);
+        uvhttp_writer_t writer = start(CAPACITY);
         expect_invalid(uvhttp_writer_field(&writer, "n", values[i]), &writer);
-        writer = start(ROOM);
+        writer = start(CAPACITY);
         expect_invalid(uvhttp_writer_status_line(&writer, 200, values[i]), &writer);
     }
     for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
-        uvhttp_writer_t writer = start(ROOM);
+        uvhttp_writer_t writer = start(CAPACITY);
         expect_invalid(uvhttp_writer_request_line(&writer, "GET", targets[i]), &writer);
     }
-    uvhttp_writer_t writer = start(ROOM);
+    uvhttp_writer_t writer = start(CAPACITY);
     expect_invalid(uvhttp_writer_field_slice(&writer, slice_of("n"), (uvhttp_slice_t){"a\0b", 3}),
                    &writer);
-    writer = start(ROOM);
+    writer = start(CAPACITY);
     expect_invalid(uvhttp_writer_field_slice(&writer, (uvhttp_slice_t){"a\0b", 3}, slice_of("v")),
                    &writer);
-    writer = start(ROOM);
+    writer = start(CAPACITY);
     expect_invalid(uvhttp_writer_chunk_line(&writer, 0), &writer);
 }
 
-/* The parser counts names and methods in 16 bits. */
-static void the_longest_name(void **state)
+/* The parser stores the lengths of names and methods in 16 bits. */
+static void name_length_limit_is_65535(void **state)
 {
     (void)state;
-    enum { LONGEST = UINT16_MAX, SPACE = LONGEST + 64 };
+    enum { LONGEST = UINT16_MAX, LARGE_SIZE = LONGEST + 64 };
     static char name[LONGEST + 2];
-    static char large[SPACE];
+    static char large[LARGE_SIZE];
     uvhttp_writer_t writer;
     memset(name, 'a', LONGEST + 1);
     uvhttp_writer_init(&writer, large, sizeof large);
@@ -249,8 +249,8 @@ static void the_longest_name(void **state)
     assert_true(uvhttp_writer_field(&writer, name, ""));
 }
 
-/* After an error nothing is written any more, and it is the first one that stays. */
-static void an_error_stays(void **state)
+/* After an error nothing is written, and the first error is kept. */
+static void first_error_is_kept(void **state)
 {
     (void)state;
     static const write_fn others[] = {request_line,
@@ -267,7 +267,7 @@ static void an_error_stays(void **state)
                                       chunk_line,
                                       uvhttp_writer_last_chunk};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        uvhttp_writer_t writer = start(ROOM);
+        uvhttp_writer_t writer = start(CAPACITY);
         assert_true(uvhttp_writer_field(&writer, "a", "b"));
         assert_false(uvhttp_writer_field(&writer, "a", "\n"));
         assert_false(others[i](&writer));
@@ -283,16 +283,16 @@ static void an_error_stays(void **state)
     }
 }
 
-/* Lengths near the largest number do not wrap around to "fits". */
-static void lengths_that_are_too_large(void **state)
+/* Lengths near the maximum do not wrap around to "fits". */
+static void huge_lengths_do_not_overflow(void **state)
 {
     (void)state;
     for (size_t less = 0; less < 40; less++) {
-        uvhttp_writer_t writer = start(ROOM);
+        uvhttp_writer_t writer = start(CAPACITY);
         assert_false(uvhttp_writer_bytes(&writer, "", SIZE_MAX - less));
         assert_int_equal(writer.error, UVHTTP_WRITER_FULL);
         expect_text(&writer, "");
-        writer = start(ROOM);
+        writer = start(CAPACITY);
         assert_false(uvhttp_writer_chunk(&writer, "", SIZE_MAX - less));
         assert_int_equal(writer.error, UVHTTP_WRITER_FULL);
         expect_text(&writer, "");
@@ -300,10 +300,10 @@ static void lengths_that_are_too_large(void **state)
 }
 
 /* A whole chunked message with trailers, as a proxy writes it. */
-static void a_message(void **state)
+static void chunked_message_is_parsed_back(void **state)
 {
     (void)state;
-    uvhttp_writer_t writer = start(ROOM);
+    uvhttp_writer_t writer = start(CAPACITY);
     uvhttp_writer_request_line(&writer, "POST", "/upload");
     uvhttp_writer_field(&writer, "Host", "example.com");
     uvhttp_writer_field(&writer, "Transfer-Encoding", "chunked");
@@ -321,7 +321,7 @@ static void a_message(void **state)
                 "POST /upload HTTP/1.1\r\nHost: example.com\r\nTransfer-Encoding: chunked\r\n\r\n"
                 "6\r\nhello \r\n5\r\nworld\r\n0\r\nX-Count: 11\r\n\r\n");
 
-    static const uvhttp_head_limits_t limits = {ROOM, ROOM, 8};
+    static const uvhttp_head_limits_t limits = {CAPACITY, CAPACITY, 8};
     uvhttp_head_t head;
     uvhttp_head_init(&head, NULL, 0);
     assert_int_equal(uvhttp_request_head_parse(&head, memory, writer.length, &limits),
@@ -345,19 +345,20 @@ static void a_message(void **state)
     assert_int_equal(head.field_count, 1);
 }
 
-/* Whatever bytes stand in a name and a value: what the writer takes comes back as one field with
- * them, and what it refuses the parser would refuse too, or read differently. */
-static void every_byte_in_a_field(void **state)
+/* For any bytes in a name and a value: the writer's output is parsed as one field with the same
+ * bytes, and fields that the writer refuses are refused by the parser, too, or parsed
+ * differently. */
+static void field_bytes_are_parsed_back_or_refused(void **state)
 {
     (void)state;
-    static const uvhttp_head_limits_t limits = {ROOM, ROOM, 8};
-    for (int place = 0; place < 2; place++) {
+    static const uvhttp_head_limits_t limits = {CAPACITY, CAPACITY, 8};
+    for (int part = 0; part < 2; part++) {
         for (int byte = 0; byte < 256; byte++) {
             char changed[3] = {'a', (char)byte, 'b'};
             uvhttp_slice_t odd = {changed, sizeof changed};
-            uvhttp_slice_t name = place == 0 ? odd : slice_of("n");
-            uvhttp_slice_t value = place == 1 ? odd : slice_of("v");
-            uvhttp_writer_t writer = start(ROOM);
+            uvhttp_slice_t name = part == 0 ? odd : slice_of("n");
+            uvhttp_slice_t value = part == 1 ? odd : slice_of("v");
+            uvhttp_writer_t writer = start(CAPACITY);
             uvhttp_head_t head;
             bool written = uvhttp_writer_field_slice(&writer, name, value);
             if (!written)
@@ -380,14 +381,14 @@ static void every_byte_in_a_field(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_at_every_size),
-        cmocka_unit_test(every_status),
-        cmocka_unit_test(what_must_not_be_sent),
-        cmocka_unit_test(the_longest_name),
-        cmocka_unit_test(an_error_stays),
-        cmocka_unit_test(lengths_that_are_too_large),
-        cmocka_unit_test(a_message),
-        cmocka_unit_test(every_byte_in_a_field),
+        cmocka_unit_test(lines_fit_or_are_refused_whole),
+        cmocka_unit_test(status_lines_are_parsed_back),
+        cmocka_unit_test(invalid_text_is_refused),
+        cmocka_unit_test(name_length_limit_is_65535),
+        cmocka_unit_test(first_error_is_kept),
+        cmocka_unit_test(huge_lengths_do_not_overflow),
+        cmocka_unit_test(chunked_message_is_parsed_back),
+        cmocka_unit_test(field_bytes_are_parsed_back_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The negotiation of permessage-deflate: which offers a server agrees to and what it answers, and
- * which answers a client takes. */
+/* The negotiation of permessage-deflate: which offers a server agrees to, its response, and which
+ * responses a client accepts. */
 #include "codec/websocket/extension.h"
 
 #include <setjmp.h>
@@ -24,15 +24,15 @@ static const struct uvh_ws_deflate_preferences shared = {true, 15, 15};
 
 static uvhttp_slice_t slice_of(const char *text)
 {
-    return (uvhttp_slice_t){guarded_place(&memory, text, strlen(text)), strlen(text)};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, strlen(text)), strlen(text)};
 }
 
 /* ---- the server ---- */
 
 struct offer_row {
     const char *offer;
-    const struct uvh_ws_deflate_preferences *wishes;
-    const char *answer; /* NULL: none is agreed to */
+    const struct uvh_ws_deflate_preferences *preferences;
+    const char *response; /* NULL: no agreement */
 };
 
 static void check_offers(const struct offer_row *rows, size_t count)
@@ -40,19 +40,19 @@ static void check_offers(const struct offer_row *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct uvh_ws_deflate_terms terms;
         bool malformed;
-        bool agreed =
-            uvh_ws_extension_agree(slice_of(rows[i].offer), rows[i].wishes, &terms, &malformed);
+        bool agreed = uvh_ws_extension_agree(slice_of(rows[i].offer), rows[i].preferences, &terms,
+                                             &malformed);
         assert_false(malformed);
-        assert_int_equal(agreed, rows[i].answer != NULL);
+        assert_int_equal(agreed, rows[i].response != NULL);
         if (!agreed)
             continue;
         char text[UVH_WS_EXTENSION_MAX];
         uvh_ws_extension_response(&terms, text);
-        assert_string_equal(text, rows[i].answer);
+        assert_string_equal(text, rows[i].response);
     }
 }
 
-static void what_is_agreed_to(void **state)
+static void acceptable_offers_are_agreed_to(void **state)
 {
     (void)state;
     static const struct offer_row rows[] = {
@@ -69,26 +69,26 @@ static void what_is_agreed_to(void **state)
         {PMD "; Server_No_Context_Takeover", &largest, PMD "; server_no_context_takeover"},
         {PMD ";client_max_window_bits;server_max_window_bits=10;client_no_context_takeover",
          &largest, PMD "; client_no_context_takeover; server_max_window_bits=10"},
-        /* What a quoted string stands for, and white space wherever RFC 2616 has it. */
+        /* Quoted strings, and white space wherever RFC 2616 allows it. */
         {PMD "; client_max_window_bits=\"12\"", &largest, PMD "; client_max_window_bits=12"},
         {PMD "; client_max_window_bits=\"1\\2\"", &largest, PMD "; client_max_window_bits=12"},
         {"\t" PMD " ;\tclient_max_window_bits = 12 ", &largest, PMD "; client_max_window_bits=12"},
         {", ," PMD ",,", &largest, PMD},
-        /* Our own wishes. */
+        /* Preferences of the server. */
         {PMD "; client_max_window_bits", &small,
          PMD "; server_max_window_bits=12; client_max_window_bits=10"},
         {PMD "; client_max_window_bits=9; server_max_window_bits=11", &small,
          PMD "; server_max_window_bits=11; client_max_window_bits=9"},
         {PMD "; client_max_window_bits=14; server_max_window_bits=14", &small,
          PMD "; server_max_window_bits=12; client_max_window_bits=10"},
-        /* A client that cannot limit its window forgets it. */
+        /* A client that cannot limit its window gets no context takeover. */
         {PMD, &small, PMD "; client_no_context_takeover; server_max_window_bits=12"},
         {PMD, &shared, PMD "; server_no_context_takeover; client_no_context_takeover"},
     };
     check_offers(rows, UVH_COUNT_OF(rows));
 }
 
-static void what_is_declined(void **state)
+static void unacceptable_offers_are_declined(void **state)
 {
     (void)state;
     static const struct offer_row rows[] = {
@@ -120,7 +120,7 @@ static void what_is_declined(void **state)
         {PMD "; server_no_context_takeover; server_no_context_takeover", &largest, NULL},
         {PMD "; client_no_context_takeover; Client_No_Context_Takeover", &largest, NULL},
         {PMD, NULL, NULL},
-        /* The next one is looked at. */
+        /* The next offer is tried. */
         {PMD "; server_max_window_bits=8, " PMD, &largest, PMD},
         {"x-other; a=\"b\", " PMD "; unknown, " PMD "; client_max_window_bits, " PMD
          "; server_max_window_bits=9",
@@ -129,7 +129,7 @@ static void what_is_declined(void **state)
     check_offers(rows, UVH_COUNT_OF(rows));
 }
 
-static void what_is_no_list_of_extensions(void **state)
+static void malformed_extensions_are_refused(void **state)
 {
     (void)state;
     static const char *const rows[] = {"",
@@ -173,7 +173,7 @@ static void what_is_no_list_of_extensions(void **state)
 
 /* ---- the client ---- */
 
-static void offers(void **state)
+static void client_offer_is_serialized(void **state)
 {
     (void)state;
     char text[UVH_WS_EXTENSION_MAX];
@@ -190,16 +190,16 @@ static void offers(void **state)
                                   "; server_max_window_bits=9; client_max_window_bits=9");
 }
 
-struct answer_row {
-    const char *answer;
+struct response_row {
+    const char *response;
     const struct uvh_ws_deflate_preferences *offered;
     struct uvh_ws_deflate_terms terms;
 };
 
-static void what_a_client_takes(void **state)
+static void client_accepts_valid_responses(void **state)
 {
     (void)state;
-    static const struct answer_row rows[] = {
+    static const struct response_row rows[] = {
         {PMD, &largest, {false, false, 15, 15, false}},
         {PMD "; client_no_context_takeover", &largest, {false, true, 15, 15, false}},
         {PMD "; server_no_context_takeover", &largest, {true, false, 15, 15, false}},
@@ -217,7 +217,7 @@ static void what_a_client_takes(void **state)
     };
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         struct uvh_ws_deflate_terms terms;
-        assert_true(uvh_ws_extension_accept(slice_of(rows[i].answer), rows[i].offered, &terms));
+        assert_true(uvh_ws_extension_accept(slice_of(rows[i].response), rows[i].offered, &terms));
         assert_int_equal(terms.server_no_context_takeover,
                          rows[i].terms.server_no_context_takeover);
         assert_int_equal(terms.client_no_context_takeover,
@@ -228,10 +228,10 @@ static void what_a_client_takes(void **state)
     }
 }
 
-static void what_does_not_fit_the_offer(void **state)
+static void client_refuses_responses_beyond_offer(void **state)
 {
     (void)state;
-    static const struct answer_row rows[] = {
+    static const struct response_row rows[] = {
         {PMD, &small, {0}},
         {PMD "; server_max_window_bits=11", &small, {0}},
         {PMD, &shared, {0}},
@@ -249,14 +249,14 @@ static void what_does_not_fit_the_offer(void **state)
     };
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         struct uvh_ws_deflate_terms terms;
-        assert_false(uvh_ws_extension_accept(slice_of(rows[i].answer), rows[i].offered, &terms));
+        assert_false(uvh_ws_extension_accept(slice_of(rows[i].response), rows[i].offered, &terms));
     }
 }
 
 /* ---- both ---- */
 
-/* Whatever two of us wish: they agree, read the same terms out of it, and neither has to keep a
- * window larger than it wished. */
+/* For any preferences of both ends: they agree, read the same terms, and neither needs a window
+ * larger than it prefers. */
 static void check_pair(const struct uvh_ws_deflate_preferences *client,
                        const struct uvh_ws_deflate_preferences *server)
 {
@@ -280,7 +280,7 @@ static void check_pair(const struct uvh_ws_deflate_preferences *client,
         assert_true(at_server.client_no_context_takeover && at_server.server_no_context_takeover);
 }
 
-static void two_of_us_agree(void **state)
+static void client_and_server_agree(void **state)
 {
     (void)state;
     enum { KINDS = 2 * 7 * 7 };
@@ -297,13 +297,13 @@ static void two_of_us_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_agreed_to),
-        cmocka_unit_test(what_is_declined),
-        cmocka_unit_test(what_is_no_list_of_extensions),
-        cmocka_unit_test(offers),
-        cmocka_unit_test(what_a_client_takes),
-        cmocka_unit_test(what_does_not_fit_the_offer),
-        cmocka_unit_test(two_of_us_agree),
+        cmocka_unit_test(acceptable_offers_are_agreed_to),
+        cmocka_unit_test(unacceptable_offers_are_declined),
+        cmocka_unit_test(malformed_extensions_are_refused),
+        cmocka_unit_test(client_offer_is_serialized),
+        cmocka_unit_test(client_accepts_valid_responses),
+        cmocka_unit_test(client_refuses_responses_beyond_offer),
+        cmocka_unit_test(client_and_server_agree),
     };
     memory = guarded_make(4096);
     return cmocka_run_group_tests(tests, NULL, NULL);

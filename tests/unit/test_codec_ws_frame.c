@@ -1,4 +1,4 @@
-/* codec/websocket/frame.c: heads of frames by the layout of RFC 6455 section 5.2, and the codes of
+/* codec/websocket/frame.c: frame headers with the layout of RFC 6455 section 5.2, and the codes of
  * close frames. */
 #include "codec/websocket/frame.h"
 
@@ -19,8 +19,8 @@ static void assert_head(struct uvh_ws_frame frame, const char *bytes, size_t siz
 
 #define HEAD(bytes, ...) assert_head((struct uvh_ws_frame){__VA_ARGS__}, bytes, sizeof bytes - 1)
 
-/* The heads of the examples in section 5.7. */
-static void the_examples(void **state)
+/* The frame headers of the examples in section 5.7. */
+static void rfc6455_examples_match(void **state)
 {
     (void)state;
     HEAD("\x81\x05", .opcode = UVH_WS_TEXT, .last = true, .length = 5);
@@ -36,7 +36,7 @@ static void the_examples(void **state)
          .length = 65536);
 }
 
-static void the_shortest_form_of_lengths(void **state)
+static void lengths_use_shortest_form(void **state)
 {
     (void)state;
     HEAD("\x82\x00", .opcode = UVH_WS_BINARY, .last = true, .length = 0);
@@ -48,9 +48,8 @@ static void the_shortest_form_of_lengths(void **state)
          .mask = {'w', 'x', 'y', 'z'});
 }
 
-/* Section 7.4: those that are reserved for telling, unknown ones of the protocol's range, and what
- * is outside of all. */
-static void codes_that_may_be_sent(void **state)
+/* Section 7.4: reserved codes, unknown ones of the protocol's range, and codes out of range. */
+static void close_codes_are_checked(void **state)
 {
     (void)state;
     for (unsigned code = 0; code < 70000; code++) {
@@ -63,9 +62,9 @@ static void codes_that_may_be_sent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_examples),
-        cmocka_unit_test(the_shortest_form_of_lengths),
-        cmocka_unit_test(codes_that_may_be_sent),
+        cmocka_unit_test(rfc6455_examples_match),
+        cmocka_unit_test(lengths_use_shortest_form),
+        cmocka_unit_test(close_codes_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What a WebSocket handshake has in its fields: keys (with the example of RFC 6455 section 1.3),
+/* The fields of a WebSocket handshake: keys (with the example of RFC 6455 section 1.3),
  * subprotocols, origins, URLs. */
 #include "codec/websocket/handshake.h"
 
@@ -18,7 +18,7 @@ static struct guarded memory;
 
 static uvhttp_slice_t slice_of(const char *text)
 {
-    return (uvhttp_slice_t){guarded_place(&memory, text, strlen(text)), strlen(text)};
+    return (uvhttp_slice_t){guarded_copy(&memory, text, strlen(text)), strlen(text)};
 }
 
 static void assert_slice(uvhttp_slice_t slice, const char *expected)
@@ -29,7 +29,7 @@ static void assert_slice(uvhttp_slice_t slice, const char *expected)
 
 /* ---- keys ---- */
 
-static void the_example_of_the_rfc(void **state)
+static void accept_matches_rfc6455_example(void **state)
 {
     (void)state;
     char key[UVH_WS_KEY_SIZE];
@@ -40,8 +40,8 @@ static void the_example_of_the_rfc(void **state)
     assert_memory_equal(accept, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", sizeof accept);
 }
 
-/* Section 4.1's own key: the bytes 1 to 16. */
-static void keys(void **state)
+/* The key of section 4.1: the bytes 1 to 16. */
+static void key_syntax_is_checked(void **state)
 {
     (void)state;
     uint8_t nonce[16];
@@ -72,8 +72,8 @@ static void keys(void **state)
     assert_false(uvh_ws_key_valid((uvhttp_slice_t){NULL, 0}));
 }
 
-/* No other byte than a digit may stand in any place of a key. */
-static void every_byte_of_a_key(void **state)
+/* Each byte of a key must be a base64 digit. */
+static void key_bytes_are_base64_digits(void **state)
 {
     (void)state;
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -89,18 +89,18 @@ static void every_byte_of_a_key(void **state)
 
 /* ---- subprotocols ---- */
 
-static const char *const ours[] = {"v2.chat", "v1.chat", "Log", NULL};
+static const char *const supported[] = {"v2.chat", "v1.chat", "Log", NULL};
 
 static int choose(const char *offered)
 {
-    return uvh_ws_protocol_choose(slice_of(offered), ours, -1);
+    return uvh_ws_protocol_choose(slice_of(offered), supported, -1);
 }
 
-static void subprotocols(void **state)
+static void subprotocol_of_server_order_is_chosen(void **state)
 {
     (void)state;
     assert_int_equal(choose("v2.chat"), 0);
-    assert_int_equal(choose("v1.chat, v2.chat"), 0); /* our order counts */
+    assert_int_equal(choose("v1.chat, v2.chat"), 0); /* the server's order decides */
     assert_int_equal(choose("v3.chat,v1.chat"), 1);
     assert_int_equal(choose(" ,, Log , "), 2);
     assert_int_equal(choose("log"), -1);
@@ -115,16 +115,16 @@ static void subprotocols(void **state)
         assert_int_equal(choose(malformed[i]), -2);
 }
 
-static void subprotocols_on_several_lines(void **state)
+static void subprotocol_lines_are_combined(void **state)
 {
     (void)state;
-    assert_int_equal(uvh_ws_protocol_choose(slice_of("v2.chat"), ours, 1), 0);
-    assert_int_equal(uvh_ws_protocol_choose(slice_of("v1.chat"), ours, 0), 0);
-    assert_int_equal(uvh_ws_protocol_choose(slice_of("soap"), ours, 2), 2);
-    assert_int_equal(uvh_ws_protocol_choose(slice_of("a b"), ours, 2), -2);
+    assert_int_equal(uvh_ws_protocol_choose(slice_of("v2.chat"), supported, 1), 0);
+    assert_int_equal(uvh_ws_protocol_choose(slice_of("v1.chat"), supported, 0), 0);
+    assert_int_equal(uvh_ws_protocol_choose(slice_of("soap"), supported, 2), 2);
+    assert_int_equal(uvh_ws_protocol_choose(slice_of("a b"), supported, 2), -2);
     assert_int_equal(uvh_ws_protocol_choose(slice_of("v2.chat"), NULL, -1), -1);
     assert_int_equal(uvh_ws_protocol_choose(slice_of("a b"), NULL, -1), -2);
-    assert_int_equal(uvh_ws_protocol_choose((uvhttp_slice_t){NULL, 0}, ours, -1), -2);
+    assert_int_equal(uvh_ws_protocol_choose((uvhttp_slice_t){NULL, 0}, supported, -1), -2);
 }
 
 /* ---- origins ---- */
@@ -138,7 +138,7 @@ static bool same(const char *a, const char *b)
     return found;
 }
 
-static void origins(void **state)
+static void origins_are_compared(void **state)
 {
     (void)state;
     static const char *const equal[][2] = {
@@ -201,7 +201,7 @@ struct url_row {
     bool secure;
 };
 
-static void urls(void **state)
+static void websocket_urls_are_parsed(void **state)
 {
     (void)state;
     static const struct url_row rows[] = {
@@ -229,7 +229,7 @@ static void urls(void **state)
     }
 }
 
-static void what_is_no_url(void **state)
+static void invalid_urls_are_refused(void **state)
 {
     (void)state;
     static const char *const rows[] = {
@@ -274,14 +274,14 @@ static void what_is_no_url(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_example_of_the_rfc),
-        cmocka_unit_test(keys),
-        cmocka_unit_test(every_byte_of_a_key),
-        cmocka_unit_test(subprotocols),
-        cmocka_unit_test(subprotocols_on_several_lines),
-        cmocka_unit_test(origins),
-        cmocka_unit_test(urls),
-        cmocka_unit_test(what_is_no_url),
+        cmocka_unit_test(accept_matches_rfc6455_example),
+        cmocka_unit_test(key_syntax_is_checked),
+        cmocka_unit_test(key_bytes_are_base64_digits),
+        cmocka_unit_test(subprotocol_of_server_order_is_chosen),
+        cmocka_unit_test(subprotocol_lines_are_combined),
+        cmocka_unit_test(origins_are_compared),
+        cmocka_unit_test(websocket_urls_are_parsed),
+        cmocka_unit_test(invalid_urls_are_refused),
     };
     memory = guarded_make(4096);
     return cmocka_run_group_tests(tests, NULL, NULL);

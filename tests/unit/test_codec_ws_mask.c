@@ -1,4 +1,5 @@
-/* codec/websocket/mask.h on every back end, against the definition of RFC 6455 section 5.3. */
+/* codec/websocket/mask.h on every back end, compared with the definition of RFC 6455 section
+ * 5.3. */
 #include "codec/websocket/mask.h"
 
 #include <setjmp.h>
@@ -12,7 +13,7 @@
 #include "support/backends.h"
 #include "support/guarded.h"
 
-enum { MOST = 700 }; /* several steps of the widest vectors, and what is left over */
+enum { MOST = 700 }; /* several steps of the widest vectors, and a remainder */
 
 static const uint8_t mask[4] = {0x37, 0xfa, 0x21, 0x3d};
 
@@ -35,51 +36,51 @@ static void assert_masked(const char *bytes, size_t size, size_t offset)
     }
 }
 
-/* Nothing is read or written behind the end, or in front. */
-static void every_size_in_place(void **state)
+/* Nothing is read or written beyond the end or before the start. */
+static void every_size_is_masked_in_place(void **state)
 {
     (void)state;
     struct guarded memory = guarded_make(MOST);
     for (size_t at = 0; backends_next(&at);) {
         for (size_t size = 0; size <= MOST; size++) {
             size_t offset = size / 3 % 4;
-            char *bytes = guarded_place(&memory, plain, size);
+            char *bytes = guarded_copy(&memory, plain, size);
             uvh_ws_mask(bytes, size, mask, offset);
             assert_masked(bytes, size, offset);
-            bytes = guarded_place_front(&memory, plain, size);
+            bytes = guarded_copy_front(&memory, plain, size);
             uvh_ws_mask(bytes, size, mask, offset + 1);
             assert_masked(bytes, size, offset + 1);
         }
     }
 }
 
-static void every_alignment(void **state)
+static void every_alignment_is_masked(void **state)
 {
     (void)state;
-    char *room = malloc(MOST + 64);
-    assert_non_null(room);
+    char *buffer = malloc(MOST + 64);
+    assert_non_null(buffer);
     static const size_t sizes[] = {1,  3,  4,   7,   8,   15,  16,  17,  31,  32,  33,  63,  64, 65,
                                    66, 95, 127, 128, 129, 191, 255, 256, 257, 300, 511, 513, 640};
     for (size_t at = 0; backends_next(&at);) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             for (size_t shift = 0; shift < 64; shift++) {
-                memcpy(room + shift, plain, sizes[i]);
-                uvh_ws_mask(room + shift, sizes[i], mask, shift % 4);
-                assert_masked(room + shift, sizes[i], shift % 4);
+                memcpy(buffer + shift, plain, sizes[i]);
+                uvh_ws_mask(buffer + shift, sizes[i], mask, shift % 4);
+                assert_masked(buffer + shift, sizes[i], shift % 4);
             }
         }
     }
-    free(room);
+    free(buffer);
 }
 
-static void copies(void **state)
+static void mask_copy_matches_definition(void **state)
 {
     (void)state;
     struct guarded from = guarded_make(MOST);
     struct guarded to = guarded_make(MOST);
     for (size_t at = 0; backends_next(&at);) {
         for (size_t size = 0; size <= MOST; size++) {
-            char *bytes = guarded_place(&from, plain, size);
+            char *bytes = guarded_copy(&from, plain, size);
             char *out = to.end - size;
             uvh_ws_mask_copy(out, bytes, size, mask, size % 4);
             assert_masked(out, size, size % 4);
@@ -90,22 +91,22 @@ static void copies(void **state)
     }
 }
 
-static void a_payload_in_pieces(void **state)
+static void split_payload_is_masked(void **state)
 {
     (void)state;
     char bytes[200];
     for (size_t at = 0; backends_next(&at);) {
-        for (size_t cut = 0; cut <= sizeof bytes; cut++) {
+        for (size_t split = 0; split <= sizeof bytes; split++) {
             memcpy(bytes, plain, sizeof bytes);
-            uvh_ws_mask(bytes, cut, mask, 0);
-            uvh_ws_mask(bytes + cut, sizeof bytes - cut, mask, cut);
+            uvh_ws_mask(bytes, split, mask, 0);
+            uvh_ws_mask(bytes + split, sizeof bytes - split, mask, split);
             assert_masked(bytes, sizeof bytes, 0);
         }
     }
 }
 
-/* The back end that is chosen is the one that masks. */
-static void the_back_ends_change_with_that_of_heads(void **state)
+/* The selected back end is the one that masks. */
+static void payload_backend_follows_parser_backend(void **state)
 {
     (void)state;
     assert_true(uvhttp_parser_use_backend("swar"));
@@ -122,11 +123,11 @@ static void the_back_ends_change_with_that_of_heads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_size_in_place),
-        cmocka_unit_test(every_alignment),
-        cmocka_unit_test(copies),
-        cmocka_unit_test(a_payload_in_pieces),
-        cmocka_unit_test(the_back_ends_change_with_that_of_heads),
+        cmocka_unit_test(every_size_is_masked_in_place),
+        cmocka_unit_test(every_alignment_is_masked),
+        cmocka_unit_test(mask_copy_matches_definition),
+        cmocka_unit_test(split_payload_is_masked),
+        cmocka_unit_test(payload_backend_follows_parser_backend),
     };
     return cmocka_run_group_tests(tests, prepare, NULL);
 }

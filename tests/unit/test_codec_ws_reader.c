@@ -1,5 +1,5 @@
-/* codec/websocket/reader.c: every rule of RFC 6455 section 5, whole, cut at every place, byte by
- * byte, on every back end. */
+/* codec/websocket/reader.c: every rule of RFC 6455 section 5, whole, split at every offset and byte
+ * by byte, on every back end. */
 #include "codec/websocket/reader.h"
 
 #include <setjmp.h>
@@ -11,17 +11,17 @@
 #include "support/guarded.h"
 #include "support/ws_events.h"
 
-enum { ROOM = 4096 };
+enum { BUFFER_SIZE = 4096 };
 
 enum role {
     CLIENTS, /* frames of a client */
     SERVERS,
-    CLIENTS_COMPRESSED, /* and compression was agreed to */
+    CLIENTS_COMPRESSED, /* with compression negotiated */
     SERVERS_COMPRESSED,
 };
 
-/* Bytes, and what they are. Masks are zeros where nothing is said of them, so that payloads can be
- * read. */
+/* Bytes and the expected events. Masks are zero where they do not matter, to keep payloads
+ * readable. */
 struct vector {
     const char *name;
     enum role role;
@@ -44,15 +44,15 @@ static const struct vector vectors[] = {
     {"a masked pong", CLIENTS, BYTES("\x8a\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"),
      "pong(Hello)"},
 
-    {"nothing", CLIENTS, BYTES(""), ""},
+    {"no bytes", CLIENTS, BYTES(""), ""},
     {"an empty text", CLIENTS, BYTES("\x81\x80" NO_MASK), "text()"},
     {"an empty text of a server, and more", SERVERS, BYTES("\x81\x00\x82\x01x"), "text()binary(x)"},
     {"several", CLIENTS,
      BYTES("\x82\x83" NO_MASK "abc\x81\x81" NO_MASK "d\x8a\x80" NO_MASK "\x82\x80" NO_MASK),
      "binary(abc)text(d)pong()binary()"},
-    {"a mask goes on over pieces", CLIENTS, BYTES("\x82\x8a" MASK_1234 "`aebdgfldh"),
+    {"a mask over several chunks", CLIENTS, BYTES("\x82\x8a" MASK_1234 "`aebdgfldh"),
      "binary(acffeeehej)"},
-    {"each fragment has a mask of its own", CLIENTS,
+    {"each fragment has its own mask", CLIENTS,
      BYTES("\x02\x85" MASK_1234 "```~`\x80\x83\x20\x20\x20\x20"
            "ABC"),
      "binary(abczaabc)"},
@@ -60,7 +60,7 @@ static const struct vector vectors[] = {
      BYTES("\x01\x82" NO_MASK "ab\x89\x81" NO_MASK "1\x00\x81" NO_MASK "c\x8a\x82" NO_MASK
            "22\x80\x81" NO_MASK "d"),
      "text(abping(1)cpong(22)d)"},
-    {"control frames behind one another", SERVERS,
+    {"consecutive control frames", SERVERS,
      BYTES("\x89\x03"
            "abc\x8a\x04"
            "defg\x89\x02"
@@ -87,11 +87,11 @@ static const struct vector vectors[] = {
      "close(1000 \xe2\x82\xac)"},
     {"an incomplete status code", CLIENTS, BYTES("\x88\x81" NO_MASK "\x03"),
      "bad(1002 a close frame has an incomplete status code)"},
-    {"a code that is told only", SERVERS, BYTES("\x88\x02\x03\xed"),
+    {"a reserved code", SERVERS, BYTES("\x88\x02\x03\xed"),
      "bad(1002 a close frame has an invalid status code)"},
-    {"a code below all", SERVERS, BYTES("\x88\x02\x03\xe7"),
+    {"a code below the range", SERVERS, BYTES("\x88\x02\x03\xe7"),
      "bad(1002 a close frame has an invalid status code)"},
-    {"a code above all", SERVERS, BYTES("\x88\x02\x13\x88"),
+    {"a code above the range", SERVERS, BYTES("\x88\x02\x13\x88"),
      "bad(1002 a close frame has an invalid status code)"},
     {"a reason that is not UTF-8", SERVERS, BYTES("\x88\x04\x03\xe8\xc0\x80"),
      "bad(1007 the reason of a close frame is not UTF-8)"},
@@ -117,12 +117,13 @@ static const struct vector vectors[] = {
     {"RSV1 of a ping", CLIENTS_COMPRESSED, BYTES("\xc9\x80" NO_MASK),
      "bad(1002 RSV1 is set in a frame that does not begin a message)"},
 
-    {"an opcode behind those of messages", CLIENTS, BYTES("\x83\x80" NO_MASK),
+    {"an opcode after those of messages", CLIENTS, BYTES("\x83\x80" NO_MASK),
      "bad(1002 the opcode is reserved)"},
-    {"the last such", CLIENTS, BYTES("\x87\x80" NO_MASK), "bad(1002 the opcode is reserved)"},
-    {"an opcode behind those of control frames", SERVERS, BYTES("\x8b\x00"),
+    {"the last data opcode", CLIENTS, BYTES("\x87\x80" NO_MASK),
      "bad(1002 the opcode is reserved)"},
-    {"the last of all", SERVERS, BYTES("\x8f\x00"), "bad(1002 the opcode is reserved)"},
+    {"an opcode after those of control frames", SERVERS, BYTES("\x8b\x00"),
+     "bad(1002 the opcode is reserved)"},
+    {"the last opcode", SERVERS, BYTES("\x8f\x00"), "bad(1002 the opcode is reserved)"},
     {"a reserved opcode in fragments", SERVERS, BYTES("\x03\x00"),
      "bad(1002 the opcode is reserved)"},
 
@@ -136,9 +137,9 @@ static const struct vector vectors[] = {
 
     {"a continuation without a message", CLIENTS, BYTES("\x80\x81" NO_MASK "x"),
      "bad(1002 a continuation frame without a message)"},
-    {"a continuation behind a message", SERVERS, BYTES("\x81\x01x\x80\x01y"),
+    {"a continuation after a message", SERVERS, BYTES("\x81\x01x\x80\x01y"),
      "text(x)bad(1002 a continuation frame without a message)"},
-    {"a continuation behind one in fragments", SERVERS, BYTES("\x01\x01x\x80\x01y\x00\x01z"),
+    {"a continuation after a fragmented message", SERVERS, BYTES("\x01\x01x\x80\x01y\x00\x01z"),
      "text(xy)bad(1002 a continuation frame without a message)"},
     {"a text within a text", SERVERS, BYTES("\x01\x01x\x81\x01y"),
      "text(xbad(1002 a new message interrupts a fragmented message)"},
@@ -160,14 +161,14 @@ static const struct vector vectors[] = {
      "bad(1002 the length is not in its minimal encoding)"},
     {"the most significant bit", SERVERS, BYTES("\x82\x7f\x80\0\0\0\0\0\0\0"),
      "bad(1002 the length's most significant bit is set)"},
-    {"a length that nothing has", SERVERS, BYTES("\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"),
+    {"the largest length", SERVERS, BYTES("\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"),
      "bad(1009 a frame is too long)"},
     {"one byte too many", CLIENTS, BYTES("\x82\xfe\x04\x01" NO_MASK),
      "bad(1009 a frame is too long)"},
     {"one byte too many in a continuation", SERVERS, BYTES("\x02\x01x\x00\x7e\x04\x01"),
      "binary(xbad(1009 a frame is too long)"},
 
-    {"as many fragments as may be", SERVERS,
+    {"the largest number of fragments", SERVERS,
      BYTES("\x01\x01"
            "a\x00\x01"
            "b\x89\x00\x00\x01"
@@ -191,12 +192,12 @@ static struct uvh_ws_rules rules_of(enum role role)
                                  .from_client = role == CLIENTS || role == CLIENTS_COMPRESSED};
 }
 
-/* In pieces of `step` bytes, but a first one of `first`; each ends where nothing may be read. */
+/* In chunks of `step` bytes after a first one of `first`; each ends at a protected page. */
 static void check(const struct vector *vector, size_t first, size_t step)
 {
     static struct guarded memory;
     if (memory.end == NULL)
-        memory = guarded_make(ROOM);
+        memory = guarded_make(BUFFER_SIZE);
     struct uvh_ws_rules rules = rules_of(vector->role);
     struct uvh_ws_reader reader;
     struct ws_events events;
@@ -206,7 +207,7 @@ static void check(const struct vector *vector, size_t first, size_t step)
     for (size_t at = 0; at < vector->size && !events.bad; at += size, size = step) {
         if (size > vector->size - at)
             size = vector->size - at;
-        ws_events_read(&events, &reader, &rules, guarded_place(&memory, vector->bytes + at, size),
+        ws_events_read(&events, &reader, &rules, guarded_copy(&memory, vector->bytes + at, size),
                        size);
     }
     bool same = events.length == strlen(vector->events) &&
@@ -222,20 +223,20 @@ static void check_all_ways(const struct vector *vector)
 {
     for (size_t at = 0; backends_next(&at);) {
         for (size_t first = 0; first <= vector->size; first++)
-            check(vector, first, ROOM);
+            check(vector, first, BUFFER_SIZE);
         for (size_t step = 1; step < 9; step++)
             check(vector, step, step);
     }
 }
 
-static void all_vectors(void **state)
+static void vectors_give_expected_events(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         check_all_ways(&vectors[i]);
 }
 
-/* A message of one masked frame; the payload's bytes are the letters. */
+/* A message of one masked frame; the payload's bytes are letters. */
 static size_t put_frame(char *out, unsigned opcode, size_t length)
 {
     struct uvh_ws_frame frame = {.opcode = (uint8_t)opcode,
@@ -249,7 +250,7 @@ static size_t put_frame(char *out, unsigned opcode, size_t length)
     return head + length;
 }
 
-static size_t put_letters(char *out, const char *before, size_t length)
+static size_t append_payload(char *out, const char *before, size_t length)
 {
     size_t size = strlen(before);
     memcpy(out, before, size);
@@ -260,35 +261,35 @@ static size_t put_letters(char *out, const char *before, size_t length)
     return size;
 }
 
-/* Every size of a frame, with one behind it, as they come usually and cut near their borders. */
-static void payloads_of_every_size(void **state)
+/* Every size of a frame, with another one following, whole and split near their ends. */
+static void payloads_of_every_size_are_read(void **state)
 {
     (void)state;
-    char bytes[ROOM];
-    char expected[ROOM];
+    char bytes[BUFFER_SIZE];
+    char expected[BUFFER_SIZE];
     for (size_t length = 0; length <= 1024; length++) {
         size_t size = put_frame(bytes, UVH_WS_BINARY, length);
         size_t whole = size;
         size += put_frame(bytes + size, UVH_WS_TEXT, length % 126);
-        size_t told = put_letters(expected, "binary(", length);
-        put_letters(expected + told, "text(", length % 126);
+        size_t text_length = append_payload(expected, "binary(", length);
+        append_payload(expected + text_length, "text(", length % 126);
         struct vector vector = {"a size", CLIENTS, bytes, size, expected};
         for (size_t at = 0; backends_next(&at);) {
             check(&vector, size, size);
-            check(&vector, whole, ROOM);
-            check(&vector, whole - length / 2, ROOM);
-            check(&vector, whole - length, ROOM);
-            check(&vector, whole + 3, ROOM);
+            check(&vector, whole, BUFFER_SIZE);
+            check(&vector, whole - length / 2, BUFFER_SIZE);
+            check(&vector, whole - length, BUFFER_SIZE);
+            check(&vector, whole + 3, BUFFER_SIZE);
         }
     }
 }
 
-/* Also when it has come whole, of a length in one byte and in two. */
-static void frames_that_are_too_long_are_refused(void **state)
+/* Also for frames received whole, with lengths in one byte and in two. */
+static void too_long_frames_are_refused(void **state)
 {
     (void)state;
     static const size_t most[] = {0, 124, 125, 126, 1024};
-    char bytes[ROOM];
+    char bytes[BUFFER_SIZE];
     for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
         struct uvh_ws_rules rules = {
             .max_frame_size = most[i], .max_fragments = 4, .from_client = true};
@@ -305,27 +306,27 @@ static void frames_that_are_too_long_are_refused(void **state)
     }
 }
 
-static void control_frames_of_every_size(void **state)
+static void control_frames_of_every_size_are_read(void **state)
 {
     (void)state;
-    char bytes[ROOM];
-    char expected[ROOM];
+    char bytes[BUFFER_SIZE];
+    char expected[BUFFER_SIZE];
     for (size_t length = 0; length <= UVH_WS_CONTROL_MAX; length++) {
         struct vector vector = {"a ping", CLIENTS, bytes, put_frame(bytes, UVH_WS_PING, length),
                                 expected};
-        put_letters(expected, "ping(", length);
+        append_payload(expected, "ping(", length);
         check_all_ways(&vector);
     }
 }
 
-/* The place is asked for only when it is needed, and no byte is used before it is there. */
-static void room_is_asked_for_when_a_control_frame_comes_in_pieces(void **state)
+/* A buffer is only required for split control frames, and no byte is consumed before it is set. */
+static void split_control_frame_needs_buffer(void **state)
 {
     (void)state;
     struct uvh_ws_rules rules = rules_of(SERVERS);
     struct uvh_ws_reader reader;
     struct uvh_ws_event event;
-    char room[UVH_WS_CONTROL_MAX];
+    char buffer[UVH_WS_CONTROL_MAX];
     char whole[] = "\x89\x03"
                    "abc";
     uvh_ws_reader_init(&reader, false);
@@ -333,7 +334,8 @@ static void room_is_asked_for_when_a_control_frame_comes_in_pieces(void **state)
     assert_int_equal(event.kind, UVH_WS_EVENT_PING);
     assert_ptr_equal(event.data, whole + 2);
 
-    char head[] = "\x89\x03"; /* a head alone needs none, and the payload is shown where it lies */
+    /* a frame header alone needs none, and the payload refers to the input */
+    char head[] = "\x89\x03";
     char payload[] = "abc";
     assert_int_equal(uvh_ws_reader_next(&reader, &rules, head, 2, &event), 2);
     assert_int_equal(event.kind, UVH_WS_EVENT_MORE);
@@ -347,18 +349,18 @@ static void room_is_asked_for_when_a_control_frame_comes_in_pieces(void **state)
         assert_int_equal(uvh_ws_reader_next(&reader, &rules, part, 3, &event), 0);
         assert_int_equal(event.kind, UVH_WS_EVENT_SIZE);
     }
-    reader.control = room;
+    reader.control = buffer;
     assert_int_equal(uvh_ws_reader_next(&reader, &rules, part, 3, &event), 3);
     assert_int_equal(event.kind, UVH_WS_EVENT_MORE);
     char rest[] = "bc";
     assert_int_equal(uvh_ws_reader_next(&reader, &rules, rest, 2, &event), 2);
     assert_int_equal(event.kind, UVH_WS_EVENT_PING);
-    assert_ptr_equal(event.data, room);
+    assert_ptr_equal(event.data, buffer);
     assert_memory_equal(event.data, "abc", 3);
 }
 
-/* Payloads are not moved, and pieces are what has come. */
-static void pieces_lie_where_they_came(void **state)
+/* Payloads are not copied, and chunks are the received bytes. */
+static void chunks_refer_to_input(void **state)
 {
     (void)state;
     struct uvh_ws_rules rules = rules_of(SERVERS);
@@ -381,13 +383,13 @@ static void pieces_lie_where_they_came(void **state)
     assert_true(!event.first && event.last);
     assert_int_equal(uvh_ws_reader_next(&reader, &rules, second, 0, &event), 0);
     assert_int_equal(event.kind, UVH_WS_EVENT_MORE);
-    /* A head alone is nothing to show. */
+    /* A frame header alone gives no chunk. */
     assert_int_equal(uvh_ws_reader_next(&reader, &rules, first, 2, &event), 2);
     assert_int_equal(event.kind, UVH_WS_EVENT_MORE);
 }
 
-/* What is broken is told with the byte that breaks it, not when the head is complete. */
-static void errors_are_told_early(void **state)
+/* An error is reported at the byte that causes it, not after the whole frame header. */
+static void errors_are_reported_early(void **state)
 {
     (void)state;
     struct uvh_ws_rules rules = rules_of(CLIENTS);
@@ -404,8 +406,8 @@ static void errors_are_told_early(void **state)
     assert_int_equal(event.kind, UVH_WS_EVENT_BAD);
 }
 
-/* Limits hold on the short way, too. */
-static void a_small_limit(void **state)
+/* Limits also apply on the fast path. */
+static void small_frame_limit_is_enforced(void **state)
 {
     (void)state;
     struct uvh_ws_rules rules = {.max_frame_size = 2, .max_fragments = 1, .from_client = false};
@@ -426,7 +428,7 @@ static const struct vector *vector_named(const char *name)
         if (strcmp(vectors[i].name, name) == 0)
             return &vectors[i];
     }
-    fail_msg("there is no vector '%s'", name);
+    fail_msg("no vector '%s'", name);
     return NULL;
 }
 
@@ -447,14 +449,14 @@ static void test_pitfall_continuations_are_part_of_their_message(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_vectors),
-        cmocka_unit_test(payloads_of_every_size),
-        cmocka_unit_test(frames_that_are_too_long_are_refused),
-        cmocka_unit_test(control_frames_of_every_size),
-        cmocka_unit_test(room_is_asked_for_when_a_control_frame_comes_in_pieces),
-        cmocka_unit_test(pieces_lie_where_they_came),
-        cmocka_unit_test(errors_are_told_early),
-        cmocka_unit_test(a_small_limit),
+        cmocka_unit_test(vectors_give_expected_events),
+        cmocka_unit_test(payloads_of_every_size_are_read),
+        cmocka_unit_test(too_long_frames_are_refused),
+        cmocka_unit_test(control_frames_of_every_size_are_read),
+        cmocka_unit_test(split_control_frame_needs_buffer),
+        cmocka_unit_test(chunks_refer_to_input),
+        cmocka_unit_test(errors_are_reported_early),
+        cmocka_unit_test(small_frame_limit_is_enforced),
         cmocka_unit_test(test_pitfall_unmasked_frames_of_clients_are_refused),
         cmocka_unit_test(test_pitfall_continuations_are_part_of_their_message),
     };

@@ -1,5 +1,5 @@
-/* Compression: what is made can be undone by the libraries' decoders, whatever pieces it came in;
- * real gzip; the same bytes each time; and every allocation failing in turn. */
+/* Compression: the decoders of the libraries decode the output for any chunks of input; the gzip
+ * format; deterministic output; and every allocation failing in turn. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static const enum uvh_coding all[] = {UVH_CODING_GZIP, UVH_CODING_BROTLI, UVH_CO
 
 static uint64_t seed = 88172645463325252;
 
-static size_t below(size_t limit)
+static size_t random_below(size_t limit)
 {
     seed ^= seed << 13;
     seed ^= seed >> 7;
@@ -35,7 +35,7 @@ static size_t below(size_t limit)
     return (size_t)(seed % limit);
 }
 
-/* Words and noise, so that there are matches and literals. */
+/* Words and noise, to have matches and literals. */
 static char *make_data(size_t size)
 {
     static const char words[] =
@@ -43,11 +43,11 @@ static char *make_data(size_t size)
     char *data = malloc(size + 1);
     assert_non_null(data);
     for (size_t i = 0; i < size;) {
-        size_t length = 1 + below(12);
-        size_t from = below(sizeof(words) - 13);
-        bool noise = below(8) == 0;
+        size_t length = 1 + random_below(12);
+        size_t from = random_below(sizeof(words) - 13);
+        bool noise = random_below(8) == 0;
         for (; length > 0 && i < size; length--)
-            data[i++] = noise ? (char)below(256) : words[from++];
+            data[i++] = noise ? (char)random_below(256) : words[from++];
     }
     return data;
 }
@@ -62,7 +62,7 @@ static void check(enum uvh_coding coding, const char *in, size_t size, const cha
         assert_memory_equal(out, data, data_size);
 }
 
-static void at_once(void **state)
+static void whole_data_round_trips(void **state)
 {
     static const size_t sizes[] = {0, 1, 2, 100, 4096, 65535, 65536, 300000, MOST - 1};
     (void)state;
@@ -82,21 +82,21 @@ static void at_once(void **state)
     }
 }
 
-static void every_level(void **state)
+static void every_level_round_trips(void **state)
 {
     (void)state;
     char *data = make_data(50000);
     for (size_t c = 0; c < UVH_COUNT_OF(all); c++) {
-        size_t usual = 0;
+        size_t best_size = 0;
         for (int level = UVH_COMPRESS_BEST; level <= uvh_compress_level_most(all[c]); level++) {
             struct uvh_bytes out;
             uvh_bytes_init(&out, uvh_alloc_default(), MOST);
             assert_int_equal(uvh_compress_bytes(NULL, all[c], level, data, 50000, &out), 0);
             check(all[c], out.data, out.length, data, 50000, true);
             if (level == UVH_COMPRESS_BEST)
-                usual = out.length;
+                best_size = out.length;
             else if (level == UVH_COMPRESS_DEFAULT)
-                assert_true(usual < out.length);
+                assert_true(best_size < out.length);
             uvh_bytes_release(&out);
         }
         struct uvh_compressor *compressor;
@@ -108,9 +108,9 @@ static void every_level(void **state)
     free(data);
 }
 
-static void real_gzip_that_is_always_the_same(void **state)
+static void output_is_gzip_and_deterministic(void **state)
 {
-    static const unsigned char head[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0}; /* no time in it */
+    static const unsigned char head[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0}; /* no time stamp */
     (void)state;
     char *data = make_data(200000);
     for (size_t c = 0; c < UVH_COUNT_OF(all); c++) {
@@ -130,7 +130,7 @@ static void real_gzip_that_is_always_the_same(void **state)
     free(data);
 }
 
-static void no_more_than_the_maximum(void **state)
+static void output_maximum_is_exact(void **state)
 {
     (void)state;
     char *data = make_data(100000);
@@ -153,39 +153,40 @@ static void no_more_than_the_maximum(void **state)
     free(data);
 }
 
-/* Random data in random slices with random room, flushed now and then: whatever was flushed can be
- * undone at once. 0, or the error. */
-static int in_slices(const uvhttp_allocator_t *allocator, enum uvh_coding coding, const char *data,
-                     size_t size, uint64_t hint, size_t most_room)
+/* Random data in random slices with random output space, flushed at random: flushed data can be
+ * decoded at once. Returns 0 or the error. */
+static int compress_in_slices(const uvhttp_allocator_t *allocator, enum uvh_coding coding,
+                              const char *data, size_t size, uint64_t hint, size_t most_output)
 {
     struct uvh_compressor *compressor;
-    int err = uvh_compressor_new(&compressor, allocator, coding, (int)below(4), hint);
+    int err = uvh_compressor_new(&compressor, allocator, coding, (int)random_below(4), hint);
     if (err != 0)
         return err;
-    size_t room = 2 * size + 100000, made = 0, given = 0;
-    char *out = malloc(room);
+    size_t capacity = 2 * size + 100000, produced = 0, consumed = 0;
+    char *out = malloc(capacity);
     assert_non_null(out);
     bool done = false;
-    while (err == 0 && !(done && given == size)) {
-        size_t slice = below(3) == 0 ? size - given : below(1 + (size - given));
-        enum uvh_compress_mode mode = below(3) == 0 ? UVH_COMPRESS_FLUSH : UVH_COMPRESS_PROCESS;
-        if (slice == size - given)
+    while (err == 0 && !(done && consumed == size)) {
+        size_t slice = random_below(3) == 0 ? size - consumed : random_below(1 + (size - consumed));
+        enum uvh_compress_mode mode =
+            random_below(3) == 0 ? UVH_COMPRESS_FLUSH : UVH_COMPRESS_PROCESS;
+        if (slice == size - consumed)
             mode = UVH_COMPRESS_FINISH;
         done = false;
         for (size_t left = slice; err == 0 && !done;) {
-            size_t taken = left, written = below(most_room);
-            assert_true(made + written <= room);
-            err = uvh_compressor_run(compressor, data + given, &taken, out + made, &written, mode,
-                                     &done);
-            given += taken;
+            size_t taken = left, written = random_below(most_output);
+            assert_true(produced + written <= capacity);
+            err = uvh_compressor_run(compressor, data + consumed, &taken, out + produced, &written,
+                                     mode, &done);
+            consumed += taken;
             left -= taken;
-            made += written;
+            produced += written;
             assert_true(err != 0 || !done || left == 0);
         }
         if (err == 0 && mode != UVH_COMPRESS_PROCESS)
-            check(coding, out, made, data, given, mode == UVH_COMPRESS_FINISH);
+            check(coding, out, produced, data, consumed, mode == UVH_COMPRESS_FINISH);
     }
-    if (err == 0) { /* nothing behind the end */
+    if (err == 0) { /* nothing after the end */
         size_t none = 0, nothing = 0;
         assert_int_equal(
             uvh_compressor_run(compressor, "", &none, out, &nothing, UVH_COMPRESS_FINISH, &done),
@@ -196,23 +197,23 @@ static int in_slices(const uvhttp_allocator_t *allocator, enum uvh_coding coding
     return err;
 }
 
-static void in_random_slices(void **state)
+static void random_slices_round_trip(void **state)
 {
     (void)state;
     for (int round = 0; round < 60; round++) {
-        size_t size = below(round % 10 == 0 ? 1000000 : 20000);
+        size_t size = random_below(round % 10 == 0 ? 1000000 : 20000);
         char *data = make_data(size);
         uint64_t hint = round % 3 == 0   ? UVH_COMPRESS_SIZE_UNKNOWN
                         : round % 3 == 1 ? size
-                                         : below(100000);
+                                         : random_below(100000);
         for (size_t c = 0; c < UVH_COUNT_OF(all); c++)
-            assert_int_equal(in_slices(NULL, all[c], data, size, hint, round % 2 == 0 ? 64 : 70000),
-                             0);
+            assert_int_equal(
+                compress_in_slices(NULL, all[c], data, size, hint, round % 2 == 0 ? 64 : 70000), 0);
         free(data);
     }
 }
 
-static void every_allocation_fails_once(void **state)
+static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
     char *data = make_data(70000);
@@ -233,20 +234,20 @@ static void every_allocation_fails_once(void **state)
                         check(all[c], out.data, out.length, data, 70000, true);
                     uvh_bytes_release(&out);
                 } else {
-                    err = in_slices(&heap.allocator, all[c], data, 70000,
-                                    kind == 1 ? UVH_COMPRESS_SIZE_UNKNOWN : 70000, 4000);
+                    err = compress_in_slices(&heap.allocator, all[c], data, 70000,
+                                             kind == 1 ? UVH_COMPRESS_SIZE_UNKNOWN : 70000, 4000);
                 }
                 if (err != 0)
                     assert_int_equal(err, UVHTTP_ENOMEM);
                 assert_int_equal(heap.live, 0);
             }
-            assert_true(n > 2); /* the library asked us, too */
+            assert_true(n > 2); /* the library allocates, too */
         }
     }
     free(data);
 }
 
-static void what_is_no_way_to_use_it(void **state)
+static void invalid_use_is_refused(void **state)
 {
     (void)state;
     struct uvh_compressor *compressor;
@@ -281,20 +282,20 @@ static void what_is_no_way_to_use_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(at_once),
-        cmocka_unit_test(every_level),
-        cmocka_unit_test(real_gzip_that_is_always_the_same),
-        cmocka_unit_test(no_more_than_the_maximum),
-        cmocka_unit_test(in_random_slices),
-        cmocka_unit_test(every_allocation_fails_once),
-        cmocka_unit_test(what_is_no_way_to_use_it),
+        cmocka_unit_test(whole_data_round_trips),
+        cmocka_unit_test(every_level_round_trips),
+        cmocka_unit_test(output_is_gzip_and_deterministic),
+        cmocka_unit_test(output_maximum_is_exact),
+        cmocka_unit_test(random_slices_round_trip),
+        cmocka_unit_test(every_failed_allocation_is_reported),
+        cmocka_unit_test(invalid_use_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #else
 
-static void not_in_this_build(void **state)
+static void functions_fail_without_compression(void **state)
 {
     (void)state;
     struct uvh_compressor *compressor;
@@ -311,7 +312,7 @@ static void not_in_this_build(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(not_in_this_build)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(functions_fail_without_compression)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

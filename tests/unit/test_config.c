@@ -1,5 +1,5 @@
-/* The configuration: defaults, every limit at and beyond both ends of its range, and the page
- * docs/limits.md, which has to say what the table in src/server/limits.h says. */
+/* The configuration: defaults, every limit at and beyond both ends of its range, and that the page
+ * docs/limits.md matches the table in src/server/limits.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static size_t *value_of(uvhttp_config_t *config, const struct limit *limit)
     return (size_t *)(void *)((char *)config + limit->offset);
 }
 
-static void the_defaults_are_those_of_the_table_and_valid(void **state)
+static void defaults_match_table_and_are_valid(void **state)
 {
     (void)state;
     uvhttp_error_t error;
@@ -52,7 +52,7 @@ static void the_defaults_are_those_of_the_table_and_valid(void **state)
     uvhttp_config_free(NULL);
 }
 
-static void no_config_is_refused(void **state)
+static void null_config_is_refused(void **state)
 {
     (void)state;
     assert_int_equal(uvhttp_config_check(NULL, NULL), UVHTTP_EINVAL);
@@ -70,7 +70,7 @@ static void assert_refused(uvhttp_config_t *config, const struct limit *limit,
     assert_string_equal(error.text, expected);
 }
 
-static void every_value_beyond_its_range_is_refused_by_name(void **state)
+static void values_out_of_range_are_refused(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LIMITS; i++) {
@@ -80,7 +80,7 @@ static void every_value_beyond_its_range_is_refused_by_name(void **state)
             assert_refused(config, &limits[i], limits[i].min - 1);
         assert_refused(config, &limits[i], limits[i].max + 1);
         assert_refused(config, &limits[i], SIZE_MAX);
-        /* The ends themselves are allowed, in a configuration that otherwise has room for them. */
+        /* Both ends of the range are allowed, in a configuration whose other limits permit them. */
         config->buffer_size = 16777216;
         config->max_header_size = config->max_trailer_size = 128;
         *value_of(config, &limits[i]) = (size_t)limits[i].min;
@@ -91,7 +91,7 @@ static void every_value_beyond_its_range_is_refused_by_name(void **state)
     }
 }
 
-static void a_buffer_holds_two_heads_and_two_trailer_sections(void **state)
+static void buffer_size_covers_two_heads_and_trailers(void **state)
 {
     (void)state;
     uvhttp_error_t error;
@@ -110,7 +110,7 @@ static void a_buffer_holds_two_heads_and_two_trailer_sections(void **state)
     uvhttp_config_free(config);
 }
 
-static void the_table_can_be_listed(void **state)
+static void limit_table_can_be_listed(void **state)
 {
     (void)state;
     uvhttp_config_t *config = uvhttp_config_new();
@@ -137,7 +137,7 @@ static void the_table_can_be_listed(void **state)
     uvhttp_config_free(config);
 }
 
-static void workers_can_be_as_many_as_there_are_cores(void **state)
+static void workers_auto_is_core_count(void **state)
 {
     (void)state;
     uvhttp_error_t error;
@@ -152,7 +152,7 @@ static void workers_can_be_as_many_as_there_are_cores(void **state)
     uvhttp_config_free(config);
 }
 
-static void heavy_threads_can_be_automatic(void **state)
+static void heavy_threads_auto_is_zero(void **state)
 {
     (void)state;
     uvhttp_error_t error;
@@ -164,7 +164,7 @@ static void heavy_threads_can_be_automatic(void **state)
     uvhttp_config_free(config);
 }
 
-static void every_number_can_be_set_by_name_within_its_range(void **state)
+static void limits_are_set_by_name_within_range(void **state)
 {
     (void)state;
     uvhttp_config_t *config = uvhttp_config_new();
@@ -195,7 +195,7 @@ static void every_number_can_be_set_by_name_within_its_range(void **state)
     uvhttp_config_free(config);
 }
 
-static void numbers_have_units(void **state)
+static void numbers_are_parsed_with_units(void **state)
 {
     (void)state;
     static const struct {
@@ -266,7 +266,7 @@ static void assert_not_set(const char *name, const char *text, int err, const ch
     uvhttp_config_free(config);
 }
 
-static void what_cannot_be_set_is_told_with_what_can(void **state)
+static void invalid_values_are_refused_with_allowed_range(void **state)
 {
     (void)state;
     assert_not_set("max_conections", "1", UVHTTP_EINVAL, "unknown limit 'max_conections'");
@@ -293,7 +293,7 @@ static void what_cannot_be_set_is_told_with_what_can(void **state)
     uvhttp_config_free(config);
 }
 
-static void the_environment_sets_what_it_names(void **state)
+static void environment_variables_set_limits(void **state)
 {
     (void)state;
     uvhttp_error_t error;
@@ -302,7 +302,7 @@ static void the_environment_sets_what_it_names(void **state)
     assert_int_equal(config->max_connections, 10000);
     setenv("SHOP_MAX_CONNECTIONS", "12", 1);
     setenv("SHOP_BUFFER_SIZE", "128KiB", 1);
-    setenv("SHOP_BODY_TIMEOUT", "", 1); /* as good as absent */
+    setenv("SHOP_BODY_TIMEOUT", "", 1); /* like an unset variable */
     setenv("SHOP_max_target_size", "20", 1);
     assert_int_equal(uvhttp_config_from_env(config, "SHOP_", &error), 0);
     assert_string_equal(error.text, "");
@@ -339,8 +339,8 @@ static char *read_page(void)
 }
 
 /* Each limit has a row "| `name` | default | minimum | maximum | unit | status | ..." in the order
- * of the table, and there is no row for anything else. */
-static void the_page_about_limits_says_what_the_table_says(void **state)
+ * of the table, and there are no other rows. */
+static void limits_page_matches_table(void **state)
 {
     (void)state;
     char *page = read_page();
@@ -367,18 +367,18 @@ static void the_page_about_limits_says_what_the_table_says(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_config_is_refused),
-        cmocka_unit_test(the_defaults_are_those_of_the_table_and_valid),
-        cmocka_unit_test(every_value_beyond_its_range_is_refused_by_name),
-        cmocka_unit_test(a_buffer_holds_two_heads_and_two_trailer_sections),
-        cmocka_unit_test(the_table_can_be_listed),
-        cmocka_unit_test(workers_can_be_as_many_as_there_are_cores),
-        cmocka_unit_test(heavy_threads_can_be_automatic),
-        cmocka_unit_test(every_number_can_be_set_by_name_within_its_range),
-        cmocka_unit_test(numbers_have_units),
-        cmocka_unit_test(what_cannot_be_set_is_told_with_what_can),
-        cmocka_unit_test(the_environment_sets_what_it_names),
-        cmocka_unit_test(the_page_about_limits_says_what_the_table_says),
+        cmocka_unit_test(null_config_is_refused),
+        cmocka_unit_test(defaults_match_table_and_are_valid),
+        cmocka_unit_test(values_out_of_range_are_refused),
+        cmocka_unit_test(buffer_size_covers_two_heads_and_trailers),
+        cmocka_unit_test(limit_table_can_be_listed),
+        cmocka_unit_test(workers_auto_is_core_count),
+        cmocka_unit_test(heavy_threads_auto_is_zero),
+        cmocka_unit_test(limits_are_set_by_name_within_range),
+        cmocka_unit_test(numbers_are_parsed_with_units),
+        cmocka_unit_test(invalid_values_are_refused_with_allowed_range),
+        cmocka_unit_test(environment_variables_set_limits),
+        cmocka_unit_test(limits_page_matches_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

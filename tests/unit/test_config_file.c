@@ -1,6 +1,6 @@
-/* Reading configuration files without the file system: what memory that runs out does to it, the
- * suggestions for misspelt keys, and which bytes are characters. What a file means is tested from
- * outside, in tests/wire/test_config_file.py. */
+/* Reading configuration files without the file system: failed allocations, suggestions for misspelt
+ * keys, and UTF-8 characters. tests/wire/test_config_file.py tests the meaning of files with the
+ * program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,9 @@
 #include "app/suggest.h"
 #include "app/utf8.h"
 
-/* The linker leads every malloc and calloc of the program's code here: `left` of them succeed. */
-static size_t left = SIZE_MAX;
+/* The linker redirects malloc and calloc of the program to these functions: `allocations_left`
+ * calls succeed. */
+static size_t allocations_left = SIZE_MAX;
 static size_t failed;
 
 void *__real_malloc(size_t size);
@@ -25,11 +26,11 @@ void *__wrap_calloc(size_t count, size_t size);
 
 static bool may_allocate(void)
 {
-    if (left == 0) {
+    if (allocations_left == 0) {
         failed++;
         return false;
     }
-    left -= left == SIZE_MAX ? 0 : 1;
+    allocations_left -= allocations_left == SIZE_MAX ? 0 : 1;
     return true;
 }
 
@@ -43,7 +44,7 @@ void *__wrap_calloc(size_t count, size_t size)
     return may_allocate() ? __real_calloc(count, size) : NULL;
 }
 
-static const char everything[] =
+static const char full_config[] =
     "server: {max_connections: 5}\n"
     "listen: [127.0.0.1:1, 'http://:2']\n"
     "tls: {certificates: [{certificate: a, key: /b}, {certificate: c}], ticket_keys: [d, e], "
@@ -63,35 +64,35 @@ static const char *variable(const char *name)
     return strcmp(name, "VALUE") == 0 ? "value" : NULL;
 }
 
-static void memory_that_runs_out_is_told_and_leaves_nothing(void **state)
+static void failed_allocation_is_reported_without_leak(void **state)
 {
     (void)state;
     size_t allowed = 0;
     for (;; allowed++) {
         struct uvh_problems problems = {.file = "test"};
         struct uvh_config_file file;
-        left = allowed;
+        allocations_left = allowed;
         failed = 0;
-        bool right = uvh_config_file_read(&file, everything, sizeof(everything) - 1, "/srv",
+        bool valid = uvh_config_file_read(&file, full_config, sizeof(full_config) - 1, "/srv",
                                           variable, &problems);
-        left = SIZE_MAX;
-        assert_true(right == (failed == 0));
-        assert_true(right == (problems.count == 0));
-        if (!right)
+        allocations_left = SIZE_MAX;
+        assert_true(valid == (failed == 0));
+        assert_true(valid == (problems.count == 0));
+        if (!valid)
             assert_non_null(strstr(problems.items[0].text, "out of memory"));
         uvh_config_file_release(&file);
-        if (right)
+        if (valid)
             break;
     }
     assert_true(allowed > 50);
 }
 
-static void a_file_that_is_right_is_read_as_it_stands(void **state)
+static void valid_file_is_read(void **state)
 {
     (void)state;
     struct uvh_problems problems = {.file = "test"};
     struct uvh_config_file file;
-    assert_true(uvh_config_file_read(&file, everything, sizeof(everything) - 1, "/srv", variable,
+    assert_true(uvh_config_file_read(&file, full_config, sizeof(full_config) - 1, "/srv", variable,
                                      &problems));
     const struct uvh_setup *setup = &file.setup;
     assert_int_equal(setup->config.max_connections, 5);
@@ -113,7 +114,7 @@ static void a_file_that_is_right_is_read_as_it_stands(void **state)
     uvh_config_file_release(&file);
 }
 
-static void tls_is_read_as_it_stands(void **state)
+static void tls_options_are_read(void **state)
 {
     (void)state;
     static const char text[] =
@@ -180,7 +181,7 @@ static void tls_is_read_as_it_stands(void **state)
     uvh_config_file_release(&file);
 }
 
-static void tls_defaults(void **state)
+static void tls_has_defaults(void **state)
 {
     (void)state;
     static const char plain[] = "sites: [{routes: [{path: /, respond: {}}]}]\n";
@@ -199,13 +200,13 @@ static void tls_defaults(void **state)
     uvh_config_file_release(&file);
 }
 
-static void addresses_have_schemes(void **state)
+static void listen_schemes_are_parsed(void **state)
 {
     (void)state;
     static const struct {
         const char *text;
         enum uvh_scheme scheme;
-        const char *host; /* NULL: it is no address */
+        const char *host; /* NULL: invalid address */
         int port;
     } cases[] = {
         {"127.0.0.1:1", UVH_SCHEME_NONE, "127.0.0.1", 1},
@@ -240,7 +241,7 @@ static const char *name_at(size_t index, const void *arg)
     return names[index];
 }
 
-static void the_nearest_name_is_suggested(void **state)
+static void nearest_name_is_suggested(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
@@ -269,7 +270,7 @@ static void the_nearest_name_is_suggested(void **state)
     assert_null(uvh_suggest(longest, name_at, NULL));
 }
 
-static void characters_are_those_of_rfc_3629(void **state)
+static void utf8_characters_match_rfc3629(void **state)
 {
     (void)state;
     static const struct {
@@ -309,13 +310,13 @@ static void characters_are_those_of_rfc_3629(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_that_runs_out_is_told_and_leaves_nothing),
-        cmocka_unit_test(a_file_that_is_right_is_read_as_it_stands),
-        cmocka_unit_test(tls_is_read_as_it_stands),
-        cmocka_unit_test(tls_defaults),
-        cmocka_unit_test(addresses_have_schemes),
-        cmocka_unit_test(the_nearest_name_is_suggested),
-        cmocka_unit_test(characters_are_those_of_rfc_3629),
+        cmocka_unit_test(failed_allocation_is_reported_without_leak),
+        cmocka_unit_test(valid_file_is_read),
+        cmocka_unit_test(tls_options_are_read),
+        cmocka_unit_test(tls_has_defaults),
+        cmocka_unit_test(listen_schemes_are_parsed),
+        cmocka_unit_test(nearest_name_is_suggested),
+        cmocka_unit_test(utf8_characters_match_rfc3629),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

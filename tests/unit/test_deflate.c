@@ -1,6 +1,6 @@
-/* DEFLATE message by message: RFC 7692's examples byte by byte; what is made is undone by zlib and
- * what zlib makes is undone here, with every window, kept or forgotten, cut anywhere, with any
- * room; what is no DEFLATE; every allocation failing in turn. */
+/* DEFLATE message by message: RFC 7692's examples byte by byte; zlib expands the output and zlib's
+ * output is expanded, with every window, with and without context takeover, split anywhere, with
+ * any output space; invalid data; every allocation failing in turn. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static size_t below(size_t limit)
     return (size_t)(seed % limit);
 }
 
-/* Words, and noise of some parts in 100. */
+/* Words, with `noise` percent of random parts. */
 static char *make_data(size_t size, size_t noise)
 {
     static const char words[] =
@@ -50,7 +50,8 @@ static char *make_data(size_t size, size_t noise)
     return data;
 }
 
-static struct uvh_bytes deflated(struct uvh_deflater *deflater, const char *data, size_t size)
+static struct uvh_bytes deflate_message(struct uvh_deflater *deflater, const char *data,
+                                        size_t size)
 {
     struct uvh_bytes out;
     uvh_bytes_init(&out, uvh_alloc_default(), 2 * MOST);
@@ -58,32 +59,32 @@ static struct uvh_bytes deflated(struct uvh_deflater *deflater, const char *data
     return out;
 }
 
-/* Expands a message that comes in pieces of `chunk` bytes with room for `room`. Returns its length,
- * or the error. */
+/* Expands a message received in chunks of `chunk` bytes with output space of `space` bytes. Returns
+ * its length, or the error. */
 static long expand(struct uvh_inflater *inflater, const char *in, size_t in_size, size_t chunk,
-                   size_t room, char *out, size_t out_size)
+                   size_t space, char *out, size_t out_size)
 {
-    size_t made = 0;
+    size_t produced = 0;
     size_t at = 0;
     do {
         size_t size = in_size - at < chunk ? in_size - at : chunk;
         bool last = at + size == in_size;
-        char *copy = malloc(size > 0 ? size : 1); /* of its size, for the sanitizer */
+        char *copy = malloc(size > 0 ? size : 1); /* of exact size, for the sanitizer */
         if (size > 0)
             memcpy(copy, in + at, size);
         bool done = false;
         for (size_t taken = 0; !done;) {
             size_t now = size - taken;
-            char *part = malloc(room);
-            size_t written = room;
+            char *part = malloc(space);
+            size_t written = space;
             int err = uvh_inflater_run(inflater, copy + taken, &now, part, &written, last, &done);
-            assert_true(now <= size - taken && written <= room);
-            assert_true(err != 0 || done || written == room); /* it stops for nothing but room */
+            assert_true(now <= size - taken && written <= space);
+            assert_true(err != 0 || done || written == space); /* it only stops for lack of space */
             assert_true(!done || taken + now == size);
-            assert_true(made + written <= out_size);
-            memcpy(out + made, part, written);
+            assert_true(produced + written <= out_size);
+            memcpy(out + produced, part, written);
             free(part);
-            made += written;
+            produced += written;
             taken += now;
             if (err != 0) {
                 free(copy);
@@ -93,21 +94,20 @@ static long expand(struct uvh_inflater *inflater, const char *in, size_t in_size
         free(copy);
         at += size;
     } while (at < in_size);
-    return (long)made;
+    return (long)produced;
 }
 
-static char room_for_all[MOST];
+static char output[MOST];
 
 static void check_expands(struct uvh_inflater *inflater, const char *in, size_t in_size,
-                          size_t chunk, size_t room, const char *data, size_t size)
+                          size_t chunk, size_t space, const char *data, size_t size)
 {
-    assert_int_equal(expand(inflater, in, in_size, chunk, room, room_for_all, sizeof(room_for_all)),
-                     size);
+    assert_int_equal(expand(inflater, in, in_size, chunk, space, output, sizeof(output)), size);
     if (size > 0)
-        assert_memory_equal(room_for_all, data, size);
+        assert_memory_equal(output, data, size);
 }
 
-/* zlib undoes it: with the mark behind it, all is there. */
+/* zlib expands it: with the removed tail (00 00 ff ff) appended, the message is complete. */
 static void check_zlib_expands(z_stream *stream, const struct uvh_bytes *in, const char *data,
                                size_t size)
 {
@@ -116,20 +116,20 @@ static void check_zlib_expands(z_stream *stream, const struct uvh_bytes *in, con
     memcpy(whole + in->length, "\x00\x00\xff\xff", 4);
     stream->next_in = (Bytef *)whole;
     stream->avail_in = (uInt)in->length + 4;
-    stream->next_out = (Bytef *)room_for_all;
-    stream->avail_out = sizeof(room_for_all);
+    stream->next_out = (Bytef *)output;
+    stream->avail_out = sizeof(output);
     assert_int_equal(inflate(stream, Z_SYNC_FLUSH), Z_OK);
     assert_int_equal(stream->avail_in, 0);
-    assert_int_equal(sizeof(room_for_all) - stream->avail_out, size);
+    assert_int_equal(sizeof(output) - stream->avail_out, size);
     if (size > 0)
-        assert_memory_equal(room_for_all, data, size);
+        assert_memory_equal(output, data, size);
     free(whole);
 }
 
 /* ---- Examples of RFC 7692 ---- */
 
-/* Section 7.2.3: messages that say "Hello", one block after the other with one window. */
-static void the_examples_expand(void **state)
+/* Section 7.2.3: messages of "Hello", one block after the other with one window. */
+static void rfc7692_examples_are_expanded(void **state)
 {
     static const struct {
         const char *bytes;
@@ -138,7 +138,7 @@ static void the_examples_expand(void **state)
         bool fresh;
     } examples[] = {
         {"\xf2\x48\xcd\xc9\xc9\x07\x00", 7, "Hello", true}, /* 7.2.3.1 */
-        /* 7.2.3.2, with the window of the one before */
+        /* 7.2.3.2, with the window of the previous message */
         {"\xf2\x00\x11\x00\x00", 5, "Hello", false},
         {"\x00\x05\x00\xfa\xff\x48\x65\x6c\x6c\x6f\x00", 11, "Hello", true},         /* 7.2.3.3 */
         {"\xf3\x48\xcd\xc9\xc9\x07\x00\x00", 8, "Hello", true},                      /* 7.2.3.4 */
@@ -148,11 +148,11 @@ static void the_examples_expand(void **state)
     (void)state;
     struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
     for (size_t chunk = 1; chunk <= 13; chunk++) {
-        for (size_t room = 1; room <= 8; room++) {
+        for (size_t space = 1; space <= 8; space++) {
             for (size_t i = 0; i < UVH_COUNT_OF(examples); i++) {
                 if (examples[i].fresh)
                     uvh_inflater_reset(inflater);
-                check_expands(inflater, examples[i].bytes, examples[i].size, chunk, room,
+                check_expands(inflater, examples[i].bytes, examples[i].size, chunk, space,
                               examples[i].text, strlen(examples[i].text));
             }
         }
@@ -163,13 +163,13 @@ static void the_examples_expand(void **state)
 static void check_bytes(struct uvh_deflater *deflater, const char *text, const char *bytes,
                         size_t size)
 {
-    struct uvh_bytes out = deflated(deflater, text, strlen(text));
+    struct uvh_bytes out = deflate_message(deflater, text, strlen(text));
     assert_int_equal(out.length, size);
     assert_memory_equal(out.data, bytes, size);
     uvh_bytes_release(&out);
 }
 
-static void the_examples_are_made(void **state)
+static void rfc7692_examples_are_produced(void **state)
 {
     (void)state;
     struct uvh_deflater *deflater = uvh_deflater_new(uvh_alloc_default(), 6, 15, 8);
@@ -177,7 +177,7 @@ static void the_examples_are_made(void **state)
     check_bytes(deflater, "Hello", "\xf2\x00\x11\x00\x00", 5);
     check_bytes(deflater, "", "\0", 1);
     check_bytes(deflater, "", "\0", 1);
-    /* all of it is a match, 7 bytes before */
+    /* one match, at a distance of 7 bytes */
     check_bytes(deflater, "Hello", "\x02\x13\x00\x00", 4);
     uvh_deflater_reset(deflater);
     check_bytes(deflater, "", "\0", 1);
@@ -187,7 +187,7 @@ static void the_examples_are_made(void **state)
 
 /* ---- Round trips ---- */
 
-static void every_window_and_level_is_understood_by_zlib(void **state)
+static void zlib_expands_every_window_and_level(void **state)
 {
     (void)state;
     char *data = make_data(100000, 10);
@@ -201,7 +201,7 @@ static void every_window_and_level_is_understood_by_zlib(void **state)
             assert_int_equal(inflateInit2(&stream, -bits), Z_OK);
             for (size_t at = 0; at < 90000;) {
                 size_t size = below(3) == 0 ? below(10000) : below(300);
-                struct uvh_bytes out = deflated(deflater, data + at, size);
+                struct uvh_bytes out = deflate_message(deflater, data + at, size);
                 check_zlib_expands(&stream, &out, data + at, size);
                 at += size;
                 uvh_bytes_release(&out);
@@ -213,7 +213,7 @@ static void every_window_and_level_is_understood_by_zlib(void **state)
     free(data);
 }
 
-/* zlib's own, message by message, with the mark cut off. */
+/* Output of zlib, message by message, with the tail (00 00 ff ff) removed. */
 static size_t zlib_message(z_stream *stream, const char *data, size_t size, char *out,
                            size_t out_size)
 {
@@ -223,12 +223,12 @@ static size_t zlib_message(z_stream *stream, const char *data, size_t size, char
     stream->avail_out = (uInt)out_size;
     assert_int_equal(deflate(stream, Z_SYNC_FLUSH), Z_OK);
     assert_true(stream->avail_out > 6);
-    size_t made = out_size - stream->avail_out;
-    assert_memory_equal(out + made - 4, "\x00\x00\xff\xff", 4);
-    return made - 4;
+    size_t produced = out_size - stream->avail_out;
+    assert_memory_equal(out + produced - 4, "\x00\x00\xff\xff", 4);
+    return produced - 4;
 }
 
-static void what_zlib_makes_is_expanded(void **state)
+static void zlib_output_is_expanded(void **state)
 {
     (void)state;
     static char coded[200000];
@@ -258,7 +258,7 @@ static void what_zlib_makes_is_expanded(void **state)
     free(data);
 }
 
-static void any_pieces_and_any_room(void **state)
+static void any_chunk_and_output_size_works(void **state)
 {
     (void)state;
     char *data = make_data(600, 30);
@@ -266,11 +266,11 @@ static void any_pieces_and_any_room(void **state)
     struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 10);
     for (size_t size = 0; size <= 600; size += 1 + size / 4) {
         uvh_deflater_reset(deflater);
-        struct uvh_bytes out = deflated(deflater, data, size);
+        struct uvh_bytes out = deflate_message(deflater, data, size);
         for (size_t chunk = 1; chunk <= out.length; chunk++) {
-            for (size_t room = 1; room <= size + 2; room += 1 + room / 16) {
+            for (size_t space = 1; space <= size + 2; space += 1 + space / 16) {
                 uvh_inflater_reset(inflater);
-                check_expands(inflater, out.data, out.length, chunk, room, data, size);
+                check_expands(inflater, out.data, out.length, chunk, space, data, size);
             }
         }
         uvh_bytes_release(&out);
@@ -280,9 +280,9 @@ static void any_pieces_and_any_room(void **state)
     free(data);
 }
 
-/* Outputs of each length around that of a chunk, so that the mark meets its end at every place:
- * nothing is there twice. */
-static void output_that_just_fills_a_chunk(void **state)
+/* Outputs of all lengths around the size of a chunk, so that the tail is at every offset of its
+ * end: no byte is duplicated. */
+static void output_at_chunk_size_is_complete(void **state)
 {
     (void)state;
     char *noise = make_data(9000, 100);
@@ -294,7 +294,7 @@ static void output_that_just_fills_a_chunk(void **state)
         for (size_t size = chunks * 4096 - 40; size < chunks * 4096 + 10; size++) {
             uvh_deflater_reset(deflater);
             deflateReset(&stream);
-            struct uvh_bytes out = deflated(deflater, noise, size);
+            struct uvh_bytes out = deflate_message(deflater, noise, size);
             size_t length = zlib_message(&stream, noise, size, expected, sizeof(expected));
             assert_int_equal(out.length, length);
             assert_memory_equal(out.data, expected, length);
@@ -306,7 +306,7 @@ static void output_that_just_fills_a_chunk(void **state)
     free(noise);
 }
 
-static void very_large_messages(void **state)
+static void very_large_messages_round_trip(void **state)
 {
     (void)state;
     static const size_t noises[] = {0, 20, 100};
@@ -314,7 +314,7 @@ static void very_large_messages(void **state)
     for (size_t i = 0; i < UVH_COUNT_OF(noises); i++) {
         char *data = make_data(MOST - 1, noises[i]);
         struct uvh_deflater *deflater = uvh_deflater_new(uvh_alloc_default(), 1, 15, 8);
-        struct uvh_bytes out = deflated(deflater, data, MOST - 1);
+        struct uvh_bytes out = deflate_message(deflater, data, MOST - 1);
         if (noises[i] == 100)
             assert_true(out.length < MOST + MOST / 1000);
         uvh_inflater_reset(inflater);
@@ -328,12 +328,12 @@ static void very_large_messages(void **state)
     uvh_inflater_free(inflater);
 }
 
-static void no_more_than_the_maximum(void **state)
+static void output_maximum_is_exact(void **state)
 {
     (void)state;
     char *data = make_data(20000, 20);
     struct uvh_deflater *deflater = uvh_deflater_new(uvh_alloc_default(), 1, 15, 8);
-    struct uvh_bytes out = deflated(deflater, data, 20000);
+    struct uvh_bytes out = deflate_message(deflater, data, 20000);
     size_t exact = out.length;
     uvh_bytes_release(&out);
     for (size_t maximum = exact - 6; maximum <= exact; maximum++) {
@@ -349,16 +349,15 @@ static void no_more_than_the_maximum(void **state)
     free(data);
 }
 
-/* ---- What others send ---- */
+/* ---- Messages of other implementations ---- */
 
-/* Section 7.2.3.4: blocks that say they are the last, and more behind them that refers to what was
- * before. */
-static void a_last_block_is_not_the_end(void **state)
+/* Section 7.2.3.4: blocks with BFINAL set, followed by blocks that refer to earlier data. */
+static void final_block_does_not_end_message(void **state)
 {
     (void)state;
     static char coded[4096];
     char *data = make_data(3000, 5);
-    /* Three streams that end, the later ones with the window of the earlier. */
+    /* Three streams with an end, the later ones with the window of the earlier ones. */
     size_t length = 0;
     for (size_t i = 0; i < 3; i++) {
         z_stream stream = {0};
@@ -375,18 +374,18 @@ static void a_last_block_is_not_the_end(void **state)
         deflateEnd(&stream);
     }
     struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
-    coded[length] = 0; /* the byte that should be there */
+    coded[length] = 0; /* the required last byte */
     for (size_t extra = 0; extra < 2; extra++) {
         for (size_t chunk = 1; chunk <= length + extra; chunk += 1 + chunk / 8) {
-            for (size_t room = 1; room <= 3002; room += 1 + room / 4) {
+            for (size_t space = 1; space <= 3002; space += 1 + space / 4) {
                 uvh_inflater_reset(inflater);
-                check_expands(inflater, coded, length + extra, chunk, room, data, 3000);
+                check_expands(inflater, coded, length + extra, chunk, space, data, 3000);
                 /* and the next message is read */
-                check_expands(inflater, "\x00", 1, 1, room, "", 0);
+                check_expands(inflater, "\x00", 1, 1, space, "", 0);
             }
         }
     }
-    /* Many of them that hold nothing cost no more than their bytes. */
+    /* Many empty final blocks cost no more than their bytes. */
     char *ends = malloc(1 << 20);
     for (size_t i = 0; i < 1 << 20; i += 2)
         memcpy(ends + i, "\x03\x00", 2);
@@ -396,8 +395,8 @@ static void a_last_block_is_not_the_end(void **state)
     free(data);
 }
 
-/* Some send nothing where section 7.2.3.6 has a byte. */
-static void a_message_without_bytes_is_empty(void **state)
+/* Some implementations send nothing where section 7.2.3.6 has one byte. */
+static void message_without_bytes_is_empty(void **state)
 {
     (void)state;
     struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
@@ -408,8 +407,8 @@ static void a_message_without_bytes_is_empty(void **state)
     uvh_inflater_free(inflater);
 }
 
-/* The end of a message in a piece of its own, without a byte. */
-static void a_last_piece_without_bytes(void **state)
+/* The end of a message as a chunk of its own, without bytes. */
+static void empty_last_chunk_ends_message(void **state)
 {
     (void)state;
     struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
@@ -435,9 +434,9 @@ static void a_last_piece_without_bytes(void **state)
     uvh_inflater_free(inflater);
 }
 
-/* A message that fills the room to its last byte is done, so nobody has to get more room for
- * nothing. */
-static void room_for_exactly_the_message_is_enough(void **state)
+/* A message that exactly fills the output space is done, so that the caller need not provide more
+ * space. */
+static void output_of_exact_size_is_done(void **state)
 {
     (void)state;
     struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
@@ -453,30 +452,30 @@ static void room_for_exactly_the_message_is_enough(void **state)
     uvh_inflater_free(inflater);
 }
 
-/* Nothing comes behind a piece that is done, wherever it was cut. */
-static void done_means_that_all_was_written(void **state)
+/* No output follows a chunk that is done, at any split. */
+static void done_means_all_output_written(void **state)
 {
     (void)state;
     static char zeros[300];
     char out[300];
     struct uvh_deflater *deflater = uvh_deflater_new(uvh_alloc_default(), 6, 15, 8);
     struct uvh_inflater *inflater = uvh_inflater_new(uvh_alloc_default(), 15);
-    struct uvh_bytes in = deflated(deflater, zeros, sizeof(zeros));
+    struct uvh_bytes in = deflate_message(deflater, zeros, sizeof(zeros));
     for (size_t chunk = 1; chunk < in.length; chunk++) {
-        for (size_t room = 1; room < sizeof(zeros); room++) {
+        for (size_t space = 1; space < sizeof(zeros); space++) {
             size_t in_size = chunk;
-            size_t made = room;
+            size_t produced = space;
             bool done;
             uvh_inflater_reset(inflater);
             assert_int_equal(
-                uvh_inflater_run(inflater, in.data, &in_size, out, &made, false, &done), 0);
+                uvh_inflater_run(inflater, in.data, &in_size, out, &produced, false, &done), 0);
             if (!done)
                 continue;
             in_size = 0;
-            made = sizeof(out);
-            assert_int_equal(uvh_inflater_run(inflater, NULL, &in_size, out, &made, false, &done),
-                             0);
-            assert_int_equal(made, 0);
+            produced = sizeof(out);
+            assert_int_equal(
+                uvh_inflater_run(inflater, NULL, &in_size, out, &produced, false, &done), 0);
+            assert_int_equal(produced, 0);
         }
     }
     uvh_bytes_release(&in);
@@ -484,19 +483,20 @@ static void done_means_that_all_was_written(void **state)
     uvh_deflater_free(deflater);
 }
 
-static void what_is_no_deflate(void **state)
+static void invalid_deflate_is_refused(void **state)
 {
     static const struct {
         const char *bytes;
         size_t size;
     } bad[] = {
         {"\x06\x00", 2}, /* a block of type 3 */
-        /* a length that is not what its complement says */
+        /* a length that does not match its complement */
         {"\x00\x05\x00\xff\xff\x48", 6},
-        {"\xf2\x00\x11\x00\x00", 5},                          /* refers to what never was */
-        {"\xf2\x48\xcd\xc9", 4},                              /* ends within a block */
-        {"\x00\x06\x00\xf9\xff\x48", 6},                      /* the same, stored */
-        {"\xf2\x48\xcd\xc9\xc9\x07\x00\x00\x00\xff\xff", 11}, /* has the mark that is left out */
+        {"\xf2\x00\x11\x00\x00", 5},     /* a distance beyond the start */
+        {"\xf2\x48\xcd\xc9", 4},         /* ends within a block */
+        {"\x00\x06\x00\xf9\xff\x48", 6}, /* the same, stored */
+        /* with the tail that must be removed */
+        {"\xf2\x48\xcd\xc9\xc9\x07\x00\x00\x00\xff\xff", 11},
         {"\xff\xff\xff\xff", 4},
         {"\x04", 1},
     };
@@ -508,7 +508,7 @@ static void what_is_no_deflate(void **state)
             assert_int_equal(
                 expand(inflater, bad[i].bytes, bad[i].size, chunk, 100, out, sizeof(out)),
                 UVHTTP_EINVAL);
-            /* What was is forgotten. */
+            /* A reset discards the error. */
             uvh_inflater_reset(inflater);
             check_expands(inflater, "\xf2\x48\xcd\xc9\xc9\x07\x00", 7, chunk, 3, "Hello", 5);
             uvh_inflater_free(inflater);
@@ -518,28 +518,28 @@ static void what_is_no_deflate(void **state)
 
 /* ---- Memory ---- */
 
-static size_t largest;
+static size_t last_size;
 
-static void *one_only(size_t size, void *context)
+static void *record_size(size_t size, void *context)
 {
-    largest = size;
+    last_size = size;
     return uvh_alloc(context, size);
 }
 
-static void the_memory_is_known(void **state)
+static void memory_functions_match_allocations(void **state)
 {
     (void)state;
     uvhttp_allocator_t allocator = *uvh_alloc_default();
     allocator.context = (void *)(uintptr_t)uvh_alloc_default();
-    allocator.allocate = one_only;
+    allocator.allocate = record_size;
     for (int bits = 9; bits <= 15; bits++) {
         struct uvh_inflater *inflater = uvh_inflater_new(&allocator, bits);
-        assert_int_equal(largest, uvh_inflater_memory(bits));
+        assert_int_equal(last_size, uvh_inflater_memory(bits));
         uvh_inflater_free(inflater);
         assert_true(uvh_inflater_memory(bits) >= (size_t)1 << bits);
         for (int memory = 1; memory <= 9; memory++) {
             struct uvh_deflater *deflater = uvh_deflater_new(&allocator, 6, bits, memory);
-            assert_int_equal(largest, uvh_deflater_memory(bits, memory));
+            assert_int_equal(last_size, uvh_deflater_memory(bits, memory));
             uvh_deflater_free(deflater);
             assert_true(uvh_deflater_memory(bits, memory) >=
                         ((size_t)4 << bits) + ((size_t)256 << memory));
@@ -547,7 +547,7 @@ static void the_memory_is_known(void **state)
     }
 }
 
-static void when_memory_runs_out(void **state)
+static void failed_allocations_are_reported(void **state)
 {
     (void)state;
     struct fault_heap heap;
@@ -573,36 +573,36 @@ static void when_memory_runs_out(void **state)
         uvh_inflater_free(inflater);
         assert_int_equal(heap.live, 0);
     }
-    assert_int_equal(heap.failures, 0); /* the last round had all it needed */
+    assert_int_equal(heap.failures, 0); /* the last round had all the memory it needed */
     free(data);
 }
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_examples_expand),
-        cmocka_unit_test(the_examples_are_made),
-        cmocka_unit_test(every_window_and_level_is_understood_by_zlib),
-        cmocka_unit_test(what_zlib_makes_is_expanded),
-        cmocka_unit_test(any_pieces_and_any_room),
-        cmocka_unit_test(output_that_just_fills_a_chunk),
-        cmocka_unit_test(very_large_messages),
-        cmocka_unit_test(no_more_than_the_maximum),
-        cmocka_unit_test(a_last_block_is_not_the_end),
-        cmocka_unit_test(a_message_without_bytes_is_empty),
-        cmocka_unit_test(a_last_piece_without_bytes),
-        cmocka_unit_test(room_for_exactly_the_message_is_enough),
-        cmocka_unit_test(done_means_that_all_was_written),
-        cmocka_unit_test(what_is_no_deflate),
-        cmocka_unit_test(the_memory_is_known),
-        cmocka_unit_test(when_memory_runs_out),
+        cmocka_unit_test(rfc7692_examples_are_expanded),
+        cmocka_unit_test(rfc7692_examples_are_produced),
+        cmocka_unit_test(zlib_expands_every_window_and_level),
+        cmocka_unit_test(zlib_output_is_expanded),
+        cmocka_unit_test(any_chunk_and_output_size_works),
+        cmocka_unit_test(output_at_chunk_size_is_complete),
+        cmocka_unit_test(very_large_messages_round_trip),
+        cmocka_unit_test(output_maximum_is_exact),
+        cmocka_unit_test(final_block_does_not_end_message),
+        cmocka_unit_test(message_without_bytes_is_empty),
+        cmocka_unit_test(empty_last_chunk_ends_message),
+        cmocka_unit_test(output_of_exact_size_is_done),
+        cmocka_unit_test(done_means_all_output_written),
+        cmocka_unit_test(invalid_deflate_is_refused),
+        cmocka_unit_test(memory_functions_match_allocations),
+        cmocka_unit_test(failed_allocations_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #else
 
-static void there_is_none(void **state)
+static void deflate_is_unavailable(void **state)
 {
     (void)state;
     assert_false(uvh_deflate_available());
@@ -610,7 +610,7 @@ static void there_is_none(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(there_is_none)};
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(deflate_is_unavailable)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

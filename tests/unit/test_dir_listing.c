@@ -1,6 +1,5 @@
-/* files/dir_listing.c and what it is made of: what the page, JSON and text show, and that names of
- * any bytes stay text there. tests/wire/test_static_listing.py reads pages back with a real HTML
- * parser. */
+/* files/dir_listing.c and its parts: the content of pages, JSON and text, and that names of any
+ * bytes stay text. tests/wire/test_static_listing.py parses pages with an HTML parser. */
 #include "files/dir_listing.h"
 #include "support/fault_heap.h"
 
@@ -21,7 +20,7 @@
 
 #include <uvhttp/error.h>
 
-struct place {
+struct fixture {
     char path[64];
     int directory;
     struct uvh_file_root root;
@@ -31,73 +30,73 @@ struct place {
 
 static int set_up(void **state)
 {
-    struct place *place = calloc(1, sizeof(*place));
-    assert_non_null(place);
-    snprintf(place->path, sizeof(place->path), "/tmp/uvhttp-listing-XXXXXX");
-    assert_non_null(mkdtemp(place->path));
-    place->directory = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(place->directory >= 0);
-    assert_int_equal(uvh_file_root_open(&place->root, place->path), 0);
-    fault_heap_init(&place->heap);
-    uvh_bytes_init(&place->page, &place->heap.allocator, 64 * 1024 * 1024);
-    *state = place;
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    assert_non_null(fixture);
+    snprintf(fixture->path, sizeof(fixture->path), "/tmp/uvhttp-listing-XXXXXX");
+    assert_non_null(mkdtemp(fixture->path));
+    fixture->directory = open(fixture->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fixture->directory >= 0);
+    assert_int_equal(uvh_file_root_open(&fixture->root, fixture->path), 0);
+    fault_heap_init(&fixture->heap);
+    uvh_bytes_init(&fixture->page, &fixture->heap.allocator, 64 * 1024 * 1024);
+    *state = fixture;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char command[128];
-    uvh_bytes_release(&place->page);
-    assert_int_equal(place->heap.live, 0);
-    uvh_file_root_close(&place->root);
-    close(place->directory);
-    snprintf(command, sizeof(command), "rm -rf '%s'", place->path);
+    uvh_bytes_release(&fixture->page);
+    assert_int_equal(fixture->heap.live, 0);
+    uvh_file_root_close(&fixture->root);
+    close(fixture->directory);
+    snprintf(command, sizeof(command), "rm -rf '%s'", fixture->path);
     assert_int_equal(system(command), 0);
-    free(place);
+    free(fixture);
     return 0;
 }
 
-static void make_file(struct place *place, const char *name, off_t size)
+static void make_file(struct fixture *fixture, const char *name, off_t size)
 {
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 784111777}};
-    int descriptor = openat(place->directory, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    int descriptor = openat(fixture->directory, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     assert_true(descriptor >= 0);
     assert_int_equal(ftruncate(descriptor, size), 0);
     assert_int_equal(futimens(descriptor, times), 0);
     close(descriptor);
 }
 
-/* The whole listing, made slice by slice, as a string. */
-static const char *list_as(struct place *place, const struct uvh_dir_listing_options *order)
+/* The whole listing, generated slice by slice, as a string. */
+static const char *list_as(struct fixture *fixture, const struct uvh_dir_listing_options *options)
 {
     struct uvh_dir_listing listing;
     struct uvh_bytes slice;
-    uvh_bytes_release(&place->page);
-    uvh_bytes_init(&slice, &place->heap.allocator, UVH_DIR_LISTING_SLICE_MAX);
-    assert_int_equal(uvh_dir_listing_open(&listing, &place->heap.allocator, order), 0);
+    uvh_bytes_release(&fixture->page);
+    uvh_bytes_init(&slice, &fixture->heap.allocator, UVH_DIR_LISTING_SLICE_MAX);
+    assert_int_equal(uvh_dir_listing_open(&listing, &fixture->heap.allocator, options), 0);
     int result;
     do {
         slice.length = 0;
         result = uvh_dir_listing_make(&listing, &slice);
         assert_in_range(slice.length, result, UVH_DIR_LISTING_SLICE + 8192);
-        assert_int_equal(uvh_bytes_append(&place->page, slice.data, slice.length), 0);
+        assert_int_equal(uvh_bytes_append(&fixture->page, slice.data, slice.length), 0);
     } while (result == 0);
     assert_int_equal(result, 1);
     uvh_dir_listing_close(&listing);
     uvh_bytes_release(&slice);
-    assert_int_equal(uvh_bytes_append(&place->page, "", 1), 0);
-    assert_int_equal(strlen(place->page.data), place->page.length - 1);
-    return place->page.data;
+    assert_int_equal(uvh_bytes_append(&fixture->page, "", 1), 0);
+    assert_int_equal(strlen(fixture->page.data), fixture->page.length - 1);
+    return fixture->page.data;
 }
 
 /* Lists `directory` as a page. */
-static const char *list(struct place *place, const char *directory, bool hidden)
+static const char *list(struct fixture *fixture, const char *directory, bool hidden)
 {
-    struct uvh_dir_listing_options order = {
-        .query = {.root = &place->root, .directory = directory, .hidden = hidden, .most = 10000},
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = directory, .hidden = hidden, .most = 10000},
         .title = directory[0] == '\0' ? "/<shown>/" : "/<shown>/sub/"};
-    return list_as(place, &order);
+    return list_as(fixture, &options);
 }
 
 static size_t count(const char *text, const char *part)
@@ -114,27 +113,27 @@ static void assert_has(const char *page, const char *part)
         fail_msg("the page lacks: %s\n%s", part, strstr(page, "<tbody>"));
 }
 
-static void test_folders_come_first_and_names_are_sorted(void **state)
+static void test_directories_are_first_and_names_sorted(void **state)
 {
-    struct place *place = *state;
-    static const char *const order[] = {"./Alpha/\"", "./beta/\"", "./a\"",
-                                        "./B\"",      "./c\"",     "./z\""};
-    make_file(place, "z", 0);
-    make_file(place, "B", 0);
-    make_file(place, "c", 0);
-    make_file(place, "a", 0);
-    assert_int_equal(mkdirat(place->directory, "beta", 0755), 0);
-    assert_int_equal(mkdirat(place->directory, "Alpha", 0755), 0);
-    const char *at = list(place, "", false);
-    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-        at = strstr(at, order[i]);
+    struct fixture *fixture = *state;
+    static const char *const expected[] = {"./Alpha/\"", "./beta/\"", "./a\"",
+                                           "./B\"",      "./c\"",     "./z\""};
+    make_file(fixture, "z", 0);
+    make_file(fixture, "B", 0);
+    make_file(fixture, "c", 0);
+    make_file(fixture, "a", 0);
+    assert_int_equal(mkdirat(fixture->directory, "beta", 0755), 0);
+    assert_int_equal(mkdirat(fixture->directory, "Alpha", 0755), 0);
+    const char *at = list(fixture, "", false);
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        at = strstr(at, expected[i]);
         assert_non_null(at);
     }
 }
 
-static void test_sizes_and_dates(void **state)
+static void test_sizes_and_dates_are_formatted(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     static const struct {
         off_t size;
         const char *shown;
@@ -150,17 +149,17 @@ static void test_sizes_and_dates(void **state)
         {(off_t)5 << 30, "<data value=\"5368709120\">5.0 GiB</data>"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        make_file(place, "sized", cases[i].size);
-        const char *page = list(place, "", false);
+        make_file(fixture, "sized", cases[i].size);
+        const char *page = list(fixture, "", false);
         assert_has(page, cases[i].shown);
         assert_has(page, "<td><time datetime=\"1994-11-06T08:49:37Z\">1994-11-06<span> "
                          "08:49</span></time></td>");
     }
 }
 
-static void test_names_stay_names(void **state)
+static void test_names_are_escaped(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     static const struct {
         const char *name;
         const char *link;
@@ -188,8 +187,8 @@ static void test_names_stay_names(void **state)
         {"~_-.", "./~_-.", "~_-."},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        make_file(place, cases[i].name, 1);
-    const char *page = list(place, "", false);
+        make_file(fixture, cases[i].name, 1);
+    const char *page = list(fixture, "", false);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char row[256];
         snprintf(row, sizeof(row), "<a href=\"%s\"><bdi>%s</bdi></a>", cases[i].link,
@@ -201,8 +200,8 @@ static void test_names_stay_names(void **state)
 
 static void test_title_is_escaped(void **state)
 {
-    struct place *place = *state;
-    const char *page = list(place, "", false);
+    struct fixture *fixture = *state;
+    const char *page = list(fixture, "", false);
     assert_has(page, "<title>/&lt;shown&gt;/</title>");
     assert_has(page, "<h1><span aria-current=\"page\"><bdi>/&lt;shown&gt;/</bdi></span>\n</h1>");
     assert_null(strstr(page, "<shown>"));
@@ -210,27 +209,27 @@ static void test_title_is_escaped(void **state)
     assert_null(strstr(page, "<script"));
 }
 
-static void test_hidden_names_only_when_wanted(void **state)
+static void test_hidden_names_are_listed_on_request(void **state)
 {
-    struct place *place = *state;
-    make_file(place, ".hidden", 1);
-    assert_null(strstr(list(place, "", false), "hidden"));
-    assert_has(list(place, "", true), "./.hidden");
+    struct fixture *fixture = *state;
+    make_file(fixture, ".hidden", 1);
+    assert_null(strstr(list(fixture, "", false), "hidden"));
+    assert_has(list(fixture, "", true), "./.hidden");
 }
 
-static void test_only_what_could_be_served_is_shown(void **state)
+static void test_only_servable_entries_are_listed(void **state)
 {
-    struct place *place = *state;
-    make_file(place, "file", 77);
-    assert_int_equal(mkdirat(place->directory, "sub", 0755), 0);
-    make_file(place, "sub/inner", 1);
-    assert_int_equal(symlinkat("../file", place->directory, "sub/link"), 0);
-    assert_int_equal(symlinkat("../sub", place->directory, "sub/round"), 0);
-    assert_int_equal(symlinkat("../../etc", place->directory, "sub/outside"), 0);
-    assert_int_equal(symlinkat("/etc/passwd", place->directory, "sub/absolute"), 0);
-    assert_int_equal(symlinkat("nowhere", place->directory, "sub/dangling"), 0);
-    assert_int_equal(mkfifoat(place->directory, "sub/fifo", 0644), 0);
-    const char *page = list(place, "sub/", false);
+    struct fixture *fixture = *state;
+    make_file(fixture, "file", 77);
+    assert_int_equal(mkdirat(fixture->directory, "sub", 0755), 0);
+    make_file(fixture, "sub/inner", 1);
+    assert_int_equal(symlinkat("../file", fixture->directory, "sub/link"), 0);
+    assert_int_equal(symlinkat("../sub", fixture->directory, "sub/round"), 0);
+    assert_int_equal(symlinkat("../../etc", fixture->directory, "sub/outside"), 0);
+    assert_int_equal(symlinkat("/etc/passwd", fixture->directory, "sub/absolute"), 0);
+    assert_int_equal(symlinkat("nowhere", fixture->directory, "sub/dangling"), 0);
+    assert_int_equal(mkfifoat(fixture->directory, "sub/fifo", 0644), 0);
+    const char *page = list(fixture, "sub/", false);
     assert_has(page, "\"./inner\"");
     assert_has(page, "\"./link\"");
     assert_has(page, "<data value=\"77\">");
@@ -239,141 +238,141 @@ static void test_only_what_could_be_served_is_shown(void **state)
     assert_int_equal(count(page, "<a href=\"./"), 3);
     assert_has(page, "<a href=\"../\"><bdi>/&lt;shown&gt;/</bdi></a><span "
                      "aria-current=\"page\"><bdi>sub</bdi></span>/");
-    assert_null(strstr(list(place, "", false), "href=\"../\""));
+    assert_null(strstr(list(fixture, "", false), "href=\"../\""));
 }
 
-static void test_long_folders_are_cut(void **state)
+static void test_long_directories_are_truncated(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char name[32];
-    struct uvh_dir_listing_options order = {
-        .query = {.root = &place->root, .directory = "", .most = 500}, .title = "/"};
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = "", .most = 500}, .title = "/"};
     for (int i = 0; i < 500; i++) {
         snprintf(name, sizeof(name), "%d", i);
-        make_file(place, name, 1);
+        make_file(fixture, name, 1);
     }
-    const char *page = list_as(place, &order);
+    const char *page = list_as(fixture, &options);
     assert_null(strstr(page, "Only the first"));
     assert_has(page, "<p>0 directories, 500 files, <data value=\"500\">500 B</data> </p>");
     assert_int_equal(count(page, "<tr><td>"), 500);
-    make_file(place, "one more", 0);
-    page = list_as(place, &order);
+    make_file(fixture, "one more", 0);
+    page = list_as(fixture, &options);
     assert_has(page, "Only the first 500 entries of this directory are shown.");
     assert_int_equal(count(page, "<tr><td>"), 500);
 }
 
-/* The names of a listing in text, in one line: `most` of them, of `read`. */
-static const char *choice_of(struct place *place, enum uvh_dir_sort sort, bool descending,
-                             size_t most, size_t read)
+/* The names of a text listing in one line: `most` of them, of `read` entries. */
+static const char *list_names(struct fixture *fixture, enum uvh_dir_sort sort, bool descending,
+                              size_t most, size_t read)
 {
-    struct uvh_dir_listing_options order = {.query = {.root = &place->root,
-                                                      .directory = "",
-                                                      .most = most,
-                                                      .read = read,
-                                                      .sort = sort,
-                                                      .descending = descending},
-                                            .title = "/",
-                                            .format = UVH_DIR_TEXT};
-    list_as(place, &order);
-    for (char *at = place->page.data; *at != '\0'; at++)
+    struct uvh_dir_listing_options options = {.query = {.root = &fixture->root,
+                                                        .directory = "",
+                                                        .most = most,
+                                                        .read = read,
+                                                        .sort = sort,
+                                                        .descending = descending},
+                                              .title = "/",
+                                              .format = UVH_DIR_TEXT};
+    list_as(fixture, &options);
+    for (char *at = fixture->page.data; *at != '\0'; at++)
         *at = *at == '\n' ? ' ' : *at;
-    return place->page.data;
+    return fixture->page.data;
 }
 
-static const char *order_of(struct place *place, enum uvh_dir_sort sort, bool descending)
+static const char *list_sorted(struct fixture *fixture, enum uvh_dir_sort sort, bool descending)
 {
-    return choice_of(place, sort, descending, 100, 100);
+    return list_names(fixture, sort, descending, 100, 100);
 }
 
-static void test_orders(void **state)
+static void test_sort_orders_are_applied(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct timespec newer[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1784111777}};
-    make_file(place, "b", 5);
-    make_file(place, "A", 5);
-    make_file(place, "c", 1);
-    make_file(place, "d", 9);
-    assert_int_equal(utimensat(place->directory, "c", newer, 0), 0);
-    assert_int_equal(mkdirat(place->directory, "y", 0755), 0);
-    assert_int_equal(mkdirat(place->directory, "z", 0755), 0);
+    make_file(fixture, "b", 5);
+    make_file(fixture, "A", 5);
+    make_file(fixture, "c", 1);
+    make_file(fixture, "d", 9);
+    assert_int_equal(utimensat(fixture->directory, "c", newer, 0), 0);
+    assert_int_equal(mkdirat(fixture->directory, "y", 0755), 0);
+    assert_int_equal(mkdirat(fixture->directory, "z", 0755), 0);
     newer[1].tv_sec = 5;
-    assert_int_equal(utimensat(place->directory, "z", newer, 0), 0);
-    assert_string_equal(order_of(place, UVH_DIR_SORT_NAME, false), "y/ z/ A b c d ");
-    assert_string_equal(order_of(place, UVH_DIR_SORT_NAME, true), "z/ y/ d c b A ");
-    assert_string_equal(order_of(place, UVH_DIR_SORT_SIZE, false), "y/ z/ c A b d ");
-    assert_string_equal(order_of(place, UVH_DIR_SORT_SIZE, true), "y/ z/ d A b c ");
-    assert_string_equal(order_of(place, UVH_DIR_SORT_DATE, false), "z/ y/ A b d c ");
-    assert_string_equal(order_of(place, UVH_DIR_SORT_DATE, true), "y/ z/ c A b d ");
+    assert_int_equal(utimensat(fixture->directory, "z", newer, 0), 0);
+    assert_string_equal(list_sorted(fixture, UVH_DIR_SORT_NAME, false), "y/ z/ A b c d ");
+    assert_string_equal(list_sorted(fixture, UVH_DIR_SORT_NAME, true), "z/ y/ d c b A ");
+    assert_string_equal(list_sorted(fixture, UVH_DIR_SORT_SIZE, false), "y/ z/ c A b d ");
+    assert_string_equal(list_sorted(fixture, UVH_DIR_SORT_SIZE, true), "y/ z/ d A b c ");
+    assert_string_equal(list_sorted(fixture, UVH_DIR_SORT_DATE, false), "z/ y/ A b d c ");
+    assert_string_equal(list_sorted(fixture, UVH_DIR_SORT_DATE, true), "y/ z/ c A b d ");
 }
 
-/* What is shown of a folder with more are the first entries of the order, whatever order the system
- * names them in. */
-static void test_the_first_of_an_order_are_kept(void **state)
+/* A truncated listing has the first entries of the sort order, whatever order the system returns
+ * them in. */
+static void test_truncated_listing_keeps_first_of_order(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     for (int i = 0; i < 300; i++) {
         char name[300];
-        /* Names of all lengths, so that places are taken by longer and by shorter ones. */
+        /* Names of all lengths, so that longer and shorter names reuse slots. */
         snprintf(name, sizeof(name), "%03d%0*d", i * 7 % 300, 1 + i * 11 % 250, 0);
-        make_file(place, name, i * 13 % 300);
+        make_file(fixture, name, i * 13 % 300);
         struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000 + i * 17 % 300}};
-        assert_int_equal(utimensat(place->directory, name, times, 0), 0);
+        assert_int_equal(utimensat(fixture->directory, name, times, 0), 0);
     }
-    assert_int_equal(mkdirat(place->directory, "a directory", 0755), 0);
-    assert_int_equal(symlinkat("a directory", place->directory, "zz link"), 0);
-    assert_int_equal(symlinkat("nowhere", place->directory, "000 broken"), 0);
+    assert_int_equal(mkdirat(fixture->directory, "a directory", 0755), 0);
+    assert_int_equal(symlinkat("a directory", fixture->directory, "zz link"), 0);
+    assert_int_equal(symlinkat("nowhere", fixture->directory, "000 broken"), 0);
     for (int sort = UVH_DIR_SORT_NAME; sort <= UVH_DIR_SORT_DATE; sort++) {
         for (int down = 0; down < 2; down++) {
-            char *all = strdup(choice_of(place, (enum uvh_dir_sort)sort, down == 1, 1000, 1000));
+            char *all = strdup(list_names(fixture, (enum uvh_dir_sort)sort, down == 1, 1000, 1000));
             assert_non_null(all);
-            static const size_t mosts[] = {1, 2, 3, 10, 150, 301, 302};
-            for (size_t i = 0; i < sizeof(mosts) / sizeof(mosts[0]); i++) {
+            static const size_t limits[] = {1, 2, 3, 10, 150, 301, 302};
+            for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
                 const char *some =
-                    choice_of(place, (enum uvh_dir_sort)sort, down == 1, mosts[i], 1000);
+                    list_names(fixture, (enum uvh_dir_sort)sort, down == 1, limits[i], 1000);
                 assert_memory_equal(some, all, strlen(some));
-                assert_int_equal(count(some, "/ ") + count(some, "0 "), mosts[i]);
+                assert_int_equal(count(some, "/ ") + count(some, "0 "), limits[i]);
             }
             free(all);
         }
     }
 }
 
-static void test_no_more_are_read_than_wanted(void **state)
+static void test_read_limit_is_enforced(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char name[32];
-    struct uvh_dir_listing_options order = {
-        .query = {.root = &place->root, .directory = "", .most = 5, .read = 30}, .title = "/"};
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = "", .most = 5, .read = 30}, .title = "/"};
     for (int i = 0; i < 30; i++) {
         snprintf(name, sizeof(name), "file %02d", i);
-        make_file(place, name, 1);
+        make_file(fixture, name, 1);
     }
-    const char *page = list_as(place, &order);
+    const char *page = list_as(fixture, &options);
     assert_has(page, "Only the first 5 entries of this directory are shown. ");
     assert_has(page, "file 04<");
     assert_int_equal(count(page, "<tr><td>"), 5);
-    make_file(place, "one more", 1);
-    page = list_as(place, &order);
+    make_file(fixture, "one more", 1);
+    page = list_as(fixture, &options);
     assert_has(page, "Only the first 5 entries of this directory are shown, of 30 read. ");
-    order.query.read = 0; /* not even the sixth counts, but to say that it is there */
-    page = list_as(place, &order);
+    options.query.read = 0; /* the sixth entry is only read to know that there are more */
+    page = list_as(fixture, &options);
     assert_has(page, "Only the first 5 entries of this directory are shown. ");
     assert_int_equal(count(page, "<tr><td>"), 5);
 }
 
-static void test_links_keep_the_order(void **state)
+static void test_links_keep_sort_order(void **state)
 {
-    struct place *place = *state;
-    struct uvh_dir_listing_options order = {.query = {.root = &place->root,
-                                                      .directory = "a/",
-                                                      .most = 100,
-                                                      .sort = UVH_DIR_SORT_SIZE,
-                                                      .descending = true},
-                                            .title = "/files/a/",
-                                            .archive = true};
-    assert_int_equal(mkdirat(place->directory, "a", 0755), 0);
-    assert_int_equal(mkdirat(place->directory, "a/b", 0755), 0);
-    const char *page = list_as(place, &order);
+    struct fixture *fixture = *state;
+    struct uvh_dir_listing_options options = {.query = {.root = &fixture->root,
+                                                        .directory = "a/",
+                                                        .most = 100,
+                                                        .sort = UVH_DIR_SORT_SIZE,
+                                                        .descending = true},
+                                              .title = "/files/a/",
+                                              .archive = true};
+    assert_int_equal(mkdirat(fixture->directory, "a", 0755), 0);
+    assert_int_equal(mkdirat(fixture->directory, "a/b", 0755), 0);
+    const char *page = list_as(fixture, &options);
     assert_has(page, "<a href=\"../?sort=size&amp;order=desc\"><bdi>/files/</bdi></a>");
     assert_has(page,
                "<a href=\"../?sort=size&amp;order=desc\" aria-label=\"Parent directory\">../</a>");
@@ -383,20 +382,20 @@ static void test_links_keep_the_order(void **state)
         "<th scope=\"col\" aria-sort=\"descending\"><a href=\"?sort=size&amp;order=asc\">Size</a>");
     assert_has(page, "<th scope=\"col\"><a href=\"?sort=name&amp;order=asc\">Name</a>");
     assert_has(page, "<a href=\"?format=tar\" download>");
-    order.format_given = true;
-    order.archive = false;
-    page = list_as(place, &order);
+    options.format_given = true;
+    options.archive = false;
+    page = list_as(fixture, &options);
     assert_has(page, "<a href=\"./b/?format=html&amp;sort=size&amp;order=desc\">");
     assert_has(page, "<a href=\"?format=html&amp;sort=date&amp;order=desc\">");
     assert_null(strstr(page, "tar"));
-    order.query.sort = UVH_DIR_SORT_NAME;
-    order.query.descending = false;
-    assert_has(list_as(place, &order), "<a href=\"./b/?format=html\">");
+    options.query.sort = UVH_DIR_SORT_NAME;
+    options.query.descending = false;
+    assert_has(list_as(fixture, &options), "<a href=\"./b/?format=html\">");
 }
 
-static void test_the_path_leads_to_each_folder_above(void **state)
+static void test_breadcrumbs_link_parent_directories(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     static const struct {
         const char *title;
         const char *shown;
@@ -406,67 +405,68 @@ static void test_the_path_leads_to_each_folder_above(void **state)
          "<a href=\"../\"><bdi>b</bdi></a>/<span aria-current=\"page\"><bdi>c</bdi></span>/"},
         {"/x y/a/b/c/",
          "<a href=\"../../../\"><bdi>/x y/</bdi></a><a href=\"../../\"><bdi>a</bdi></a>/"},
-        /* A browser goes up one slash, not one name. */
+        /* A browser goes up by slashes, not by names. */
         {"/x///a//b/c//",
          "<a href=\"../../../../../\"><bdi>/x///</bdi></a><a href=\"../../../\"><bdi>a</bdi></a>/"
          "<a href=\"../../\"><bdi>b</bdi></a>/<span aria-current=\"page\"><bdi>c</bdi></span>/"},
         {"/x///a//b/c//", "<a href=\"../../\" aria-label=\"Parent directory\">"},
     };
-    assert_int_equal(mkdirat(place->directory, "a", 0755), 0);
-    assert_int_equal(mkdirat(place->directory, "a/b", 0755), 0);
-    assert_int_equal(mkdirat(place->directory, "a/b/c", 0755), 0);
+    assert_int_equal(mkdirat(fixture->directory, "a", 0755), 0);
+    assert_int_equal(mkdirat(fixture->directory, "a/b", 0755), 0);
+    assert_int_equal(mkdirat(fixture->directory, "a/b/c", 0755), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct uvh_dir_listing_options order = {
-            .query = {.root = &place->root, .directory = "a/b/c/", .most = 10},
+        struct uvh_dir_listing_options options = {
+            .query = {.root = &fixture->root, .directory = "a/b/c/", .most = 10},
             .title = cases[i].title};
-        assert_has(list_as(place, &order), cases[i].shown);
+        assert_has(list_as(fixture, &options), cases[i].shown);
     }
 }
 
-static void write_file(struct place *place, const char *name, const char *text, size_t length)
+static void write_file(struct fixture *fixture, const char *name, const char *text, size_t length)
 {
-    int descriptor = openat(place->directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int descriptor =
+        openat(fixture->directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     assert_true(descriptor >= 0);
     assert_int_equal(write(descriptor, text, length), (ssize_t)length);
     close(descriptor);
 }
 
-static void test_read_me_is_text(void **state)
+static void test_readme_is_shown_as_text(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     static const char text[] = "\n# <script>&\r\nsecond\rthird\tx\x01\xC2\x85\xEF\xBF\xBE\n";
-    write_file(place, "README.txt", text, sizeof(text) - 1);
-    assert_has(list(place, "", false),
+    write_file(fixture, "README.txt", text, sizeof(text) - 1);
+    assert_has(list(fixture, "", false),
                "<h2 id=\"readme\"><a href=\"./README.txt\">README.txt</a></h2>\n<pre>\n\n# "
                "&lt;script&gt;&amp;\n"
                "second\nthird\tx\xE2\x90\x81\xEF\xBF\xBD\xEF\xBF\xBD\n</pre>\n</section>");
-    write_file(place, "README.md", "first", 5);
-    assert_has(list(place, "", false), "README.md</a></h2>\n<pre>\nfirst</pre>");
-    /* Another encoding, no text at all, nothing: the next one is looked at. */
-    write_file(place, "README.md", "caf\xE9", 4);
-    assert_has(list(place, "", false), "README.txt</a></h2>");
-    write_file(place, "README.md", "a\0b", 3);
-    assert_has(list(place, "", false), "README.txt</a></h2>");
-    write_file(place, "README.md", "", 0);
-    assert_has(list(place, "", false), "README.txt</a></h2>");
-    assert_int_equal(unlinkat(place->directory, "README.txt", 0), 0);
-    assert_null(strstr(list(place, "", false), "<section"));
-    assert_int_equal(unlinkat(place->directory, "README.md", 0), 0);
-    assert_int_equal(symlinkat("/etc/passwd", place->directory, "README"), 0);
-    assert_null(strstr(list(place, "", false), "<section"));
-    assert_int_equal(mkfifoat(place->directory, "README.md", 0644), 0);
-    assert_null(strstr(list(place, "", false), "<section"));
+    write_file(fixture, "README.md", "first", 5);
+    assert_has(list(fixture, "", false), "README.md</a></h2>\n<pre>\nfirst</pre>");
+    /* For other encodings, binary files and empty files the next name is tried. */
+    write_file(fixture, "README.md", "caf\xE9", 4);
+    assert_has(list(fixture, "", false), "README.txt</a></h2>");
+    write_file(fixture, "README.md", "a\0b", 3);
+    assert_has(list(fixture, "", false), "README.txt</a></h2>");
+    write_file(fixture, "README.md", "", 0);
+    assert_has(list(fixture, "", false), "README.txt</a></h2>");
+    assert_int_equal(unlinkat(fixture->directory, "README.txt", 0), 0);
+    assert_null(strstr(list(fixture, "", false), "<section"));
+    assert_int_equal(unlinkat(fixture->directory, "README.md", 0), 0);
+    assert_int_equal(symlinkat("/etc/passwd", fixture->directory, "README"), 0);
+    assert_null(strstr(list(fixture, "", false), "<section"));
+    assert_int_equal(mkfifoat(fixture->directory, "README.md", 0644), 0);
+    assert_null(strstr(list(fixture, "", false), "<section"));
 }
 
-static void test_a_long_read_me_is_cut_between_characters(void **state)
+static void test_long_readme_is_truncated_between_characters(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     for (size_t shift = 0; shift < 4; shift++) {
         static char text[UVH_DIR_README_MAX + 8];
         memset(text, 'x', sizeof(text));
         memcpy(text + UVH_DIR_README_MAX - shift, "\xF0\x9F\x90\x99", 4);
-        write_file(place, "README", text, sizeof(text));
-        const char *page = list(place, "", false);
+        write_file(fixture, "README", text, sizeof(text));
+        const char *page = list(fixture, "", false);
         const char *begin = strstr(page, "<pre>\n"), *end = strstr(page, "</pre>");
         assert_non_null(begin);
         assert_int_equal(end - begin - 6, UVH_DIR_README_MAX - shift);
@@ -474,20 +474,20 @@ static void test_a_long_read_me_is_cut_between_characters(void **state)
     }
 }
 
-static void test_json(void **state)
+static void test_json_lists_entries(void **state)
 {
-    struct place *place = *state;
-    struct uvh_dir_listing_options order = {
-        .query = {.root = &place->root, .directory = "", .most = 100},
+    struct fixture *fixture = *state;
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = "", .most = 100},
         .title = "/",
         .format = UVH_DIR_JSON};
-    assert_string_equal(list_as(place, &order), "[\n]\n");
-    make_file(place, "a\"\\\n\xC3\xBC\xFF", 7);
-    assert_int_equal(mkdirat(place->directory, "b:c", 0755), 0);
-    assert_int_equal(utimensat(place->directory, "b:c",
+    assert_string_equal(list_as(fixture, &options), "[\n]\n");
+    make_file(fixture, "a\"\\\n\xC3\xBC\xFF", 7);
+    assert_int_equal(mkdirat(fixture->directory, "b:c", 0755), 0);
+    assert_int_equal(utimensat(fixture->directory, "b:c",
                                (struct timespec[2]){{.tv_nsec = UTIME_OMIT}, {.tv_sec = 0}}, 0),
                      0);
-    assert_string_equal(list_as(place, &order),
+    assert_string_equal(list_as(fixture, &options),
                         "[\n{\"name\":\"b:c\",\"href\":\"./b%3Ac/"
                         "\",\"type\":\"directory\",\"mtime\":\"1970-01-01T00:00:00Z\"},\n"
                         "{\"name\":\"a\\\"\\\\\\u000a\xC3\xBC\xEF\xBF\xBD\",\"href\":\"./"
@@ -495,35 +495,35 @@ static void test_json(void **state)
                         "\"size\":7,\"mtime\":\"1994-11-06T08:49:37Z\"}\n]\n");
 }
 
-static void test_text(void **state)
+static void test_text_lists_names(void **state)
 {
-    struct place *place = *state;
-    make_file(place, "two\nlines", 1);
-    make_file(place, "bad\xFF", 1);
-    assert_int_equal(mkdirat(place->directory, "sub", 0755), 0);
-    assert_string_equal(order_of(place, UVH_DIR_SORT_NAME, false),
+    struct fixture *fixture = *state;
+    make_file(fixture, "two\nlines", 1);
+    make_file(fixture, "bad\xFF", 1);
+    assert_int_equal(mkdirat(fixture->directory, "sub", 0755), 0);
+    assert_string_equal(list_sorted(fixture, UVH_DIR_SORT_NAME, false),
                         "sub/ bad\xEF\xBF\xBD two\xE2\x90\x8Alines ");
 }
 
-static void test_errors_of_the_folder(void **state)
+static void test_directory_errors_are_returned(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_dir_listing listing;
-    struct uvh_dir_listing_options order = {
-        .query = {.root = &place->root, .directory = "missing/", .most = 1}, .title = "/"};
-    assert_int_equal(uvh_dir_listing_open(&listing, &place->heap.allocator, &order), -ENOENT);
-    make_file(place, "file", 1);
-    order.query.directory = "file";
-    assert_int_equal(uvh_dir_listing_open(&listing, &place->heap.allocator, &order), -ENOTDIR);
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = "missing/", .most = 1}, .title = "/"};
+    assert_int_equal(uvh_dir_listing_open(&listing, &fixture->heap.allocator, &options), -ENOENT);
+    make_file(fixture, "file", 1);
+    options.query.directory = "file";
+    assert_int_equal(uvh_dir_listing_open(&listing, &fixture->heap.allocator, &options), -ENOTDIR);
 }
 
-/* One listing as it is made for a client. */
-static int list_once(struct place *place, const struct uvh_dir_listing_options *order)
+/* One listing as for a client. */
+static int list_once(struct fixture *fixture, const struct uvh_dir_listing_options *options)
 {
     struct uvh_dir_listing listing;
     struct uvh_bytes slice;
-    uvh_bytes_init(&slice, &place->heap.allocator, UVH_DIR_LISTING_SLICE_MAX);
-    int result = uvh_dir_listing_open(&listing, &place->heap.allocator, order);
+    uvh_bytes_init(&slice, &fixture->heap.allocator, UVH_DIR_LISTING_SLICE_MAX);
+    int result = uvh_dir_listing_open(&listing, &fixture->heap.allocator, options);
     if (result == 0) {
         result = uvh_dir_listing_make(&listing, &slice);
         uvh_dir_listing_close(&listing);
@@ -532,24 +532,24 @@ static int list_once(struct place *place, const struct uvh_dir_listing_options *
     return result;
 }
 
-static void test_every_allocation_may_fail(void **state)
+static void test_every_failed_allocation_is_reported(void **state)
 {
-    struct place *place = *state;
-    struct uvh_dir_listing_options order = {
-        .query = {.root = &place->root, .directory = "", .most = 1000}, .title = "/"};
+    struct fixture *fixture = *state;
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = "", .most = 1000}, .title = "/"};
     for (int i = 0; i < 200; i++) {
         char name[32];
         snprintf(name, sizeof(name), "a file with number %d", i);
-        make_file(place, name, 1);
+        make_file(fixture, name, 1);
     }
-    write_file(place, "README", "text", 4);
+    write_file(fixture, "README", "text", 4);
     int result = UVHTTP_ENOMEM;
     size_t fail_at = 0;
     while (result != 1) {
-        fault_heap_arm(&place->heap, ++fail_at, false);
-        result = list_once(place, &order);
+        fault_heap_arm(&fixture->heap, ++fail_at, false);
+        result = list_once(fixture, &options);
         assert_true(result == 1 || result == UVHTTP_ENOMEM);
-        assert_int_equal(place->heap.live, 0);
+        assert_int_equal(fixture->heap.live, 0);
     }
     assert_true(fail_at > 10);
 }
@@ -557,27 +557,29 @@ static void test_every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_folders_come_first_and_names_are_sorted, set_up,
+        cmocka_unit_test_setup_teardown(test_directories_are_first_and_names_sorted, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_sizes_and_dates, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_names_stay_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sizes_and_dates_are_formatted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_names_are_escaped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_title_is_escaped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_hidden_names_only_when_wanted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_only_what_could_be_served_is_shown, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_long_folders_are_cut, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_orders, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_first_of_an_order_are_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_more_are_read_than_wanted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_links_keep_the_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_path_leads_to_each_folder_above, set_up,
+        cmocka_unit_test_setup_teardown(test_hidden_names_are_listed_on_request, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_only_servable_entries_are_listed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_long_directories_are_truncated, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sort_orders_are_applied, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_truncated_listing_keeps_first_of_order, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_read_me_is_text, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_long_read_me_is_cut_between_characters, set_up,
+        cmocka_unit_test_setup_teardown(test_read_limit_is_enforced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_keep_sort_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_breadcrumbs_link_parent_directories, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_json, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_text, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_errors_of_the_folder, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_every_allocation_may_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_readme_is_shown_as_text, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_long_readme_is_truncated_between_characters, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_json_lists_entries, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_text_lists_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_directory_errors_are_returned, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_every_failed_allocation_is_reported, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

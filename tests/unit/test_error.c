@@ -1,5 +1,5 @@
-/* Error codes: each has a name and a text of its own, libuv's pass through, and no number meets
- * another. */
+/* Error codes: each has its own name and text, codes of libuv are passed through, and all numbers
+ * are distinct. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ enum {
     THEIR_COUNT = sizeof(theirs) / sizeof(theirs[0])
 };
 
-static void every_code_has_its_name_and_text(void **state)
+static void error_codes_have_name_and_text(void **state)
 {
     (void)state;
     for (size_t i = 0; i < OUR_COUNT; i++) {
@@ -37,7 +37,7 @@ static void every_code_has_its_name_and_text(void **state)
     }
 }
 
-static void codes_are_told_apart(void **state)
+static void error_codes_are_distinct(void **state)
 {
     (void)state;
     for (size_t i = 0; i < OUR_COUNT; i++) {
@@ -48,7 +48,7 @@ static void codes_are_told_apart(void **state)
     }
 }
 
-static void codes_of_libuv_pass_through(void **state)
+static void libuv_codes_are_passed_through(void **state)
 {
     (void)state;
     for (size_t i = 0; i < THEIR_COUNT; i++) {
@@ -58,7 +58,7 @@ static void codes_of_libuv_pass_through(void **state)
     assert_string_equal(uvhttp_error_name(UV_EADDRINUSE), "EADDRINUSE");
 }
 
-static void other_numbers_have_something_to_say_too(void **state)
+static void other_codes_are_unknown_or_results(void **state)
 {
     (void)state;
     static const int unknown[] = {1000, -1000000, -9999, -10000, -10999, INT32_MIN, INT32_MAX};
@@ -76,10 +76,10 @@ static void other_numbers_have_something_to_say_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_has_its_name_and_text),
-        cmocka_unit_test(codes_are_told_apart),
-        cmocka_unit_test(codes_of_libuv_pass_through),
-        cmocka_unit_test(other_numbers_have_something_to_say_too),
+        cmocka_unit_test(error_codes_have_name_and_text),
+        cmocka_unit_test(error_codes_are_distinct),
+        cmocka_unit_test(libuv_codes_are_passed_through),
+        cmocka_unit_test(other_codes_are_unknown_or_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

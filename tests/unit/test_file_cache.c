@@ -1,6 +1,5 @@
-/* files/file_cache.c and files/file_entry.c: budgets, order of throwing out, references, what an
- * entry holds, and what happens when memory runs out. After each operation the cache is checked as
- * a whole. */
+/* files/file_cache.c and files/file_entry.c: limits, eviction order, references, the content of an
+ * entry, and failed allocations. The whole cache is checked after each operation. */
 #include "files/file_cache.h"
 
 #include <setjmp.h>
@@ -23,29 +22,31 @@
 
 enum { MEMORY_FILE_SIZE = 100 };
 
-/* Stands between the look at a file and the reading of it, as another process may. */
+/* Writes to the file between fstat and read, like another process. */
 static struct {
-    int times; /* so many allocations from now on each change the file */
+    int times; /* the number of following allocations that each change the file */
     int directory;
     const char *name;
     size_t size;
-} intruder;
+} concurrent_write;
 
-static void intrude(void)
+static void write_concurrently(void)
 {
     char bytes[64];
-    if (intruder.times == 0)
+    if (concurrent_write.times == 0)
         return;
-    intruder.times--;
-    intruder.size++;
-    memset(bytes, 'a' + (int)(intruder.size % 26), sizeof(bytes));
-    int descriptor = openat(intruder.directory, intruder.name, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    concurrent_write.times--;
+    concurrent_write.size++;
+    memset(bytes, 'a' + (int)(concurrent_write.size % 26), sizeof(bytes));
+    int descriptor =
+        openat(concurrent_write.directory, concurrent_write.name, O_WRONLY | O_TRUNC | O_CLOEXEC);
     assert_true(descriptor >= 0);
-    assert_int_equal(write(descriptor, bytes, intruder.size), (ssize_t)intruder.size);
+    assert_int_equal(write(descriptor, bytes, concurrent_write.size),
+                     (ssize_t)concurrent_write.size);
     close(descriptor);
 }
 
-struct place {
+struct fixture {
     char path[64];
     int directory;
     struct uvh_file_root root;
@@ -63,65 +64,66 @@ static int count_descriptors(void)
 
 static int set_up(void **state)
 {
-    struct place *place = calloc(1, sizeof(*place));
-    assert_non_null(place);
-    snprintf(place->path, sizeof(place->path), "/tmp/uvhttp-cache-XXXXXX");
-    assert_non_null(mkdtemp(place->path));
-    place->directory = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(place->directory >= 0);
-    assert_int_equal(uvh_file_root_open(&place->root, place->path), 0);
-    fault_heap_init(&place->heap);
-    place->heap.before = intrude;
-    *state = place;
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    assert_non_null(fixture);
+    snprintf(fixture->path, sizeof(fixture->path), "/tmp/uvhttp-cache-XXXXXX");
+    assert_non_null(mkdtemp(fixture->path));
+    fixture->directory = open(fixture->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fixture->directory >= 0);
+    assert_int_equal(uvh_file_root_open(&fixture->root, fixture->path), 0);
+    fault_heap_init(&fixture->heap);
+    fixture->heap.before = write_concurrently;
+    *state = fixture;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char command[128];
-    if (place->cache.buckets != NULL)
-        uvh_file_cache_release(&place->cache);
-    assert_int_equal(place->heap.live, 0);
-    uvh_file_root_close(&place->root);
-    close(place->directory);
-    snprintf(command, sizeof(command), "rm -rf '%s'", place->path);
+    if (fixture->cache.table.slots != NULL)
+        uvh_file_cache_release(&fixture->cache);
+    assert_int_equal(fixture->heap.live, 0);
+    uvh_file_root_close(&fixture->root);
+    close(fixture->directory);
+    snprintf(command, sizeof(command), "rm -rf '%s'", fixture->path);
     assert_int_equal(system(command), 0);
-    free(place);
+    free(fixture);
     return 0;
 }
 
-static void init_cache(struct place *place, size_t entries, size_t memory, size_t descriptors)
+static void init_cache(struct fixture *fixture, size_t entries, size_t memory, size_t descriptors)
 {
     struct uvh_file_cache_limits limits = {entries, memory, descriptors};
-    assert_int_equal(uvh_file_cache_init(&place->cache, &place->heap.allocator, &limits, 42), 0);
+    uvh_file_cache_init(&fixture->cache, &fixture->heap.allocator, &limits, 42);
 }
 
-static void make_file(struct place *place, const char *name, size_t size, char byte)
+static void make_file(struct fixture *fixture, const char *name, size_t size, char byte)
 {
     char bytes[1000];
     assert_true(size <= sizeof(bytes));
     memset(bytes, byte, sizeof(bytes));
-    int descriptor = openat(place->directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int descriptor =
+        openat(fixture->directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     assert_true(descriptor >= 0);
     assert_int_equal(write(descriptor, bytes, size), (ssize_t)size);
     close(descriptor);
 }
 
-static int load(struct place *place, const char *path, struct uvh_file_entry **entry)
+static int load(struct fixture *fixture, const char *path, struct uvh_file_entry **entry)
 {
-    struct uvh_file_load_options order = {
-        .allocator = &place->heap.allocator,
-        .root = &place->root,
+    struct uvh_file_load_options options = {
+        .allocator = &fixture->heap.allocator,
+        .root = &fixture->root,
         .path = path,
         .key = {path, strlen(path)},
         .memory_file_size = MEMORY_FILE_SIZE,
     };
-    return uvh_file_entry_load(&order, entry);
+    return uvh_file_entry_load(&options, entry);
 }
 
-/* One of the two lists; `count` gets those that the other does not have, when this is that of
- * memory. */
+/* One of the two lists. `count` gets the entries of this list that are not in the other one, or all
+ * of it for the descriptors. */
 static void check_list(const struct uvh_list *list, bool on_disk, size_t *count, size_t *amount)
 {
     uint64_t used = UINT64_MAX;
@@ -147,54 +149,50 @@ static void check_list(const struct uvh_list *list, bool on_disk, size_t *count,
 static void assert_sane(const struct uvh_file_cache *cache)
 {
     size_t count = 0;
-    size_t in_buckets = 0;
+    size_t in_table = 0;
     size_t memory = 0;
     size_t descriptors = 0;
     check_list(&cache->in_memory, false, &count, &memory);
     check_list(&cache->on_disk, true, &count, &descriptors);
-    assert_int_equal(count, cache->count);
+    assert_int_equal(count, cache->table.count);
     assert_int_equal(memory, cache->memory);
     assert_int_equal(descriptors, cache->descriptors);
     assert_true(count <= cache->limits.entries);
     assert_true(memory <= cache->limits.memory);
     assert_true(descriptors <= cache->limits.descriptors);
-    for (size_t i = 0; i < cache->bucket_count; i++) {
-        for (const struct uvh_file_entry *entry = cache->buckets[i]; entry != NULL;
-             entry = entry->next) {
-            assert_int_equal(entry->hash & (cache->bucket_count - 1), i);
-            in_buckets++;
-        }
-    }
-    assert_int_equal(in_buckets, count);
+    const struct uvh_hash_link *link = NULL;
+    while ((link = uvh_hash_table_walk(&cache->table, link)) != NULL)
+        in_table++;
+    assert_int_equal(in_table, count);
     assert_int_equal(atomic_load(&cache->counts.entries), count);
     assert_int_equal(atomic_load(&cache->counts.memory), memory);
     assert_int_equal(atomic_load(&cache->counts.descriptors), descriptors);
 }
 
-/* Loads and inserts; the cache holds the only reference afterwards. */
-static void add(struct place *place, const char *path)
+/* Loads and inserts; only the cache refers to the entry afterwards. */
+static void add(struct fixture *fixture, const char *path)
 {
     struct uvh_file_entry *entry;
-    assert_int_equal(load(place, path, &entry), 0);
-    assert_true(uvh_file_cache_insert(&place->cache, entry));
+    assert_int_equal(load(fixture, path, &entry), 0);
+    assert_true(uvh_file_cache_insert(&fixture->cache, entry));
     uvh_file_entry_unref(entry);
-    assert_sane(&place->cache);
+    assert_sane(&fixture->cache);
 }
 
-static struct uvh_file_entry *find(struct place *place, const char *path)
+static struct uvh_file_entry *find(struct fixture *fixture, const char *path)
 {
-    struct uvh_file_entry *entry = uvh_file_cache_find(&place->cache, path, strlen(path));
-    assert_sane(&place->cache);
+    struct uvh_file_entry *entry = uvh_file_cache_find(&fixture->cache, path, strlen(path));
+    assert_sane(&fixture->cache);
     return entry;
 }
 
-static void test_small_files_are_in_memory(void **state)
+static void test_small_file_is_loaded_into_memory(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_entry *entry;
     int before = count_descriptors();
-    make_file(place, "page.html", MEMORY_FILE_SIZE, 'x');
-    assert_int_equal(load(place, "page.html", &entry), 0);
+    make_file(fixture, "page.html", MEMORY_FILE_SIZE, 'x');
+    assert_int_equal(load(fixture, "page.html", &entry), 0);
     assert_int_equal(count_descriptors(), before);
     assert_int_equal(entry->descriptor, -1);
     assert_int_equal(entry->size, MEMORY_FILE_SIZE);
@@ -207,13 +205,13 @@ static void test_small_files_are_in_memory(void **state)
     uvh_file_entry_unref(entry);
 }
 
-static void test_large_files_are_descriptors(void **state)
+static void test_large_file_is_kept_as_descriptor(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_entry *entry;
     int before = count_descriptors();
-    make_file(place, "large", MEMORY_FILE_SIZE + 1, 'x');
-    assert_int_equal(load(place, "large", &entry), 0);
+    make_file(fixture, "large", MEMORY_FILE_SIZE + 1, 'x');
+    assert_int_equal(load(fixture, "large", &entry), 0);
     assert_int_equal(count_descriptors(), before + 1);
     assert_true(entry->descriptor >= 0);
     assert_null(entry->body);
@@ -222,19 +220,19 @@ static void test_large_files_are_descriptors(void **state)
     assert_int_equal(count_descriptors(), before);
 }
 
-static void test_empty_file(void **state)
+static void test_empty_file_is_in_memory(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_entry *entry;
-    make_file(place, "empty", 0, 'x');
-    assert_int_equal(load(place, "empty", &entry), 0);
+    make_file(fixture, "empty", 0, 'x');
+    assert_int_equal(load(fixture, "empty", &entry), 0);
     assert_int_equal(entry->descriptor, -1);
     assert_int_equal(entry->size, 0);
     assert_non_null(entry->body);
     uvh_file_entry_unref(entry);
 }
 
-/* The tag is that of inode, size and the times of content and inode in nanoseconds. */
+/* The tag consists of inode, size, and the modification and change times in nanoseconds. */
 static void etag_depends_on_every_fact(void **state)
 {
     enum { COUNT = 8 };
@@ -258,20 +256,20 @@ static void etag_depends_on_every_fact(void **state)
     }
 }
 
-static void test_tags_differ_when_the_file_does(void **state)
+static void test_etag_changes_with_file(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 255, .tv_nsec = 1}};
     static const char *const names[] = {"one", "two", "two", "two"};
     struct uvh_file_entry *entries[4];
-    make_file(place, "one", 10, 'x');
-    make_file(place, "two", 10, 'x');
+    make_file(fixture, "one", 10, 'x');
+    make_file(fixture, "two", 10, 'x');
     for (size_t i = 0; i < 4; i++) {
         if (i == 2)
-            make_file(place, "two", 11, 'x');
+            make_file(fixture, "two", 11, 'x');
         times[1].tv_nsec = i == 3 ? 2 : 1;
-        assert_int_equal(utimensat(place->directory, names[i], times, 0), 0);
-        assert_int_equal(load(place, names[i], &entries[i]), 0);
+        assert_int_equal(utimensat(fixture->directory, names[i], times, 0), 0);
+        assert_int_equal(load(fixture, names[i], &entries[i]), 0);
         for (size_t k = 0; k < i; k++)
             assert_string_not_equal(entries[i]->etag, entries[k]->etag);
     }
@@ -286,31 +284,31 @@ static void test_tags_differ_when_the_file_does(void **state)
 }
 
 /* RFC 9110 8.8.2.1. */
-static void test_modification_date_is_never_in_the_future(void **state)
+static void test_modification_date_is_not_in_future(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 32503680000}};
     struct uvh_file_entry *entry;
-    make_file(place, "future", 10, 'x');
-    assert_int_equal(utimensat(place->directory, "future", times, 0), 0);
-    assert_int_equal(load(place, "future", &entry), 0);
+    make_file(fixture, "future", 10, 'x');
+    assert_int_equal(utimensat(fixture->directory, "future", times, 0), 0);
+    assert_int_equal(load(fixture, "future", &entry), 0);
     assert_true(entry->modified < 32503680000);
     uvh_file_entry_unref(entry);
     times[1].tv_sec = 1000;
-    assert_int_equal(utimensat(place->directory, "future", times, 0), 0);
-    assert_int_equal(load(place, "future", &entry), 0);
+    assert_int_equal(utimensat(fixture->directory, "future", times, 0), 0);
+    assert_int_equal(load(fixture, "future", &entry), 0);
     assert_int_equal(entry->modified, 1000);
     uvh_file_entry_unref(entry);
 }
 
-/* A file that has just been written may be written again within one tick of the file system's
- * clock, unseen in its facts. */
-static void test_fresh_files_are_read_again(void **state)
+/* A recently written file can be written again within one tick of the file system's clock, which
+ * its facts do not show. */
+static void test_recently_written_file_is_not_settled(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_entry *entry;
-    make_file(place, "fresh", 10, 'x');
-    assert_int_equal(load(place, "fresh", &entry), 0);
+    make_file(fixture, "fresh", 10, 'x');
+    assert_int_equal(load(fixture, "fresh", &entry), 0);
     assert_false(entry->settled);
     assert_false(uvh_file_entry_current(&entry->facts, entry->settled, &entry->facts));
     assert_true(uvh_file_entry_current(&entry->facts, true, &entry->facts));
@@ -323,139 +321,139 @@ static void test_fresh_files_are_read_again(void **state)
     uvh_file_entry_unref(entry);
 }
 
-static void test_old_files_are_settled(void **state)
+static void test_old_file_is_settled(void **state)
 {
     struct uvh_file_root root;
     struct uvh_file_entry *entry;
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     assert_int_equal(uvh_file_root_open(&root, "/usr/bin"), 0);
-    struct uvh_file_load_options order = {.allocator = &place->heap.allocator,
-                                          .root = &root,
-                                          .path = "env",
-                                          .key = {"env", 3},
-                                          .memory_file_size = 1 << 20};
-    assert_int_equal(uvh_file_entry_load(&order, &entry), 0);
+    struct uvh_file_load_options options = {.allocator = &fixture->heap.allocator,
+                                            .root = &root,
+                                            .path = "env",
+                                            .key = {"env", 3},
+                                            .memory_file_size = 1 << 20};
+    assert_int_equal(uvh_file_entry_load(&options, &entry), 0);
     assert_true(entry->settled);
     uvh_file_entry_unref(entry);
     uvh_file_root_close(&root);
 }
 
-/* Bytes, size and entity tag belong together even if somebody writes meanwhile. */
-static void test_a_file_that_changes_while_it_is_read_is_read_again(void **state)
+/* Bytes, size and entity tag are consistent, even if another process writes at the same time. */
+static void test_file_changed_while_read_is_reread(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     for (int times = 1; times <= 3; times++) {
         struct uvh_file_entry *entry;
         struct uvh_file_facts facts;
-        make_file(place, "file", 20, 'o');
-        intruder.directory = place->directory;
-        intruder.name = "file";
-        intruder.size = 10;
-        intruder.times = times;
-        assert_int_equal(load(place, "file", &entry), 0);
-        assert_int_equal(intruder.times, 0);
+        make_file(fixture, "file", 20, 'o');
+        concurrent_write.directory = fixture->directory;
+        concurrent_write.name = "file";
+        concurrent_write.size = 10;
+        concurrent_write.times = times;
+        assert_int_equal(load(fixture, "file", &entry), 0);
+        assert_int_equal(concurrent_write.times, 0);
         assert_int_equal(entry->descriptor, -1);
         assert_int_equal(entry->size, 10 + times);
         for (size_t i = 0; i < entry->size; i++)
             assert_int_equal(entry->body[i], 'a' + (10 + times) % 26);
-        assert_int_equal(uvh_file_facts_read(&place->root, "file", &facts), 0);
+        assert_int_equal(uvh_file_facts_read(&fixture->root, "file", &facts), 0);
         assert_true(uvh_file_facts_equal(&entry->facts, &facts));
         uvh_file_entry_unref(entry);
     }
 }
 
-/* One that never holds still is sent from the disk. */
-static void test_a_file_that_keeps_changing_stays_on_disk(void **state)
+/* A constantly changing file is sent from the disk. */
+static void test_constantly_changing_file_stays_on_disk(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_entry *entry;
-    make_file(place, "file", 20, 'o');
-    intruder.directory = place->directory;
-    intruder.name = "file";
-    intruder.size = 10;
-    intruder.times = 4;
-    assert_int_equal(load(place, "file", &entry), 0);
-    assert_int_equal(intruder.times, 0);
+    make_file(fixture, "file", 20, 'o');
+    concurrent_write.directory = fixture->directory;
+    concurrent_write.name = "file";
+    concurrent_write.size = 10;
+    concurrent_write.times = 4;
+    assert_int_equal(load(fixture, "file", &entry), 0);
+    assert_int_equal(concurrent_write.times, 0);
     assert_true(entry->descriptor >= 0);
     assert_int_equal(entry->size, 14);
     uvh_file_entry_unref(entry);
 }
 
-static void test_what_is_no_file_is_not_loaded(void **state)
+static void test_non_regular_file_is_not_loaded(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_entry *entry;
     int before = count_descriptors();
-    assert_int_equal(mkdirat(place->directory, "folder", 0755), 0);
-    assert_int_equal(mkfifoat(place->directory, "fifo", 0644), 0);
-    assert_int_equal(load(place, "folder", &entry), UVHTTP_ENOTREG);
-    assert_int_equal(load(place, "fifo", &entry), UVHTTP_ENOTREG);
-    assert_int_equal(load(place, "missing", &entry), -ENOENT);
+    assert_int_equal(mkdirat(fixture->directory, "folder", 0755), 0);
+    assert_int_equal(mkfifoat(fixture->directory, "fifo", 0644), 0);
+    assert_int_equal(load(fixture, "folder", &entry), UVHTTP_ENOTREG);
+    assert_int_equal(load(fixture, "fifo", &entry), UVHTTP_ENOTREG);
+    assert_int_equal(load(fixture, "missing", &entry), -ENOENT);
     assert_null(entry);
     assert_int_equal(count_descriptors(), before);
 }
 
-static void test_found_by_its_key_only(void **state)
+static void test_entry_is_found_by_key_only(void **state)
 {
-    struct place *place = *state;
-    init_cache(place, 10, 1000, 10);
-    make_file(place, "a", 10, 'a');
-    make_file(place, "ab", 10, 'b');
-    assert_null(find(place, "a"));
-    add(place, "a");
-    assert_null(find(place, "ab"));
-    assert_null(find(place, ""));
-    add(place, "ab");
-    assert_int_equal(find(place, "a")->body[0], 'a');
-    assert_int_equal(find(place, "ab")->body[0], 'b');
-    assert_int_equal(uvh_file_cache_find(&place->cache, "abc", 1)->body[0], 'a');
+    struct fixture *fixture = *state;
+    init_cache(fixture, 10, 1000, 10);
+    make_file(fixture, "a", 10, 'a');
+    make_file(fixture, "ab", 10, 'b');
+    assert_null(find(fixture, "a"));
+    add(fixture, "a");
+    assert_null(find(fixture, "ab"));
+    assert_null(find(fixture, ""));
+    add(fixture, "ab");
+    assert_int_equal(find(fixture, "a")->body[0], 'a');
+    assert_int_equal(find(fixture, "ab")->body[0], 'b');
+    assert_int_equal(uvh_file_cache_find(&fixture->cache, "abc", 1)->body[0], 'a');
 }
 
-/* Gives an entry a variant of `size` bytes, as compression on the fly does. */
-static void attach(struct place *place, const char *path, size_t size)
+/* Attaches a variant of `size` bytes to an entry, as dynamic compression does. */
+static void attach(struct fixture *fixture, const char *path, size_t size)
 {
     char body[1000] = {0};
-    struct uvh_file_entry *entry = find(place, path);
+    struct uvh_file_entry *entry = find(fixture, path);
     struct uvh_file_entry *variant =
         uvh_file_entry_encoded(entry, UVH_CODING_GZIP, (uvhttp_slice_t){body, size});
     assert_non_null(variant);
     assert_int_equal(variant->etag[0], 'W');
     uvh_file_cache_attach(entry, UVH_CODING_GZIP, variant);
     uvh_file_entry_unref(variant);
-    assert_sane(&place->cache);
+    assert_sane(&fixture->cache);
 }
 
-static void test_variants_count_as_memory(void **state)
+static void test_variants_count_towards_memory_limit(void **state)
 {
-    struct place *place = *state;
-    init_cache(place, 10, 100, 10);
-    make_file(place, "small", 30, 'x');
-    make_file(place, "other", 30, 'x');
-    make_file(place, "large", MEMORY_FILE_SIZE + 1, 'x');
-    add(place, "large");
-    add(place, "small");
-    attach(place, "large", 40);
-    attach(place, "small", 20);
-    assert_int_equal(place->cache.memory, 90);
-    /* Room is made by what was not used for longest, also by what lies on the disk itself. */
-    add(place, "other");
-    assert_null(find(place, "large"));
-    assert_non_null(find(place, "small"));
-    assert_int_equal(place->cache.memory, 80);
-    assert_int_equal(place->cache.descriptors, 0);
-    /* What can never fit is not attached, and nothing is thrown out for it. */
-    attach(place, "other", 71);
-    assert_null(find(place, "other")->variants[UVH_CODING_GZIP]);
-    assert_int_equal(place->cache.count, 2);
-    attach(place, "other", 70);
-    assert_non_null(find(place, "other")->variants[UVH_CODING_GZIP]);
-    assert_int_equal(place->cache.count, 1);
-    /* Nor is anything attached twice, or to what has left the cache. */
-    attach(place, "other", 1);
-    assert_int_equal(place->cache.memory, 100);
-    struct uvh_file_entry *entry = find(place, "other");
+    struct fixture *fixture = *state;
+    init_cache(fixture, 10, 100, 10);
+    make_file(fixture, "small", 30, 'x');
+    make_file(fixture, "other", 30, 'x');
+    make_file(fixture, "large", MEMORY_FILE_SIZE + 1, 'x');
+    add(fixture, "large");
+    add(fixture, "small");
+    attach(fixture, "large", 40);
+    attach(fixture, "small", 20);
+    assert_int_equal(fixture->cache.memory, 90);
+    /* The least recently used entry is evicted, also if only its variant is in memory. */
+    add(fixture, "other");
+    assert_null(find(fixture, "large"));
+    assert_non_null(find(fixture, "small"));
+    assert_int_equal(fixture->cache.memory, 80);
+    assert_int_equal(fixture->cache.descriptors, 0);
+    /* A variant beyond the limit is not attached and evicts nothing. */
+    attach(fixture, "other", 71);
+    assert_null(find(fixture, "other")->variants[UVH_CODING_GZIP]);
+    assert_int_equal(fixture->cache.table.count, 2);
+    attach(fixture, "other", 70);
+    assert_non_null(find(fixture, "other")->variants[UVH_CODING_GZIP]);
+    assert_int_equal(fixture->cache.table.count, 1);
+    /* A variant is not attached twice, nor to an entry outside the cache. */
+    attach(fixture, "other", 1);
+    assert_int_equal(fixture->cache.memory, 100);
+    struct uvh_file_entry *entry = find(fixture, "other");
     uvh_file_entry_ref(entry);
-    uvh_file_cache_remove(&place->cache, entry);
+    uvh_file_cache_remove(&fixture->cache, entry);
     struct uvh_file_entry *variant =
         uvh_file_entry_encoded(entry, UVH_CODING_ZSTD, (uvhttp_slice_t){"", 0});
     uvh_file_cache_attach(entry, UVH_CODING_ZSTD, variant);
@@ -464,149 +462,150 @@ static void test_variants_count_as_memory(void **state)
     uvh_file_entry_unref(entry);
 }
 
-static void test_least_recently_used_goes_first(void **state)
+static void test_least_recently_used_entry_is_evicted(void **state)
 {
-    struct place *place = *state;
-    init_cache(place, 3, 1000, 10);
-    make_file(place, "a", 10, 'a');
-    make_file(place, "b", MEMORY_FILE_SIZE + 1, 'b');
-    make_file(place, "c", 10, 'c');
-    make_file(place, "d", 10, 'd');
-    add(place, "a");
-    add(place, "b");
-    add(place, "c");
-    assert_non_null(find(place, "a"));
-    add(place, "d"); /* b, a descriptor, is the oldest of all */
-    assert_null(find(place, "b"));
-    assert_non_null(find(place, "a"));
-    assert_non_null(find(place, "c"));
-    assert_non_null(find(place, "d"));
-    add(place, "b"); /* now a, in memory, is */
-    assert_null(find(place, "a"));
+    struct fixture *fixture = *state;
+    init_cache(fixture, 3, 1000, 10);
+    make_file(fixture, "a", 10, 'a');
+    make_file(fixture, "b", MEMORY_FILE_SIZE + 1, 'b');
+    make_file(fixture, "c", 10, 'c');
+    make_file(fixture, "d", 10, 'd');
+    add(fixture, "a");
+    add(fixture, "b");
+    add(fixture, "c");
+    assert_non_null(find(fixture, "a"));
+    add(fixture, "d"); /* b, a descriptor, is the least recently used */
+    assert_null(find(fixture, "b"));
+    assert_non_null(find(fixture, "a"));
+    assert_non_null(find(fixture, "c"));
+    assert_non_null(find(fixture, "d"));
+    add(fixture, "b"); /* now a, in memory, is the least recently used */
+    assert_null(find(fixture, "a"));
 }
 
-static void test_memory_budget(void **state)
+static void test_memory_limit_evicts_entries(void **state)
 {
-    struct place *place = *state;
-    init_cache(place, 100, 250, 10);
-    make_file(place, "a", 100, 'a');
-    make_file(place, "b", 100, 'b');
-    make_file(place, "c", 60, 'c');
-    make_file(place, "large", 1000, 'l');
-    add(place, "a");
-    add(place, "b");
-    add(place, "large"); /* takes none of it */
-    add(place, "c");
-    assert_null(find(place, "a"));
-    assert_non_null(find(place, "b"));
-    assert_non_null(find(place, "c"));
-    assert_non_null(find(place, "large"));
-    assert_int_equal(place->cache.memory, 160);
+    struct fixture *fixture = *state;
+    init_cache(fixture, 100, 250, 10);
+    make_file(fixture, "a", 100, 'a');
+    make_file(fixture, "b", 100, 'b');
+    make_file(fixture, "c", 60, 'c');
+    make_file(fixture, "large", 1000, 'l');
+    add(fixture, "a");
+    add(fixture, "b");
+    add(fixture, "large"); /* uses no memory */
+    add(fixture, "c");
+    assert_null(find(fixture, "a"));
+    assert_non_null(find(fixture, "b"));
+    assert_non_null(find(fixture, "c"));
+    assert_non_null(find(fixture, "large"));
+    assert_int_equal(fixture->cache.memory, 160);
 }
 
-static void test_descriptor_budget(void **state)
+static void test_descriptor_limit_evicts_entries(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     int before = count_descriptors();
-    init_cache(place, 100, 1000, 2);
-    make_file(place, "small", 1, 's');
-    add(place, "small");
+    init_cache(fixture, 100, 1000, 2);
+    make_file(fixture, "small", 1, 's');
+    add(fixture, "small");
     for (char name[2] = "a"; name[0] <= 'e'; name[0]++) {
-        make_file(place, name, MEMORY_FILE_SIZE + 1, name[0]);
-        add(place, name);
+        make_file(fixture, name, MEMORY_FILE_SIZE + 1, name[0]);
+        add(fixture, name);
     }
     assert_int_equal(count_descriptors(), before + 2);
-    assert_null(find(place, "c"));
-    assert_non_null(find(place, "d"));
-    assert_non_null(find(place, "e"));
-    assert_non_null(find(place, "small"));
-    uvh_file_cache_shed(&place->cache);
-    assert_sane(&place->cache);
-    assert_null(find(place, "d"));
-    assert_non_null(find(place, "e"));
+    assert_null(find(fixture, "c"));
+    assert_non_null(find(fixture, "d"));
+    assert_non_null(find(fixture, "e"));
+    assert_non_null(find(fixture, "small"));
+    uvh_file_cache_shed(&fixture->cache);
+    assert_sane(&fixture->cache);
+    assert_null(find(fixture, "d"));
+    assert_non_null(find(fixture, "e"));
     assert_int_equal(count_descriptors(), before + 1);
 }
 
-static void test_what_never_fits_is_not_taken(void **state)
+static void test_entry_beyond_limits_is_refused(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_entry *entry;
-    init_cache(place, 10, 50, 0);
-    make_file(place, "a", 40, 'a');
-    make_file(place, "b", 60, 'b');
-    make_file(place, "c", 1000, 'c');
-    add(place, "a");
+    init_cache(fixture, 10, 50, 0);
+    make_file(fixture, "a", 40, 'a');
+    make_file(fixture, "b", 60, 'b');
+    make_file(fixture, "c", 1000, 'c');
+    add(fixture, "a");
     for (const char *name = "bc"; *name != '\0'; name++) {
         const char path[2] = {*name, '\0'};
-        assert_int_equal(load(place, path, &entry), 0);
-        assert_false(uvh_file_cache_insert(&place->cache, entry));
-        assert_sane(&place->cache);
+        assert_int_equal(load(fixture, path, &entry), 0);
+        assert_false(uvh_file_cache_insert(&fixture->cache, entry));
+        assert_sane(&fixture->cache);
         assert_int_equal(entry->references, 1);
         uvh_file_entry_unref(entry);
     }
-    assert_non_null(find(place, "a"));
+    assert_non_null(find(fixture, "a"));
 }
 
-static void test_later_state_replaces_earlier(void **state)
+static void test_newer_entry_replaces_older(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_entry *old;
     struct uvh_file_entry *new;
-    init_cache(place, 10, 1000, 10);
-    make_file(place, "a", 10, 'o');
-    assert_int_equal(load(place, "a", &old), 0);
-    make_file(place, "a", 20, 'n');
-    assert_int_equal(load(place, "a", &new), 0);
+    init_cache(fixture, 10, 1000, 10);
+    make_file(fixture, "a", 10, 'o');
+    assert_int_equal(load(fixture, "a", &old), 0);
+    make_file(fixture, "a", 20, 'n');
+    assert_int_equal(load(fixture, "a", &new), 0);
     old->checked_at = 5;
     new->checked_at = 6;
-    assert_true(uvh_file_cache_insert(&place->cache, old));
-    assert_true(uvh_file_cache_insert(&place->cache, new));
-    assert_sane(&place->cache);
-    assert_ptr_equal(find(place, "a"), new);
-    assert_int_equal(place->cache.count, 1);
+    assert_true(uvh_file_cache_insert(&fixture->cache, old));
+    assert_true(uvh_file_cache_insert(&fixture->cache, new));
+    assert_sane(&fixture->cache);
+    assert_ptr_equal(find(fixture, "a"), new);
+    assert_int_equal(fixture->cache.table.count, 1);
     assert_int_equal(old->references, 1);
-    assert_false(uvh_file_cache_insert(&place->cache, old));
-    assert_ptr_equal(find(place, "a"), new);
+    assert_false(uvh_file_cache_insert(&fixture->cache, old));
+    assert_ptr_equal(find(fixture, "a"), new);
     uvh_file_entry_unref(old);
     uvh_file_entry_unref(new);
 }
 
-/* What is being sent stays whole although the cache has thrown it out, and the cache went away. */
-/* Each worker's cache begins with what was prewarmed; both go on alone. Without memory it has
- * less. */
-static void test_a_cache_can_be_copied(void **state)
+/* The cache of each worker begins with the prewarmed entries; both change independently. Without
+ * memory the copy has fewer entries. */
+static void test_cache_copy_is_independent(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_cache_limits limits = {10, 1000, 10};
     struct uvh_file_cache copy;
     int before = count_descriptors();
     size_t failing = 0, missing = 0;
-    init_cache(place, 10, 1000, 10);
-    make_file(place, "small", 10, 's');
-    make_file(place, "empty", 0, 'e');
-    make_file(place, "large", 1000, 'l');
-    add(place, "small");
-    add(place, "empty");
-    add(place, "large");
+    bool failed;
+    init_cache(fixture, 10, 1000, 10);
+    make_file(fixture, "small", 10, 's');
+    make_file(fixture, "empty", 0, 'e');
+    make_file(fixture, "large", 1000, 'l');
+    add(fixture, "small");
+    add(fixture, "empty");
+    add(fixture, "large");
     do {
-        assert_int_equal(uvh_file_cache_init(&copy, &place->heap.allocator, &limits, 43), 0);
-        fault_heap_arm(&place->heap, ++failing, false);
-        uvh_file_cache_copy(&copy, &place->cache);
-        bool failed = place->heap.calls >= failing;
-        place->heap.fail_at = 0;
+        uvh_file_cache_init(&copy, &fixture->heap.allocator, &limits, 43);
+        fault_heap_arm(&fixture->heap, ++failing, false);
+        uvh_file_cache_copy(&copy, &fixture->cache);
+        failed = fixture->heap.calls >= failing;
+        fixture->heap.fail_at = 0;
         assert_sane(&copy);
-        assert_sane(&place->cache);
-        assert_int_equal(copy.count, failed ? 2 : 3);
-        missing += failed;
+        assert_sane(&fixture->cache);
+        bool complete = copy.table.count == 3; /* also without memory for the table */
+        assert_true(complete || (failed && copy.table.count == 2));
+        missing += !complete;
         if (failed)
             uvh_file_cache_release(&copy);
-    } while (copy.buckets == NULL);
+    } while (failed);
     assert_true(missing > 3);
     struct uvh_file_entry *large = uvh_file_cache_find(&copy, "large", 5);
     struct uvh_file_entry *small = uvh_file_cache_find(&copy, "small", 5);
-    assert_true(small != find(place, "small") && large != find(place, "large"));
-    assert_string_equal(small->etag, find(place, "small")->etag);
-    uvh_file_cache_release(&place->cache);
+    assert_true(small != find(fixture, "small") && large != find(fixture, "large"));
+    assert_string_equal(small->etag, find(fixture, "small")->etag);
+    uvh_file_cache_release(&fixture->cache);
     char bytes[10];
     assert_memory_equal(small->body, "ssssssssss", 10);
     assert_int_equal(uvh_file_read(large->descriptor, bytes, 10, 990), 10);
@@ -616,24 +615,24 @@ static void test_a_cache_can_be_copied(void **state)
     assert_int_equal(count_descriptors(), before);
 }
 
-static void test_references_keep_entries(void **state)
+static void test_referenced_entry_survives_cache(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     int before = count_descriptors();
-    init_cache(place, 10, 1000, 10);
-    make_file(place, "small", 10, 's');
-    make_file(place, "large", 1000, 'l');
-    add(place, "small");
-    add(place, "large");
-    struct uvh_file_entry *small = find(place, "small");
-    struct uvh_file_entry *large = find(place, "large");
+    init_cache(fixture, 10, 1000, 10);
+    make_file(fixture, "small", 10, 's');
+    make_file(fixture, "large", 1000, 'l');
+    add(fixture, "small");
+    add(fixture, "large");
+    struct uvh_file_entry *small = find(fixture, "small");
+    struct uvh_file_entry *large = find(fixture, "large");
     uvh_file_entry_ref(small);
     uvh_file_entry_ref(large);
-    uvh_file_cache_remove(&place->cache, small);
-    assert_sane(&place->cache);
-    uvh_file_cache_remove(&place->cache, small); /* harmless */
-    assert_sane(&place->cache);
-    uvh_file_cache_release(&place->cache);
+    uvh_file_cache_remove(&fixture->cache, small);
+    assert_sane(&fixture->cache);
+    uvh_file_cache_remove(&fixture->cache, small); /* no effect */
+    assert_sane(&fixture->cache);
+    uvh_file_cache_release(&fixture->cache);
     char bytes[10];
     assert_memory_equal(small->body, "ssssssssss", 10);
     assert_int_equal(uvh_file_read(large->descriptor, bytes, 10, 990), 10);
@@ -643,42 +642,41 @@ static void test_references_keep_entries(void **state)
     assert_int_equal(count_descriptors(), before);
 }
 
-static void test_many_entries(void **state)
+static void test_many_entries_are_found(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char name[16];
-    init_cache(place, 1000, 100000, 10);
+    init_cache(fixture, 1000, 100000, 10);
     for (int i = 0; i < 1200; i++) {
         snprintf(name, sizeof(name), "f%d", i);
-        make_file(place, name, 3, (char)('a' + i % 26));
+        make_file(fixture, name, 3, (char)('a' + i % 26));
         struct uvh_file_entry *entry;
-        assert_int_equal(load(place, name, &entry), 0);
-        assert_true(uvh_file_cache_insert(&place->cache, entry));
+        assert_int_equal(load(fixture, name, &entry), 0);
+        assert_true(uvh_file_cache_insert(&fixture->cache, entry));
         uvh_file_entry_unref(entry);
     }
-    assert_sane(&place->cache);
-    assert_int_equal(place->cache.count, 1000);
-    assert_true(place->cache.bucket_count >= 1000);
+    assert_sane(&fixture->cache);
+    assert_int_equal(fixture->cache.table.count, 1000);
     for (int i = 0; i < 1200; i++) {
         snprintf(name, sizeof(name), "f%d", i);
-        struct uvh_file_entry *entry = uvh_file_cache_find(&place->cache, name, strlen(name));
+        struct uvh_file_entry *entry = uvh_file_cache_find(&fixture->cache, name, strlen(name));
         assert_int_equal(entry != NULL, i >= 200);
         if (entry != NULL)
             assert_int_equal(entry->body[0], 'a' + i % 26);
     }
 }
 
-/* Operations in any order, entries that others hold on to included. Whatever was put in last under
- * a name is what is found, if anything. */
-static void test_random_walk(void **state)
+/* Operations in random order, also on referenced entries. A lookup finds the last inserted entry of
+ * a name, or none. */
+static void test_random_operations_keep_cache_consistent(void **state)
 {
     enum { NAMES = 40, STEPS = 20000, HELD = 8 };
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_entry *held[HELD] = {NULL};
-    char sizes[NAMES] = {0}; /* the byte its last version consists of, 0 before */
+    char sizes[NAMES] = {0}; /* the byte its last version consists of, 0 at first */
     unsigned random = 7;
-    size_t gone = 0;
-    init_cache(place, 24, 900, 5);
+    size_t evicted = 0;
+    init_cache(fixture, 24, 900, 5);
     for (int i = 0; i < STEPS; i++) {
         char name[8];
         random = random * 1103515245u + 12345u;
@@ -691,71 +689,69 @@ static void test_random_walk(void **state)
             struct uvh_file_entry *entry;
             random = random * 1103515245u + 12345u;
             sizes[which] = (char)('a' + random / 65536 % 26);
-            make_file(place, name, random / 65536 % 150, sizes[which]);
-            assert_int_equal(load(place, name, &entry), 0);
+            make_file(fixture, name, random / 65536 % 150, sizes[which]);
+            assert_int_equal(load(fixture, name, &entry), 0);
             entry->checked_at = (uint64_t)i;
-            assert_true(uvh_file_cache_insert(&place->cache, entry));
+            assert_true(uvh_file_cache_insert(&fixture->cache, entry));
             uvh_file_entry_unref(held[i % HELD]);
             held[i % HELD] = entry;
             break;
         }
         case 2: {
-            struct uvh_file_entry *entry = find(place, name);
+            struct uvh_file_entry *entry = find(fixture, name);
             if (entry != NULL)
-                uvh_file_cache_remove(&place->cache, entry);
-            assert_null(find(place, name));
+                uvh_file_cache_remove(&fixture->cache, entry);
+            assert_null(find(fixture, name));
             break;
         }
         case 3:
             if (i % 50 == 0)
-                uvh_file_cache_shed(&place->cache);
+                uvh_file_cache_shed(&fixture->cache);
             break;
-        case 4: /* one that was thrown out, perhaps */
+        case 4: /* possibly one that was evicted */
             if (held[i % HELD] != NULL)
-                uvh_file_cache_remove(&place->cache, held[i % HELD]);
+                uvh_file_cache_remove(&fixture->cache, held[i % HELD]);
             break;
         default: {
-            const struct uvh_file_entry *entry = find(place, name);
-            gone += entry == NULL && sizes[which] != 0;
+            const struct uvh_file_entry *entry = find(fixture, name);
+            evicted += entry == NULL && sizes[which] != 0;
             if (entry != NULL && entry->descriptor < 0 && entry->size > 0)
                 assert_int_equal(entry->body[0], sizes[which]);
         }
         }
-        assert_sane(&place->cache);
+        assert_sane(&fixture->cache);
     }
-    assert_true(gone > 100);
-    assert_true(atomic_load(&place->cache.counts.evictions) > 100);
+    assert_true(evicted > 100);
+    assert_true(atomic_load(&fixture->cache.counts.evictions) > 100);
     for (size_t i = 0; i < HELD; i++)
         uvh_file_entry_unref(held[i]);
 }
 
-static void test_every_allocation_may_fail(void **state)
+static void test_every_failed_allocation_is_reported(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_cache_limits limits = {10, 1000, 10};
     int before = count_descriptors();
-    make_file(place, "small", 10, 's');
-    make_file(place, "large", 1000, 'l');
+    make_file(fixture, "small", 10, 's');
+    make_file(fixture, "large", 1000, 'l');
     size_t fail_at = 0;
     bool done = false;
     while (!done) {
-        fault_heap_arm(&place->heap, ++fail_at, false);
+        fault_heap_arm(&fixture->heap, ++fail_at, false);
         struct uvh_file_entry *entries[2] = {NULL, NULL};
-        int err = uvh_file_cache_init(&place->cache, &place->heap.allocator, &limits, 1);
-        if (err == 0) {
-            err = load(place, "small", &entries[0]);
-            if (err == 0)
-                err = load(place, "large", &entries[1]);
-            for (size_t i = 0; i < 2 && entries[i] != NULL; i++) {
-                assert_true(uvh_file_cache_insert(&place->cache, entries[i]));
-                uvh_file_entry_unref(entries[i]);
-            }
-            assert_sane(&place->cache);
-            uvh_file_cache_release(&place->cache);
+        uvh_file_cache_init(&fixture->cache, &fixture->heap.allocator, &limits, 1);
+        int err = load(fixture, "small", &entries[0]);
+        if (err == 0)
+            err = load(fixture, "large", &entries[1]);
+        for (size_t i = 0; i < 2 && entries[i] != NULL; i++) {
+            assert_true(uvh_file_cache_insert(&fixture->cache, entries[i]));
+            uvh_file_entry_unref(entries[i]);
         }
-        done = err == 0;
-        assert_true(done || err == UVHTTP_ENOMEM);
-        assert_int_equal(place->heap.live, 0);
+        assert_sane(&fixture->cache);
+        uvh_file_cache_release(&fixture->cache);
+        done = fixture->heap.calls < fail_at;
+        assert_true(err == 0 || err == UVHTTP_ENOMEM);
+        assert_int_equal(fixture->heap.live, 0);
         assert_int_equal(count_descriptors(), before);
     }
     assert_true(fail_at > 6);
@@ -764,32 +760,35 @@ static void test_every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_small_files_are_in_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_large_files_are_descriptors, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_empty_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_small_file_is_loaded_into_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_large_file_is_kept_as_descriptor, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_empty_file_is_in_memory, set_up, tear_down),
         cmocka_unit_test(etag_depends_on_every_fact),
-        cmocka_unit_test_setup_teardown(test_tags_differ_when_the_file_does, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_modification_date_is_never_in_the_future, set_up,
+        cmocka_unit_test_setup_teardown(test_etag_changes_with_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_modification_date_is_not_in_future, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_recently_written_file_is_not_settled, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_fresh_files_are_read_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_old_files_are_settled, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_file_that_changes_while_it_is_read_is_read_again,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_file_that_keeps_changing_stays_on_disk, set_up,
+        cmocka_unit_test_setup_teardown(test_old_file_is_settled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_file_changed_while_read_is_reread, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_constantly_changing_file_stays_on_disk, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_no_file_is_not_loaded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_found_by_its_key_only, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_variants_count_as_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_least_recently_used_goes_first, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_memory_budget, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_descriptor_budget, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_never_fits_is_not_taken, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_later_state_replaces_earlier, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_cache_can_be_copied, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_references_keep_entries, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many_entries, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_random_walk, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_every_allocation_may_fail, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_non_regular_file_is_not_loaded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_entry_is_found_by_key_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_variants_count_towards_memory_limit, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_least_recently_used_entry_is_evicted, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_memory_limit_evicts_entries, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_descriptor_limit_evicts_entries, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_entry_beyond_limits_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_newer_entry_replaces_older, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cache_copy_is_independent, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_referenced_entry_survives_cache, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_entries_are_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_random_operations_keep_cache_consistent, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_every_failed_allocation_is_reported, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* The options of CORS, authentication, request ids and security headers: what is refused, with the
- * words that are said about it, and memory that runs out. What they do with requests is shown by
- * tests/wire/test_guards.py and tests/faults/test_guards.c. */
+/* The options of CORS, authentication, request ids and security headers: refused values with their
+ * error texts, and failed allocations. tests/wire/test_guards.py and tests/faults/test_guards.c
+ * test them with requests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,16 +38,16 @@ static int tear_down(void **state)
     return atomic_load(&heap.live) == 0 ? 0 : -1;
 }
 
-/* `error` is what was said. */
-static void assert_said(int err, const char *beginning)
+/* `error` begins with this text. */
+static void assert_error(int err, const char *beginning)
 {
     assert_int_equal(err, UVHTTP_ECONFIG);
     if (strncmp(error.text, beginning, strlen(beginning)) != 0)
-        fail_msg("said: %s\nwanted: %s", error.text, beginning);
+        fail_msg("error: %s\nexpected: %s", error.text, beginning);
     assert_int_equal(atomic_load(&heap.live), 0);
 }
 
-static bool nobody(uvhttp_request_t *request, const char *origin, void *arg)
+static bool allow_none(uvhttp_request_t *request, const char *origin, void *arg)
 {
     (void)request;
     (void)origin;
@@ -67,10 +67,10 @@ static int new_cors(uvhttp_cors_options_t config)
     return err;
 }
 
-static void origins_that_never_match_are_refused(void **state)
+static void invalid_origins_are_refused(void **state)
 {
     (void)state;
-    static const char *const faulty[] = {
+    static const char *const invalid[] = {
         "https://example.com/",
         "https://Example.com",
         "HTTPS://example.com",
@@ -97,7 +97,7 @@ static void origins_that_never_match_are_refused(void **state)
         "**",
         "https://*.example.com/",
     };
-    static const char *const fine[] = {
+    static const char *const valid[] = {
         "https://example.com",
         "http://localhost:3000",
         "http://[::1]:8080",
@@ -111,47 +111,47 @@ static void origins_that_never_match_are_refused(void **state)
         "*",
         "",
     };
-    for (size_t i = 0; i < UVH_COUNT_OF(faulty); i++) {
-        char wanted[128];
-        snprintf(wanted, sizeof(wanted), "origins is \"%s\"; allowed are ", faulty[i]);
-        assert_said(new_cors((uvhttp_cors_options_t){.origins = faulty[i]}), wanted);
+    for (size_t i = 0; i < UVH_COUNT_OF(invalid); i++) {
+        char expected[128];
+        snprintf(expected, sizeof(expected), "origins is \"%s\"; allowed are ", invalid[i]);
+        assert_error(new_cors((uvhttp_cors_options_t){.origins = invalid[i]}), expected);
     }
-    for (size_t i = 0; i < UVH_COUNT_OF(fine); i++) {
-        if (new_cors((uvhttp_cors_options_t){.origins = fine[i]}) != 0)
-            fail_msg("%s: %s", fine[i], error.text);
+    for (size_t i = 0; i < UVH_COUNT_OF(valid); i++) {
+        if (new_cors((uvhttp_cors_options_t){.origins = valid[i]}) != 0)
+            fail_msg("%s: %s", valid[i], error.text);
     }
 }
 
-static void what_browsers_would_refuse_is_refused(void **state)
+static void cors_options_rejected_by_browsers_are_refused(void **state)
 {
     (void)state;
-    assert_said(new_cors((uvhttp_cors_options_t){.origins = "*", .credentials = true}),
-                "origins is \"*\"; browsers reject \"*\" with credentials");
-    assert_said(new_cors((uvhttp_cors_options_t){.origins = "* https://a.b"}),
-                "origins is \"* https://a.b\"; \"*\" cannot be combined");
-    assert_said(new_cors((uvhttp_cors_options_t){.origins = "*", .allow = nobody}),
-                "origins is \"*\"; \"*\" cannot be combined");
-    assert_said(new_cors((uvhttp_cors_options_t){.credentials = true}),
-                "origins is \"\"; no origin is allowed");
-    assert_said(
-        new_cors((uvhttp_cors_options_t){.allow = nobody, .credentials = true, .exposed = "*"}),
+    assert_error(new_cors((uvhttp_cors_options_t){.origins = "*", .credentials = true}),
+                 "origins is \"*\"; browsers reject \"*\" with credentials");
+    assert_error(new_cors((uvhttp_cors_options_t){.origins = "* https://a.b"}),
+                 "origins is \"* https://a.b\"; \"*\" cannot be combined");
+    assert_error(new_cors((uvhttp_cors_options_t){.origins = "*", .allow = allow_none}),
+                 "origins is \"*\"; \"*\" cannot be combined");
+    assert_error(new_cors((uvhttp_cors_options_t){.credentials = true}),
+                 "origins is \"\"; no origin is allowed");
+    assert_error(
+        new_cors((uvhttp_cors_options_t){.allow = allow_none, .credentials = true, .exposed = "*"}),
         "exposed is \"*\"; browsers treat");
-    assert_said(new_cors((uvhttp_cors_options_t){.allow = nobody, .headers = "A, b c\r\nd"}),
-                "headers is ");
-    assert_said(new_cors((uvhttp_cors_options_t){.allow = nobody, .headers = "*, A"}),
-                "headers is \"*, A\"; \"*\" cannot be combined");
-    assert_said(new_cors((uvhttp_cors_options_t){.allow = nobody, .methods = "GET;POST"}),
-                "methods is \"GET;POST\"; allowed");
-    assert_said(new_cors((uvhttp_cors_options_t){.allow = nobody, .max_age = 86401}),
-                "max_age is 86401; allowed are 0 to 86400 seconds");
-    assert_int_equal(
-        new_cors((uvhttp_cors_options_t){.allow = nobody, .max_age = 86400, .credentials = true}),
-        0);
+    assert_error(new_cors((uvhttp_cors_options_t){.allow = allow_none, .headers = "A, b c\r\nd"}),
+                 "headers is ");
+    assert_error(new_cors((uvhttp_cors_options_t){.allow = allow_none, .headers = "*, A"}),
+                 "headers is \"*, A\"; \"*\" cannot be combined");
+    assert_error(new_cors((uvhttp_cors_options_t){.allow = allow_none, .methods = "GET;POST"}),
+                 "methods is \"GET;POST\"; allowed");
+    assert_error(new_cors((uvhttp_cors_options_t){.allow = allow_none, .max_age = 86401}),
+                 "max_age is 86401; allowed are 0 to 86400 seconds");
+    assert_int_equal(new_cors((uvhttp_cors_options_t){
+                         .allow = allow_none, .max_age = 86400, .credentials = true}),
+                     0);
     static char long_list[6000];
     for (size_t i = 0; i + 2 < sizeof(long_list); i += 2)
         memcpy(long_list + i, "a,", 3);
-    assert_said(new_cors((uvhttp_cors_options_t){.allow = nobody, .exposed = long_list}),
-                "exposed is \"a,a,");
+    assert_error(new_cors((uvhttp_cors_options_t){.allow = allow_none, .exposed = long_list}),
+                 "exposed is \"a,a,");
     uvhttp_cors_t *cors;
     assert_int_equal(uvhttp_cors_new(&cors, NULL, NULL), UVHTTP_EINVAL);
 }
@@ -184,43 +184,43 @@ static int new_auth_for(const char *name, const char *password)
     return new_auth((uvhttp_auth_options_t){.users = users, .user_count = 2});
 }
 
-static void users_that_nobody_could_be_are_refused(void **state)
+static void invalid_users_are_refused(void **state)
 {
     (void)state;
-    assert_said(new_auth_for("a:b", "x"), "users[1].name is \"(not shown)\"; ");
-    assert_said(new_auth_for("a\nb", "x"), "users[1].name is ");
-    assert_said(new_auth_for(NULL, "x"), "users[1].name is \"\"; ");
-    assert_said(new_auth_for("b", ""), "users[1].password is \"(not shown)\"; ");
-    assert_said(new_auth_for("b", NULL), "users[1].password is \"(not shown)\"; ");
-    assert_said(new_auth_for("b", "top\x7fsecret"), "users[1].password is \"(not shown)\"; ");
-    assert_null(strstr(error.text, "secret")); /* a message goes to a log */
+    assert_error(new_auth_for("a:b", "x"), "users[1].name is \"(not shown)\"; ");
+    assert_error(new_auth_for("a\nb", "x"), "users[1].name is ");
+    assert_error(new_auth_for(NULL, "x"), "users[1].name is \"\"; ");
+    assert_error(new_auth_for("b", ""), "users[1].password is \"(not shown)\"; ");
+    assert_error(new_auth_for("b", NULL), "users[1].password is \"(not shown)\"; ");
+    assert_error(new_auth_for("b", "top\x7fsecret"), "users[1].password is \"(not shown)\"; ");
+    assert_null(strstr(error.text, "secret")); /* error texts are logged */
     assert_int_equal(new_auth_for("", "x:y"), 0);
 }
 
-static void other_options_of_authentication_are_checked(void **state)
+static void auth_options_are_checked(void **state)
 {
     (void)state;
     char realm[258];
-    memset(realm, '"', sizeof(realm)); /* each is two bytes when it is quoted */
+    memset(realm, '"', sizeof(realm)); /* two bytes each in a quoted string */
     realm[257] = '\0';
-    assert_said(new_auth((uvhttp_auth_options_t){.check_basic = check, .realm = realm}),
-                "realm is \"");
+    assert_error(new_auth((uvhttp_auth_options_t){.check_basic = check, .realm = realm}),
+                 "realm is \"");
     realm[256] = '\0';
     assert_int_equal(new_auth((uvhttp_auth_options_t){
                          .check_basic = check, .check_bearer = check, .realm = realm}),
                      0);
-    assert_said(new_auth((uvhttp_auth_options_t){.check_basic = check, .realm = "a\nb"}),
-                "realm is \"");
-    assert_said(new_auth((uvhttp_auth_options_t){.check_bearer = check, .scope = "a\"b"}),
-                "scope is \"a\"b\"");
-    assert_said(new_auth((uvhttp_auth_options_t){.check_bearer = check, .scope = "\xc3\xa4"}),
-                "scope is \"");
-    assert_said(new_auth((uvhttp_auth_options_t){.realm = "r"}),
-                "check_basic is \"\"; no request can pass");
+    assert_error(new_auth((uvhttp_auth_options_t){.check_basic = check, .realm = "a\nb"}),
+                 "realm is \"");
+    assert_error(new_auth((uvhttp_auth_options_t){.check_bearer = check, .scope = "a\"b"}),
+                 "scope is \"a\"b\"");
+    assert_error(new_auth((uvhttp_auth_options_t){.check_bearer = check, .scope = "\xc3\xa4"}),
+                 "scope is \"");
+    assert_error(new_auth((uvhttp_auth_options_t){.realm = "r"}),
+                 "check_basic is \"\"; no request can pass");
     static char scope[1100];
     memset(scope, 's', 1025);
-    assert_said(new_auth((uvhttp_auth_options_t){.check_bearer = check, .scope = scope}),
-                "scope is \"");
+    assert_error(new_auth((uvhttp_auth_options_t){.check_bearer = check, .scope = scope}),
+                 "scope is \"");
     scope[1024] = '\0';
     assert_int_equal(
         new_auth((uvhttp_auth_options_t){.check_bearer = check, .scope = scope, .realm = realm}),
@@ -269,24 +269,25 @@ static int new_headers(uvhttp_security_headers_options_t config)
     return err;
 }
 
-static void options_of_ids_and_headers_are_checked(void **state)
+static void request_id_and_header_options_are_checked(void **state)
 {
     (void)state;
-    assert_said(new_ids((uvhttp_request_ids_options_t){.header = "X Id"}), "header is \"X Id\"; ");
-    assert_said(new_ids((uvhttp_request_ids_options_t){.header = ""}), "header is \"\"; ");
-    assert_said(new_ids((uvhttp_request_ids_options_t){
-                    .header = "X234567890123456789012345678901234567890123456789012345678901234-"}),
-                "header is \"X2345");
+    assert_error(new_ids((uvhttp_request_ids_options_t){.header = "X Id"}), "header is \"X Id\"; ");
+    assert_error(new_ids((uvhttp_request_ids_options_t){.header = ""}), "header is \"\"; ");
+    assert_error(
+        new_ids((uvhttp_request_ids_options_t){
+            .header = "X234567890123456789012345678901234567890123456789012345678901234-"}),
+        "header is \"X2345");
     assert_int_equal(
         new_ids((uvhttp_request_ids_options_t){
             .header = "X234567890123456789012345678901234567890123456789012345678901234"}),
         0);
-    assert_said(new_ids((uvhttp_request_ids_options_t){.max_length = 257}),
-                "max_length is 257; allowed are 1 to 256 bytes");
+    assert_error(new_ids((uvhttp_request_ids_options_t){.max_length = 257}),
+                 "max_length is 257; allowed are 1 to 256 bytes");
     assert_int_equal(new_ids((uvhttp_request_ids_options_t){.max_length = 256}), 0);
-    assert_said(new_headers((uvhttp_security_headers_options_t){.referrer_policy = "a\r\nb"}),
-                "referrer_policy is ");
-    assert_said(
+    assert_error(new_headers((uvhttp_security_headers_options_t){.referrer_policy = "a\r\nb"}),
+                 "referrer_policy is ");
+    assert_error(
         new_headers((uvhttp_security_headers_options_t){.strict_transport_security = "a\n"}),
         "strict_transport_security is ");
     assert_int_equal(new_headers((uvhttp_security_headers_options_t){.permissions_policy = ""}), 0);
@@ -302,7 +303,7 @@ static int new_each(int which)
         return new_cors((uvhttp_cors_options_t){.origins = "https://a.b https://*.c.d",
                                                 .headers = "A",
                                                 .exposed = "B",
-                                                .allow = nobody});
+                                                .allow = allow_none});
     case 1:
         return new_auth(
             (uvhttp_auth_options_t){.users = users, .user_count = 2, .check_bearer = check});
@@ -314,7 +315,7 @@ static int new_each(int which)
     }
 }
 
-static void running_out_of_memory_leaves_nothing(void **state)
+static void new_fails_without_memory(void **state)
 {
     (void)state;
     for (int which = 0; which < 4; which++) {
@@ -330,7 +331,7 @@ static void running_out_of_memory_leaves_nothing(void **state)
     }
 }
 
-static void defaults_and_the_systems_memory_will_do(void **state)
+static void default_options_and_allocator_work(void **state)
 {
     (void)state;
     uvhttp_request_ids_t *ids;
@@ -343,7 +344,7 @@ static void defaults_and_the_systems_memory_will_do(void **state)
     uvhttp_security_headers_free(NULL);
     uvhttp_cors_free(NULL);
     uvhttp_auth_free(NULL);
-    /* What was not made lets nobody pass. */
+    /* A middleware that was not created rejects all requests. */
     assert_int_equal(uvhttp_cors_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_auth_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_request_ids_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
@@ -352,7 +353,7 @@ static void defaults_and_the_systems_memory_will_do(void **state)
     assert_int_equal(uvhttp_size_limit_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
 }
 
-static void what_was_not_given_is_refused(void **state)
+static void null_options_are_refused(void **state)
 {
     (void)state;
     uvhttp_rate_limit_t *rate;
@@ -381,15 +382,15 @@ static void what_was_not_given_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(origins_that_never_match_are_refused),
-        TEST(what_browsers_would_refuse_is_refused),
-        TEST(users_that_nobody_could_be_are_refused),
-        TEST(other_options_of_authentication_are_checked),
+        TEST(invalid_origins_are_refused),
+        TEST(cors_options_rejected_by_browsers_are_refused),
+        TEST(invalid_users_are_refused),
+        TEST(auth_options_are_checked),
         TEST(users_without_count_are_refused),
-        TEST(options_of_ids_and_headers_are_checked),
-        TEST(running_out_of_memory_leaves_nothing),
-        TEST(what_was_not_given_is_refused),
-        TEST(defaults_and_the_systems_memory_will_do),
+        TEST(request_id_and_header_options_are_checked),
+        TEST(new_fails_without_memory),
+        TEST(null_options_are_refused),
+        TEST(default_options_and_allocator_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
-/* uvhttp.hpp: messages whole, in pieces of every size, across seams and in rings smaller than
- * they are, moved at every point, refused, and without memory. Every call gets its bytes in a
- * block of its own size that is gone afterwards, so that the sanitizer sees a view or a read
- * that leaves it. */
+/* uvhttp.hpp: messages whole, in segments of every size, at the wrap of rings and in rings smaller
+ * than the message, moved at every point, invalid, and without memory. Every call gets its bytes in
+ * a block of exactly their size that is freed afterwards, so that the sanitizer detects views and
+ * reads beyond it. */
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 #include <uvhttp.hpp>
 
-/* Last, because its macros are called skip and fail. */
+/* Last, because it defines macros named skip and fail. */
 extern "C" {
 #include <cmocka.h>
 }
@@ -46,8 +46,7 @@ static_assert(!noexcept(std::declval<HttpRequest &>().fromBuffer("", [](std::str
 static_assert(noexcept(std::declval<HttpRequest &>().fromBuffer("",
                                                                 [](std::string_view) noexcept {})));
 
-/* Memory that can run out: how many of the allocations that may fail still succeed; negative:
- * all. */
+/* The number of nothrow allocations that still succeed; negative: all. */
 static int allocations_left = -1;
 
 static bool has_memory()
@@ -55,7 +54,7 @@ static bool has_memory()
     return allocations_left < 0 || allocations_left-- > 0;
 }
 
-/* GCC must not look inside: it would find that what `new` gave is given to free. */
+/* Not inlined: GCC would warn that memory of `new` is passed to free. */
 #define REPLACEMENT [[gnu::noinline]]
 
 REPLACEMENT void *operator new(std::size_t size)
@@ -93,16 +92,16 @@ REPLACEMENT void operator delete[](void *memory, std::size_t) noexcept
     std::free(memory);
 }
 
-static void assert_text(std::string_view found, std::string_view wanted)
+static void assert_text(std::string_view found, std::string_view expected)
 {
-    if (found == wanted)
+    if (found == expected)
         return;
-    print_error("found '%.*s', wanted '%.*s'\n", static_cast<int>(found.size()), found.data(),
-                static_cast<int>(wanted.size()), wanted.data());
+    print_error("found '%.*s', expected '%.*s'\n", static_cast<int>(found.size()), found.data(),
+                static_cast<int>(expected.size()), expected.data());
     fail();
 }
 
-static void assert_fine(const Error &error)
+static void assert_no_error(const Error &error)
 {
     if (error)
         print_error("%s at %llu\n", error.text(), static_cast<unsigned long long>(error.offset()));
@@ -118,15 +117,15 @@ static void assert_refused(const Error &error, uvhttp_reason_t reason, std::uint
     assert_string_equal(error.text(), uvhttp_reason_text(reason));
 }
 
-/* Bytes in blocks of exactly their size, cut where asked. */
-class Pieces
+/* Bytes in blocks of exactly their size, split at the given offsets. */
+class Segments
 {
 public:
-    explicit Pieces(std::string_view bytes, std::vector<std::size_t> cuts = {})
+    explicit Segments(std::string_view bytes, std::vector<std::size_t> splits = {})
     {
         std::size_t from = 0;
-        cuts.push_back(bytes.size());
-        for (std::size_t to : cuts) {
+        splits.push_back(bytes.size());
+        for (std::size_t to : splits) {
             to = std::min(to, bytes.size());
             blocks_.push_back(std::make_unique<char[]>(to - from));
             std::memcpy(blocks_.back().get(), bytes.data() + from, to - from);
@@ -141,7 +140,7 @@ private:
     std::vector<iovec> iovecs_;
 };
 
-/* Everything a message says, as one text to compare. */
+/* The whole content of a message as one text to compare. */
 static std::string fields_of(const uvhttp::Fields &fields)
 {
     std::string text;
@@ -207,23 +206,23 @@ static const Sample samples[] = {{simple, simple_facts},
                                  {chunked, chunked_facts},
                                  {plain_chunked, plain_chunked_facts}};
 
-/* Gives `request` the bytes as a connection would: what was not consumed comes again with what is
- * new; `ends` are how many bytes have come at each call. Whatever `cut` says, a call's bytes are
- * divided in front of every cut-th one. */
+/* Gives `request` the bytes as a connection would: bytes not consumed are given again with new
+ * ones. `ends` are the number of bytes received at each call. The bytes of a call are split every
+ * `split` bytes. */
 template <class Between>
 static void feed(std::unique_ptr<HttpRequest> &request, std::string_view wire,
-                 const std::vector<std::size_t> &ends, std::size_t cut, const std::string &wanted,
-                 Between between)
+                 const std::vector<std::size_t> &ends, std::size_t split,
+                 const std::string &expected, Between between)
 {
     std::size_t used = 0;
     for (std::size_t end : ends) {
         std::string_view now = wire.substr(used, end - used);
-        std::vector<std::size_t> cuts;
-        for (std::size_t at = cut; cut > 0 && at < now.size(); at += cut)
-            cuts.push_back(at);
-        auto chunks = std::make_optional<Pieces>(now, cuts);
+        std::vector<std::size_t> splits;
+        for (std::size_t at = split; split > 0 && at < now.size(); at += split)
+            splits.push_back(at);
+        auto chunks = std::make_optional<Segments>(now, splits);
         auto [error, consumed] = request->fromIOVec(chunks->get());
-        assert_fine(error);
+        assert_no_error(error);
         assert_true(consumed <= now.size());
         used += consumed;
         assert_int_equal(request->isComplete(), end == wire.size());
@@ -231,30 +230,30 @@ static void feed(std::unique_ptr<HttpRequest> &request, std::string_view wire,
             assert_int_equal(consumed, 0);
         if (request->isComplete()) {
             assert_int_equal(used, wire.size());
-            assert_text(facts(*request), wanted);
+            assert_text(facts(*request), expected);
             assert_true(request->detach());
         }
-        /* From here on the bytes of this call are gone. */
+        /* The bytes of this call are freed here. */
         chunks.reset();
         between();
     }
-    assert_text(facts(*request), wanted);
+    assert_text(facts(*request), expected);
 }
 
-static void nothing()
+static void do_nothing()
 {
 }
 
-static void test_whole(void **)
+static void test_whole_message_is_parsed(void **)
 {
     for (const Sample &sample : samples) {
         auto request = std::make_unique<HttpRequest>();
-        feed(request, sample.wire, {sample.wire.size()}, 0, sample.facts, nothing);
+        feed(request, sample.wire, {sample.wire.size()}, 0, sample.facts, do_nothing);
     }
     HttpRequest request;
-    Pieces chunks(counted);
+    Segments chunks(counted);
     auto [error, consumed] = request.fromIOVec(chunks.get());
-    assert_fine(error);
+    assert_no_error(error);
     assert_int_equal(consumed, counted.size());
     assert_int_equal(request.methodId(), UVHTTP_METHOD_POST);
     assert_int_equal(request.targetForm(), UVHTTP_TARGET_ORIGIN);
@@ -264,24 +263,24 @@ static void test_whole(void **)
     assert_text(request.field(UVHTTP_FIELD_CONTENT_LENGTH).value(), "11");
     assert_false(request.field("x-none").has_value());
     assert_false(request.field(UVHTTP_FIELD_COOKIE).has_value());
-    /* One piece is not copied. */
+    /* A single segment is not copied. */
     const char *base = static_cast<const char *>(chunks.get()[0].iov_base);
     assert_ptr_equal(request.method().data(), base);
     assert_ptr_equal(request.body().data(), base + counted.size() - 11);
-    /* Complete is complete. */
+    /* A complete request ignores further bytes. */
     auto again = request.fromBuffer(simple);
-    assert_fine(again.error);
+    assert_no_error(again.error);
     assert_int_equal(again.consumed, 0);
     assert_text(request.body(), "hello world");
 }
 
-static void test_before_the_head_everything_is_empty(void **)
+static void test_message_before_head_is_empty(void **)
 {
     HttpRequest request;
     HttpResponse response;
     for (std::size_t length : {std::size_t{0}, counted.find("\r\n\r\n") + 3}) {
         auto [error, consumed] = request.fromBuffer(std::string_view(counted).substr(0, length));
-        assert_fine(error);
+        assert_no_error(error);
         assert_int_equal(consumed, 0);
         assert_false(request.isHeadComplete() || request.isComplete());
         assert_text(facts(request), "      close -\n\n\n");
@@ -294,65 +293,66 @@ static void test_before_the_head_everything_is_empty(void **)
     assert_text(facts(response), "0   close -\n\n\n");
 }
 
-static void test_every_split(void **)
+static void test_split_message_is_parsed(void **)
 {
     for (const Sample &sample : samples) {
         for (std::size_t at = 0; at < sample.wire.size(); at++) {
             auto request = std::make_unique<HttpRequest>();
-            feed(request, sample.wire, {at, sample.wire.size()}, 0, sample.facts, nothing);
+            feed(request, sample.wire, {at, sample.wire.size()}, 0, sample.facts, do_nothing);
         }
     }
 }
 
-static void test_every_byte_and_every_seam(void **)
+static void test_bytewise_and_segmented_input_is_parsed(void **)
 {
-    auto request = std::make_unique<HttpRequest>(); /* one for all: reset() forgets */
+    /* one for all samples: reset() discards all state */
+    auto request = std::make_unique<HttpRequest>();
     for (const Sample &sample : samples) {
         for (std::size_t step = 1; step <= 7; step++) {
             std::vector<std::size_t> ends;
             for (std::size_t end = step; end < sample.wire.size(); end += step)
                 ends.push_back(end);
             ends.push_back(sample.wire.size());
-            for (std::size_t cut : {0u, 1u, 2u, 5u, 40u}) {
-                feed(request, sample.wire, ends, cut, sample.facts, nothing);
+            for (std::size_t split : {0u, 1u, 2u, 5u, 40u}) {
+                feed(request, sample.wire, ends, split, sample.facts, do_nothing);
                 request->reset();
             }
         }
-        for (std::size_t cut = 1; cut < sample.wire.size(); cut++) {
-            feed(request, sample.wire, {sample.wire.size()}, cut, sample.facts, nothing);
+        for (std::size_t split = 1; split < sample.wire.size(); split++) {
+            feed(request, sample.wire, {sample.wire.size()}, split, sample.facts, do_nothing);
             request->reset();
         }
     }
 }
 
-static void test_empty_pieces_do_not_count(void **)
+static void test_empty_iovecs_are_ignored(void **)
 {
     const std::size_t size = counted.size();
     HttpRequest request;
-    Pieces chunks(counted, {0, 0, 3, 3, size - 5, size - 5, size, size});
+    Segments chunks(counted, {0, 0, 3, 3, size - 5, size - 5, size, size});
     auto [error, consumed] = request.fromIOVec(chunks.get());
-    assert_fine(error);
+    assert_no_error(error);
     assert_int_equal(consumed, size);
     assert_text(facts(request), counted_facts);
 }
 
-static void test_moves_at_every_point(void **)
+static void test_request_is_movable_at_any_point(void **)
 {
     for (const Sample &sample : samples) {
         std::vector<std::size_t> ends;
         for (std::size_t end = 1; end <= sample.wire.size(); end++)
             ends.push_back(end);
-        for (std::size_t cut : {0u, 3u}) {
+        for (std::size_t split : {0u, 3u}) {
             auto request = std::make_unique<HttpRequest>();
-            feed(request, sample.wire, ends, cut, sample.facts, [&] {
-                /* By construction, by assignment over a request in use, and to itself. What was
-                 * moved from is like new. */
+            feed(request, sample.wire, ends, split, sample.facts, [&] {
+                /* By construction, by assignment to a request in use, and to itself. A moved-from
+                 * request is like a new one. */
                 auto constructed = std::make_unique<HttpRequest>(std::move(*request));
                 feed(request, counted, {20, counted.size() - 3, counted.size()}, 7, counted_facts,
-                     nothing);
+                     do_nothing);
                 *request = std::move(*constructed);
                 feed(constructed, counted, {20, counted.size() - 3, counted.size()}, 7,
-                     counted_facts, nothing);
+                     counted_facts, do_nothing);
                 constructed.reset();
                 *request = std::move(*&*request);
                 constructed = std::make_unique<HttpRequest>(std::move(*request));
@@ -370,15 +370,15 @@ static std::string with_fields(int count)
     return wire + "\r\n";
 }
 
-static void test_more_fields_than_fit_inline(void **)
+static void test_field_table_grows_beyond_inline(void **)
 {
     const std::string wire = with_fields(100);
     HttpRequest first;
-    for (int round = 0; round < 2; round++) { /* with and without the table being there already */
-        for (std::size_t cut : {0u, 200u}) {
-            auto chunks = std::make_optional<Pieces>(
-                wire, cut == 0 ? std::vector<std::size_t>() : std::vector<std::size_t>{cut});
-            assert_fine(first.fromIOVec(chunks->get()).error);
+    for (int round = 0; round < 2; round++) { /* with and without an allocated table */
+        for (std::size_t split : {0u, 200u}) {
+            auto chunks = std::make_optional<Segments>(
+                wire, split == 0 ? std::vector<std::size_t>() : std::vector<std::size_t>{split});
+            assert_no_error(first.fromIOVec(chunks->get()).error);
             HttpRequest second(std::move(first));
             assert_true(second.isComplete() && second.detach());
             chunks.reset();
@@ -392,12 +392,12 @@ static void test_more_fields_than_fit_inline(void **)
     assert_refused(first.fromBuffer(with_fields(101)).error, UVHTTP_REASON_TOO_MANY_FIELDS,
                    with_fields(100).size() - 2);
     HttpRequest few({.maxFields = 3});
-    assert_fine(few.fromBuffer(with_fields(3)).error);
+    assert_no_error(few.fromBuffer(with_fields(3)).error);
     few.reset();
     assert_int_equal(few.fromBuffer(with_fields(4)).error.status(), 431);
 }
 
-static void test_ring_at_every_offset(void **)
+static void test_ring_input_at_every_offset(void **)
 {
     const std::string wire = simple + counted + chunked + plain_chunked;
     for (std::size_t capacity : {std::size_t{96}, std::size_t{101}, wire.size()}) {
@@ -408,33 +408,33 @@ static void test_ring_at_every_offset(void **)
                 ring.write("y");
                 ring.consume(offset);
                 HttpRequest request({.maxHead = static_cast<std::uint32_t>(capacity)});
-                std::size_t come = 0, sample = 0;
+                std::size_t received = 0, sample = 0;
                 bool first = true;
                 while (sample < 4) {
-                    come += ring.write(std::string_view(wire).substr(come, step));
+                    received += ring.write(std::string_view(wire).substr(received, step));
                     if (std::exchange(first, false))
                         ring.consume(1);
                     for (;;) {
                         auto [error, consumed] = request.fromIOVec(ring.getReadIovecs());
-                        assert_fine(error);
+                        assert_no_error(error);
                         assert_int_equal(ring.consume(consumed), consumed);
                         if (!request.isComplete())
                             break;
                         assert_text(facts(request), samples[sample++].facts);
                         request.reset();
                     }
-                    assert_true(ring.size() < capacity || come < wire.size() || sample == 4);
+                    assert_true(ring.size() < capacity || received < wire.size() || sample == 4);
                 }
                 assert_int_equal(ring.size(), 0);
-                assert_int_equal(come, wire.size());
+                assert_int_equal(received, wire.size());
             }
         }
     }
 }
 
-/* A head larger than the ring is refused as soon as the ring is full, when the limit is no
- * larger. */
-static void test_head_larger_than_the_ring(void **)
+/* A head larger than the ring is refused when the ring is full, if the limit is at most its
+ * size. */
+static void test_head_larger_than_ring_is_refused(void **)
 {
     uvhttp::RingBuffer ring(64);
     HttpRequest request({.maxHead = 64});
@@ -444,7 +444,7 @@ static void test_head_larger_than_the_ring(void **)
     assert_int_equal(error.reason(), UVHTTP_REASON_HEAD_TOO_LARGE);
 }
 
-static void test_pipelined(void **)
+static void test_pipelined_requests_are_parsed(void **)
 {
     const std::string wire = simple + simple + counted + simple.substr(0, 7);
     std::string_view rest = wire;
@@ -452,7 +452,7 @@ static void test_pipelined(void **)
     std::vector<std::string> found;
     for (;;) {
         auto [error, consumed] = request.fromBuffer(rest);
-        assert_fine(error);
+        assert_no_error(error);
         rest.remove_prefix(consumed);
         if (!request.isComplete())
             break;
@@ -464,7 +464,7 @@ static void test_pipelined(void **)
     assert_text(rest, simple.substr(0, 7));
 }
 
-static void test_body_to_a_callback(void **)
+static void test_body_callback_gets_chunks(void **)
 {
     for (const std::string &head : {"Content-Length: 300000"s, "Transfer-Encoding: chunked"s}) {
         std::string body, wire = "POST / HTTP/1.1\r\nHost: h\r\n" + head + "\r\n\r\n";
@@ -479,27 +479,27 @@ static void test_body_to_a_callback(void **)
         }
         uvhttp::RingBuffer ring(1000);
         HttpRequest request({.maxHead = 1000, .maxBody = 10});
-        std::string got;
-        std::size_t come = 0;
+        std::string collected;
+        std::size_t received = 0;
         while (!request.isComplete()) {
-            come += ring.write(std::string_view(wire).substr(come, 777));
+            received += ring.write(std::string_view(wire).substr(received, 777));
             auto [error, consumed] =
-                request.fromIOVec(ring.getReadIovecs(), [&got](std::string_view chunk) {
+                request.fromIOVec(ring.getReadIovecs(), [&collected](std::string_view chunk) {
                     assert_true(!chunk.empty());
-                    got += chunk;
+                    collected += chunk;
                 });
-            assert_fine(error);
+            assert_no_error(error);
             ring.consume(consumed);
         }
-        assert_int_equal(come, wire.size());
-        assert_true(got == body);
+        assert_int_equal(received, wire.size());
+        assert_true(collected == body);
         assert_true(request.body().empty());
         assert_int_equal(request.bodySize(), 300000);
         assert_text(request.field("host").value(), "h");
     }
 }
 
-static void test_callback_that_throws(void **)
+static void test_exception_of_body_callback_propagates(void **)
 {
     HttpRequest request;
     bool caught = false;
@@ -511,7 +511,7 @@ static void test_callback_that_throws(void **)
     }
     assert_true(caught);
     request.reset();
-    assert_fine(request.fromBuffer(counted).error);
+    assert_no_error(request.fromBuffer(counted).error);
     assert_text(facts(request), counted_facts);
 }
 
@@ -525,7 +525,7 @@ struct BadCase {
     std::uint64_t offset;
 };
 
-static void test_bad_requests(void **)
+static void test_invalid_requests_are_refused(void **)
 {
     const std::string to_chunk = plain_chunked.substr(0, plain_chunked.find("2\r\n"));
     const std::string to_last = plain_chunked.substr(0, plain_chunked.find("0\r\n"));
@@ -548,20 +548,20 @@ static void test_bad_requests(void **)
         assert_false(request.isComplete());
         if (offset == 0)
             assert_text(facts(request), "      close -\n\n\n");
-        /* It stays, until reset. */
+        /* The error is kept until reset. */
         assert_refused(request.fromBuffer(simple).error, reason, offset);
         assert_refused(request.finish(), reason, offset);
         HttpRequest moved(std::move(request));
         assert_refused(moved.fromBuffer(simple).error, reason, offset);
         moved.reset();
-        assert_fine(moved.fromBuffer(simple).error);
+        assert_no_error(moved.fromBuffer(simple).error);
         assert_text(facts(moved), simple_facts);
         /* The same byte by byte. */
         Error last;
         std::size_t used = 0;
         moved.reset();
         for (std::size_t end = 1; end <= wire.size() && !last; end++) {
-            Pieces chunks(std::string_view(wire).substr(used, end - used));
+            Segments chunks(std::string_view(wire).substr(used, end - used));
             auto step = moved.fromIOVec(chunks.get());
             last = step.error;
             used += step.consumed;
@@ -575,7 +575,7 @@ static std::string chunked_request(const std::string &body)
     return "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + body;
 }
 
-static void test_limits(void **)
+static void test_limits_are_enforced(void **)
 {
     const auto reason = [](const Limits &limits, const std::string &wire) {
         HttpRequest request(limits);
@@ -620,20 +620,20 @@ static void test_limits(void **)
             assert_string_equal(error.text(), most == 11 ? "no error" : "the body is too large");
         }
     }
-    /* A length that is too large is refused before a byte of the body has come, also when it fits
-     * no memory. */
+    /* A too large length is refused before any byte of the body is received, also if it exceeds the
+     * address space. */
     HttpRequest request;
     const auto huge = request.fromBuffer(
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551615\r\n\r\n");
     assert_int_equal(huge.error.kind(), Error::Kind::BodyTooLarge);
 }
 
-static void test_detach(void **)
+static void test_detached_request_owns_bytes(void **)
 {
     HttpRequest request;
     assert_true(request.detach());
-    auto chunks = std::make_optional<Pieces>(counted);
-    assert_fine(request.fromIOVec(chunks->get()).error);
+    auto chunks = std::make_optional<Segments>(counted);
+    assert_no_error(request.fromIOVec(chunks->get()).error);
     assert_true(request.detach());
     assert_true(request.detach());
     chunks.reset();
@@ -642,17 +642,17 @@ static void test_detach(void **)
     assert_text(facts(moved), counted_facts);
 }
 
-static void test_finish(void **)
+static void test_finish_detects_truncation(void **)
 {
     HttpRequest request;
-    assert_fine(request.finish());
-    assert_fine(request.fromBuffer("").error);
-    assert_fine(request.finish());
-    assert_fine(request.fromBuffer(simple).error);
-    assert_fine(request.finish());
+    assert_no_error(request.finish());
+    assert_no_error(request.fromBuffer("").error);
+    assert_no_error(request.finish());
+    assert_no_error(request.fromBuffer(simple).error);
+    assert_no_error(request.finish());
     for (std::size_t length : {std::size_t{1}, counted.size() - 1}) {
         request.reset();
-        assert_fine(request.fromBuffer(std::string_view(counted).substr(0, length)).error);
+        assert_no_error(request.fromBuffer(std::string_view(counted).substr(0, length)).error);
         const Error error = request.finish();
         assert_int_equal(error.kind(), Error::Kind::Truncated);
         assert_int_equal(error.status(), 400);
@@ -660,21 +660,21 @@ static void test_finish(void **)
     }
 }
 
-static void test_responses(void **)
+static void test_responses_are_parsed(void **)
 {
     HttpResponse response;
     const std::string continued = "HTTP/1.1 100 Continue\r\n\r\n";
-    const std::string answer = "HTTP/1.1 200 All right\r\nContent-Length: 5\r\nSet-Cookie: "
-                               "a=1\r\nSet-Cookie: b=2\r\n\r\nhello";
-    const std::string both = continued + answer;
+    const std::string reply = "HTTP/1.1 200 All right\r\nContent-Length: 5\r\nSet-Cookie: "
+                              "a=1\r\nSet-Cookie: b=2\r\n\r\nhello";
+    const std::string both = continued + reply;
     auto [error, consumed] = response.fromBuffer(both);
-    assert_fine(error);
+    assert_no_error(error);
     assert_int_equal(consumed, continued.size());
     assert_true(response.isComplete());
     assert_text(facts(response), "100 Continue HTTP/1.1 keep -\n\n\n");
     response.reset();
     assert_int_equal(response.fromBuffer(std::string_view(both).substr(consumed)).consumed,
-                     answer.size());
+                     reply.size());
     assert_text(
         facts(response),
         "200 All right HTTP/1.1 keep 5\nContent-Length=5|Set-Cookie=a=1|Set-Cookie=b=2|\nhello\n");
@@ -683,39 +683,40 @@ static void test_responses(void **)
         cookies += value;
     assert_text(cookies, "a=1b=2");
 
-    /* The answer to HEAD ends with its head; reset() keeps that, reset(method) changes it. */
+    /* The response to HEAD ends with its head; reset() keeps the method, reset(method) changes
+     * it. */
     HttpResponse head({}, UVHTTP_METHOD_HEAD);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(head.fromBuffer(answer).consumed, answer.size() - 5);
+        assert_int_equal(head.fromBuffer(reply).consumed, reply.size() - 5);
         assert_true(head.isComplete());
         head.reset();
     }
     HttpResponse also_head(std::move(head));
-    assert_int_equal(also_head.fromBuffer(answer).consumed, answer.size() - 5);
+    assert_int_equal(also_head.fromBuffer(reply).consumed, reply.size() - 5);
     also_head.reset();
     head.reset(UVHTTP_METHOD_GET);
     head = std::move(also_head);
-    assert_int_equal(head.fromBuffer(answer).consumed, answer.size() - 5);
+    assert_int_equal(head.fromBuffer(reply).consumed, reply.size() - 5);
     head.reset(UVHTTP_METHOD_GET);
     HttpResponse moved(std::move(head));
-    assert_int_equal(moved.fromBuffer(answer).consumed, answer.size());
+    assert_int_equal(moved.fromBuffer(reply).consumed, reply.size());
 
-    assert_fine(response.fromBuffer("").error);
+    assert_no_error(response.fromBuffer("").error);
 }
 
-static void test_response_until_close(void **)
+static void test_response_body_ends_with_connection(void **)
 {
     const std::string wire = "HTTP/1.0 200 OK\r\nServer: s\r\n\r\nsome text until the end";
     for (std::size_t at = 0; at <= wire.size(); at++) {
         HttpResponse response;
-        auto first = std::make_optional<Pieces>(std::string_view(wire).substr(0, at));
+        auto first = std::make_optional<Segments>(std::string_view(wire).substr(0, at));
         auto [error, consumed] = response.fromIOVec(first->get());
-        assert_fine(error);
+        assert_no_error(error);
         first.reset();
-        Pieces second(std::string_view(wire).substr(consumed));
-        assert_fine(response.fromIOVec(second.get()).error);
+        Segments second(std::string_view(wire).substr(consumed));
+        assert_no_error(response.fromIOVec(second.get()).error);
         assert_true(response.isHeadComplete() && !response.isComplete());
-        assert_fine(response.finish());
+        assert_no_error(response.finish());
         assert_true(response.isComplete());
         assert_text(facts(response),
                     "200 OK HTTP/1.0 close -\nServer=s|\nsome text until the end\n");
@@ -724,12 +725,12 @@ static void test_response_until_close(void **)
     assert_int_equal(limited.fromBuffer(wire).error.kind(), Error::Kind::BodyTooLarge);
 }
 
-static void test_fields(void **)
+static void test_fields_are_found_by_name(void **)
 {
     const std::string wire = "GET / HTTP/1.1\r\nHost: h\r\nX-A: 1\r\nAccept: x\r\nx-a: 2\r\nX-B: "
                              "3\r\nACCEPT: y\r\nX-A:\r\n\r\n";
     HttpRequest request;
-    assert_fine(request.fromBuffer(wire).error);
+    assert_no_error(request.fromBuffer(wire).error);
     assert_text(fields_of(request.fields("X-a")), "X-A=1|x-a=2|X-A=|");
     assert_text(fields_of(request.fields("accept")), "Accept=x|ACCEPT=y|");
     assert_text(fields_of(request.fields(UVHTTP_FIELD_ACCEPT)), "Accept=x|ACCEPT=y|");
@@ -753,7 +754,7 @@ template <class Range> static std::string pairs_of(const Range &range)
     return text;
 }
 
-static void test_query_and_cookies(void **)
+static void test_query_and_cookies_are_split(void **)
 {
     const uvhttp::Query query("a=1&&b&c=%26+x=y&d=");
     assert_text(pairs_of(query), "(a=1)(b)(c=%26+x=y)(d=)");
@@ -765,13 +766,13 @@ static void test_query_and_cookies(void **)
     assert_text(pairs_of(uvhttp::Cookies({})), "");
 }
 
-static void test_form(void **)
+static void test_form_is_decoded(void **)
 {
     const uvhttp::Form form("name=J%c3%b6rg+Z&e%3D=%26%3d&flag&&x=");
-    assert_fine(form.error());
+    assert_no_error(form.error());
     assert_text(pairs_of(form), "(name=J\xc3\xb6rg Z)(e==&=)(flag=)(x=)");
     assert_text(pairs_of(form), "(name=J\xc3\xb6rg Z)(e==&=)(flag=)(x=)");
-    /* Views of earlier pairs stay. */
+    /* Views of earlier pairs stay valid. */
     std::vector<uvhttp::NameValue> all;
     for (auto pair : form)
         all.push_back(pair);
@@ -779,7 +780,7 @@ static void test_form(void **)
     assert_text(all[0].value, "J\xc3\xb6rg Z");
     assert_text(all[1].name, "e=");
     assert_text(pairs_of(uvhttp::Form("")), "");
-    /* All or nothing. */
+    /* On an error there are no pairs. */
     for (auto text : {"a=1&b=%4"sv, "%zz"sv, "a=1&b=%4x&c=2"sv}) {
         const uvhttp::Form bad(text);
         assert_int_equal(bad.error().kind(), Error::Kind::BadEscape);
@@ -787,7 +788,7 @@ static void test_form(void **)
     }
 }
 
-static void test_chunked_decoder(void **)
+static void test_chunked_decoder_decodes_chunks(void **)
 {
     const std::string wire = "3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nrest";
     for (std::size_t step = 1; step <= wire.size(); step++) {
@@ -796,7 +797,7 @@ static void test_chunked_decoder(void **)
         std::size_t at = 0;
         while (!decoder.isComplete()) {
             auto [error, consumed, chunk] = decoder.next(std::string_view(wire).substr(at, step));
-            assert_fine(error);
+            assert_no_error(error);
             body += chunk;
             at += consumed;
         }
@@ -806,7 +807,7 @@ static void test_chunked_decoder(void **)
     std::string copy = wire;
     uvhttp::ChunkedDecoder decoder(4);
     auto [error, consumed, chunk] = decoder.inPlace(copy);
-    assert_fine(error);
+    assert_no_error(error);
     assert_true(decoder.isComplete());
     assert_text(chunk, "abcde");
     assert_ptr_equal(chunk.data(), copy.data());
@@ -815,11 +816,11 @@ static void test_chunked_decoder(void **)
     assert_false(decoder.isComplete());
     assert_refused(decoder.next("1;abcd=e\r\n").error, UVHTTP_REASON_CHUNK_EXTENSION, 5);
     decoder.reset();
-    assert_fine(decoder.next("1\r\nxy").error);
+    assert_no_error(decoder.next("1\r\nxy").error);
     assert_refused(decoder.next("y").error, UVHTTP_REASON_CHUNK_END, 0);
 }
 
-static void test_writer(void **)
+static void test_writer_output_is_parsed_back(void **)
 {
     std::array<char, 256> memory;
     uvhttp::MessageWriter writer(memory);
@@ -848,7 +849,7 @@ static void test_writer(void **)
         facts(response),
         "200 OK HTTP/1.1 keep chunked -\ntransfer-encoding=chunked|\nabc\nx-sum=3|x-empty=|");
 
-    /* The first error stays, and nothing of or behind it is written. */
+    /* The first error is kept; its line and the following ones are not written. */
     writer.clear();
     writer.statusLine(404, "Gone fishing").field("x", "a\r\nSet-Cookie: b").field("y", "z");
     assert_int_equal(writer.error(), UVHTTP_WRITER_INVALID);
@@ -865,7 +866,7 @@ static void test_writer(void **)
     assert_text(writer.view(), "");
 }
 
-static void test_ring_buffer(void **)
+static void test_ring_buffer_wraps_and_moves(void **)
 {
     uvhttp::RingBuffer ring(8);
     assert_int_equal(ring.capacity(), 8);
@@ -873,18 +874,18 @@ static void test_ring_buffer(void **)
     assert_true(ring.getReadIovecs().empty());
     assert_int_equal(ring.write("abcdef"), 6);
     assert_int_equal(ring.consume(4), 4);
-    auto room = ring.getWriteIovecs();
-    assert_int_equal(room.count(), 2);
-    assert_int_equal(room.data()[0].iov_len, 2);
-    assert_int_equal(room.data()[1].iov_len, 4);
-    std::memcpy(room.data()[0].iov_base, "gh", 2);
-    std::memcpy(room.data()[1].iov_base, "ijkl", 4);
+    auto space = ring.getWriteIovecs();
+    assert_int_equal(space.count(), 2);
+    assert_int_equal(space.data()[0].iov_len, 2);
+    assert_int_equal(space.data()[1].iov_len, 4);
+    std::memcpy(space.data()[0].iov_base, "gh", 2);
+    std::memcpy(space.data()[1].iov_base, "ijkl", 4);
     assert_int_equal(ring.commit(5), 5);
     assert_int_equal(ring.write("mnop"), 1);
     assert_true(ring.getWriteIovecs().empty());
 
     uvhttp::RingBuffer moved(std::move(ring));
-    assert_int_equal(ring.capacity(), 0); // NOLINT: promised for what was moved from
+    assert_int_equal(ring.capacity(), 0); // NOLINT: documented for moved-from objects
     assert_int_equal(ring.size() + ring.write("x") + ring.consume(1) + ring.commit(1), 0);
     assert_true(ring.getReadIovecs().empty() && ring.getWriteIovecs().empty());
     std::string held;
@@ -897,9 +898,9 @@ static void test_ring_buffer(void **)
     assert_int_equal(ring.consume(100), 8);
 }
 
-/* Every allocation fails in turn: an error, no crash, no leak, and after reset() the object
- * works. */
-static void test_out_of_memory(void **)
+/* Every allocation fails in turn: an error, no crash, no leak, and the object works after
+ * reset(). */
+static void test_every_failed_allocation_is_reported(void **)
 {
     const std::string wire = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n" +
                              with_fields(40).substr(with_fields(1).size() - 2) +
@@ -911,8 +912,8 @@ static void test_out_of_memory(void **)
         Error error;
         std::size_t used = 0;
         for (std::size_t end : {std::size_t{100}, wire.size() - 25, wire.size() - 3, wire.size()}) {
-            Pieces chunks(std::string_view(wire).substr(used, end - used),
-                          std::vector<std::size_t>{1, 2, 3, 4, 5, 6, 7, 8, 9});
+            Segments chunks(std::string_view(wire).substr(used, end - used),
+                            std::vector<std::size_t>{1, 2, 3, 4, 5, 6, 7, 8, 9});
             auto step = request.fromIOVec(chunks.get());
             used += step.consumed;
             error = step.error;
@@ -928,7 +929,7 @@ static void test_out_of_memory(void **)
         assert_int_equal(error.kind(), Error::Kind::OutOfMemory);
         assert_int_equal(error.status(), 503);
         request.reset();
-        assert_fine(request.fromBuffer(wire).error);
+        assert_no_error(request.fromBuffer(wire).error);
         assert_text(request.body(), "hello");
         assert_text(request.trailers().begin() == request.trailers().end()
                         ? ""
@@ -938,7 +939,7 @@ static void test_out_of_memory(void **)
     assert_true(failures >= 5);
 
     HttpRequest request;
-    assert_fine(request.fromBuffer(counted).error);
+    assert_no_error(request.fromBuffer(counted).error);
     allocations_left = 0;
     const bool first = request.detach();
     allocations_left = 1;
@@ -956,31 +957,31 @@ static void test_out_of_memory(void **)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_before_the_head_everything_is_empty),
-        cmocka_unit_test(test_every_split),
-        cmocka_unit_test(test_every_byte_and_every_seam),
-        cmocka_unit_test(test_empty_pieces_do_not_count),
-        cmocka_unit_test(test_moves_at_every_point),
-        cmocka_unit_test(test_more_fields_than_fit_inline),
-        cmocka_unit_test(test_ring_at_every_offset),
-        cmocka_unit_test(test_head_larger_than_the_ring),
-        cmocka_unit_test(test_pipelined),
-        cmocka_unit_test(test_body_to_a_callback),
-        cmocka_unit_test(test_callback_that_throws),
-        cmocka_unit_test(test_bad_requests),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_detach),
-        cmocka_unit_test(test_finish),
-        cmocka_unit_test(test_responses),
-        cmocka_unit_test(test_response_until_close),
-        cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_query_and_cookies),
-        cmocka_unit_test(test_form),
-        cmocka_unit_test(test_chunked_decoder),
-        cmocka_unit_test(test_writer),
-        cmocka_unit_test(test_ring_buffer),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_whole_message_is_parsed),
+        cmocka_unit_test(test_message_before_head_is_empty),
+        cmocka_unit_test(test_split_message_is_parsed),
+        cmocka_unit_test(test_bytewise_and_segmented_input_is_parsed),
+        cmocka_unit_test(test_empty_iovecs_are_ignored),
+        cmocka_unit_test(test_request_is_movable_at_any_point),
+        cmocka_unit_test(test_field_table_grows_beyond_inline),
+        cmocka_unit_test(test_ring_input_at_every_offset),
+        cmocka_unit_test(test_head_larger_than_ring_is_refused),
+        cmocka_unit_test(test_pipelined_requests_are_parsed),
+        cmocka_unit_test(test_body_callback_gets_chunks),
+        cmocka_unit_test(test_exception_of_body_callback_propagates),
+        cmocka_unit_test(test_invalid_requests_are_refused),
+        cmocka_unit_test(test_limits_are_enforced),
+        cmocka_unit_test(test_detached_request_owns_bytes),
+        cmocka_unit_test(test_finish_detects_truncation),
+        cmocka_unit_test(test_responses_are_parsed),
+        cmocka_unit_test(test_response_body_ends_with_connection),
+        cmocka_unit_test(test_fields_are_found_by_name),
+        cmocka_unit_test(test_query_and_cookies_are_split),
+        cmocka_unit_test(test_form_is_decoded),
+        cmocka_unit_test(test_chunked_decoder_decodes_chunks),
+        cmocka_unit_test(test_writer_output_is_parsed_back),
+        cmocka_unit_test(test_ring_buffer_wraps_and_moves),
+        cmocka_unit_test(test_every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* WebSocket and topics of uvhttp.hpp: every kind of handler is called, what is made for a
- * connection is destroyed exactly once and never under its own feet, a message to it allocates
- * nothing, exceptions close, and what cannot be set up says so. */
+/* WebSocket and topics of uvhttp.hpp: every kind of handler is called, objects of a connection are
+ * destroyed exactly once and never while one of their functions runs, messages do not allocate,
+ * exceptions close the connection, and setup errors are reported. */
 #include <array>
 #include <memory>
 #include <optional>
@@ -12,7 +12,7 @@
 #include <uvhttp/topics.hpp>
 #include <uvhttp/websocket.hpp>
 
-/* Last, because cmocka's macros are called skip and fail. */
+/* Last, because cmocka defines macros named skip and fail. */
 #include "support/hpp_stage.hpp"
 
 using namespace std::string_literals;
@@ -34,8 +34,8 @@ static constexpr auto binary = UVHTTP_WEBSOCKET_BINARY;
 
 /* ---- frames (RFC 6455 section 5.2) ---- */
 
-/* Of a client, with a mask of zeros. */
-static std::string frame(unsigned char opcode, std::string_view payload, bool last = true)
+/* Frame of a client, with a mask of zeros. */
+static std::string client_frame(unsigned char opcode, std::string_view payload, bool last = true)
 {
     assert_true(payload.size() < 126);
     std::string bytes{static_cast<char>(opcode | (last ? 0x80 : 0)),
@@ -47,8 +47,8 @@ static std::string frame(unsigned char opcode, std::string_view payload, bool la
     return bytes.append(payload);
 }
 
-/* Of a server. */
-static std::string reply(unsigned char opcode, std::string_view payload, bool last = true)
+/* Frame of a server. */
+static std::string server_frame(unsigned char opcode, std::string_view payload, bool last = true)
 {
     std::string bytes{static_cast<char>(opcode | (last ? 0x80 : 0)),
                       static_cast<char>(payload.size())};
@@ -63,12 +63,12 @@ static std::string code(unsigned number, std::string_view reason = "")
 
 enum : unsigned char { MORE = 0, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10 };
 
-/* A stage with a client that speaks WebSocket. */
-struct Talk : Stage {
+/* A stage with a WebSocket client. */
+struct WebSocketStage : Stage {
     std::size_t seen = 0;
 
     std::string rest() const { return received().substr(seen); }
-    void shake(const std::string &path)
+    void handshake(const std::string &path)
     {
         connect();
         send("GET " + path +
@@ -76,38 +76,39 @@ struct Talk : Stage {
              "websocket\r\nSec-WebSocket-Version: "
              "13\r\n"
              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: a, b\r\n\r\n");
-        until([&] { return holds(received(), "\r\n\r\n") || client.ended; });
-        seen = received().find("\r\n\r\n") + 4; /* or nothing came before the end */
+        runUntil([&] { return contains(received(), "\r\n\r\n") || client.ended; });
+        /* npos + 4 if the connection ended before the head was received */
+        seen = received().find("\r\n\r\n") + 4;
     }
-    void hears(const std::string &bytes)
+    void expect(const std::string &bytes)
     {
-        until([&] { return rest().size() >= bytes.size(); });
+        runUntil([&] { return rest().size() >= bytes.size(); });
         assert_true(rest().substr(0, bytes.size()) == bytes);
         seen += bytes.size();
     }
-    /* The client closes, and the server answers. */
-    void leave()
+    /* The client sends a close frame, and the server replies. */
+    void close_handshake()
     {
-        send(frame(CLOSE, code(1000, "bye")));
-        hears(reply(CLOSE, code(1000)));
-        until([&] { return client.ended; });
+        send(client_frame(CLOSE, code(1000, "bye")));
+        expect(server_frame(CLOSE, code(1000)));
+        runUntil([&] { return client.ended; });
     }
 };
 
 /* ---- handlers ---- */
 
-static void test_functions(void **)
+static void test_function_handlers_get_messages(void **)
 {
-    Talk talk;
+    WebSocketStage stage;
     int alive = 0;
-    talk.server->webSocket("/kind", [](WebSocket ws, WebSocketKind kind, std::string_view data) {
+    stage.server->webSocket("/kind", [](WebSocket ws, WebSocketKind kind, std::string_view data) {
         assert_int_equal(ws.send(kind, data).code(), 0);
     });
-    talk.server->webSocket(
-        "/count", [guest = Guest(alive), count = 0](WebSocket ws, std::string_view) mutable {
+    stage.server->webSocket(
+        "/count", [tracked = Tracked(alive), count = 0](WebSocket ws, std::string_view) mutable {
             assert_int_equal(ws.sendText(std::to_string(++count)).code(), 0);
         });
-    talk.server->webSocket(
+    stage.server->webSocket(
         "/data", [](WebSocket ws,
                     std::string_view) { /* what C keeps is there as well */
                                         const auto count = reinterpret_cast<std::uintptr_t>(
@@ -118,32 +119,32 @@ static void test_functions(void **)
                                         assert_int_equal(ws.sendText(std::to_string(count)).code(),
                                                          0);
         });
-    talk.server->group("/in").webSocket("/group", [](WebSocket ws, std::string_view data) {
+    stage.server->group("/in").webSocket("/group", [](WebSocket ws, std::string_view data) {
         assert_int_equal(ws.sendBinary(data).code(), 0);
     });
-    talk.listen();
-    assert_int_equal(talk.ask("/kind").status, 426);
-    talk.shake("/kind");
-    talk.send(frame(TEXT, "hello") + frame(BINARY, "\x80"));
-    talk.hears(reply(TEXT, "hello") + reply(BINARY, "\x80"));
-    talk.leave();
+    stage.listen();
+    assert_int_equal(stage.request("/kind").status, 426);
+    stage.handshake("/kind");
+    stage.send(client_frame(TEXT, "hello") + client_frame(BINARY, "\x80"));
+    stage.expect(server_frame(TEXT, "hello") + server_frame(BINARY, "\x80"));
+    stage.close_handshake();
     for (const char *number : {"1", "2"}) { /* one function for all connections */
-        talk.shake("/count");
-        talk.send(frame(TEXT, ""));
-        talk.hears(reply(TEXT, number));
+        stage.handshake("/count");
+        stage.send(client_frame(TEXT, ""));
+        stage.expect(server_frame(TEXT, number));
     }
-    talk.shake("/data");
-    talk.send(frame(TEXT, "") + frame(TEXT, ""));
-    talk.hears(reply(TEXT, "1") + reply(TEXT, "2"));
-    talk.shake("/in/group");
-    talk.send(frame(TEXT, "x"));
-    talk.hears(reply(BINARY, "x"));
+    stage.handshake("/data");
+    stage.send(client_frame(TEXT, "") + client_frame(TEXT, ""));
+    stage.expect(server_frame(TEXT, "1") + server_frame(TEXT, "2"));
+    stage.handshake("/in/group");
+    stage.send(client_frame(TEXT, "x"));
+    stage.expect(server_frame(BINARY, "x"));
     assert_int_equal(alive, 1);
-    talk.end();
+    stage.end();
     assert_int_equal(alive, 0);
 }
 
-/* For all connections. */
+/* One object for all connections. */
 struct Everything {
     std::string *trace;
 
@@ -167,26 +168,28 @@ struct Everything {
     std::string &note(const char *what) { return trace->append(what); }
 };
 
-static void test_an_object_for_all(void **)
+static void test_shared_object_handles_all_connections(void **)
 {
-    Talk talk;
+    WebSocketStage stage;
     std::string trace;
     static constexpr const char *protocols[] = {"b", "a"};
-    talk.server->webSocket("/all", Everything{&trace}, {.protocols = protocols});
-    talk.listen();
-    talk.shake("/all?no=1");
-    assert_true(holds(talk.received(), "HTTP/1.1 403 "));
-    talk.shake("/all");
-    assert_true(holds(talk.received(), "Sec-WebSocket-Protocol: b\r\n"));
-    talk.send(frame(TEXT, "a", false) + frame(PING, "p") + frame(PONG, "q") + frame(MORE, "b"));
-    talk.hears(reply(PONG, "p") + reply(TEXT, "first", false) + reply(MORE, "last"));
-    talk.leave();
+    stage.server->webSocket("/all", Everything{&trace}, {.protocols = protocols});
+    stage.listen();
+    stage.handshake("/all?no=1");
+    assert_true(contains(stage.received(), "HTTP/1.1 403 "));
+    stage.handshake("/all");
+    assert_true(contains(stage.received(), "Sec-WebSocket-Protocol: b\r\n"));
+    stage.send(client_frame(TEXT, "a", false) + client_frame(PING, "p") + client_frame(PONG, "q") +
+               client_frame(MORE, "b"));
+    stage.expect(server_frame(PONG, "p") + server_frame(TEXT, "first", false) +
+                 server_frame(MORE, "last"));
+    stage.close_handshake();
     assert_string_equal(trace.c_str(), "open b text a- ping p pong q text b. close 1000 bye");
 }
 
-/* One for each connection. */
+/* One object for each connection. */
 struct Each {
-    Guest guest;
+    Tracked tracked;
     std::string name;
     std::string *trace;
     const int *alive;
@@ -204,7 +207,7 @@ struct Each {
             const int *count = alive;
             ws.abort();
             assert_int_equal(*count, 1);
-            *trace += name + " is still there "; /* it would be gone, were it destroyed within */
+            *trace += name + " is still there "; /* destroyed only after this function */
             return;
         }
         assert_int_equal(ws.sendText(name).code(), 0);
@@ -215,16 +218,16 @@ struct Each {
     }
 };
 
-static void test_an_object_for_each(void **)
+static void test_factory_makes_object_per_connection(void **)
 {
-    Talk talk;
+    WebSocketStage stage;
     int alive = 0;
     std::string trace;
     auto named = [&](Request req) {
-        return Each{Guest(alive), std::string(req.query("n").value_or("")), &trace, &alive};
+        return Each{Tracked(alive), std::string(req.query("n").value_or("")), &trace, &alive};
     };
-    talk.server->webSocket("/object", named);
-    talk.server->webSocket("/optional", [&](Request req, Response res) -> std::optional<Each> {
+    stage.server->webSocket("/object", named);
+    stage.server->webSocket("/optional", [&](Request req, Response res) -> std::optional<Each> {
         if (req.query("n"))
             return named(req);
         if (req.query("answer"))
@@ -233,77 +236,77 @@ static void test_an_object_for_each(void **)
             throw std::bad_alloc();
         return std::nullopt;
     });
-    talk.server->webSocket("/unique", [&] {
-        return std::make_unique<Each>(Each{Guest(alive), "unique", &trace, &alive});
+    stage.server->webSocket("/unique", [&] {
+        return std::make_unique<Each>(Each{Tracked(alive), "unique", &trace, &alive});
     });
-    talk.listen();
+    stage.listen();
     for (const char *name : {"object", "optional", "unique"}) {
-        talk.shake("/"s + name + "?n=" + name);
+        stage.handshake("/"s + name + "?n=" + name);
         assert_int_equal(alive, 1);
-        talk.send(frame(TEXT, "who?"));
-        talk.hears(reply(TEXT, name));
-        talk.leave();
-        talk.until([&] { return alive == 0; });
+        stage.send(client_frame(TEXT, "who?"));
+        stage.expect(server_frame(TEXT, name));
+        stage.close_handshake();
+        stage.runUntil([&] { return alive == 0; });
     }
     assert_string_equal(trace.c_str(), "object 1000 optional 1000 unique 1000 ");
     trace.clear();
     for (auto [query, status] : {std::pair("", " 403 "), std::pair("?answer=1", " 402 "),
                                  std::pair("?throw=1", " 503 ")}) {
-        talk.shake("/optional"s + query);
-        assert_true(holds(talk.received(), status));
+        stage.handshake("/optional"s + query);
+        assert_true(contains(stage.received(), status));
     }
     assert_int_equal(alive, 0);
 
-    talk.shake("/object?n=a");
-    talk.send(frame(TEXT, "abort"));
-    talk.until([&] { return talk.client.ended && alive == 0; });
+    stage.handshake("/object?n=a");
+    stage.send(client_frame(TEXT, "abort"));
+    stage.runUntil([&] { return stage.client.ended && alive == 0; });
     assert_string_equal(trace.c_str(), "a 1006 a is still there ");
     trace.clear();
-    talk.shake("/object?n=abort-open");
-    talk.until([&] { return talk.client.ended && alive == 0; });
+    stage.handshake("/object?n=abort-open");
+    stage.runUntil([&] { return stage.client.ended && alive == 0; });
     assert_string_equal(trace.c_str(), "abort-open 1006 ");
     trace.clear();
-    talk.shake("/object?n=b");
-    talk.send(frame(TEXT, "throw"));
-    talk.hears(reply(CLOSE, code(1011)));
-    talk.send(frame(CLOSE, code(1011)));
-    talk.until([&] { return talk.client.ended && alive == 0; });
+    stage.handshake("/object?n=b");
+    stage.send(client_frame(TEXT, "throw"));
+    stage.expect(server_frame(CLOSE, code(1011)));
+    stage.send(client_frame(CLOSE, code(1011)));
+    stage.runUntil([&] { return stage.client.ended && alive == 0; });
     assert_string_equal(trace.c_str(), "b 1011 ");
 
-    talk.shake("/object?n=c");
+    stage.handshake("/object?n=c");
     assert_int_equal(alive, 1);
-    talk.end(); /* the server ends while it is open */
+    stage.end(); /* the server ends while the connection is open */
     assert_int_equal(alive, 0);
 }
 
-static void test_a_message_allocates_nothing(void **)
+static void test_message_does_not_allocate(void **)
 {
-    Talk talk;
+    WebSocketStage stage;
     int alive = 0;
-    std::string trace, wanted = reply(TEXT, "x");
-    const std::string question = frame(TEXT, "who?");
-    talk.server->webSocket("/object", [&] { return Each{Guest(alive), "x", &trace, &alive}; });
-    talk.listen();
-    talk.shake("/object");
+    std::string trace, wanted = server_frame(TEXT, "x");
+    const std::string question = client_frame(TEXT, "who?");
+    stage.server->webSocket("/object", [&] { return Each{Tracked(alive), "x", &trace, &alive}; });
+    stage.listen();
+    stage.handshake("/object");
     std::size_t before = 0;
     for (int i = 0; i < 200; i++) {
         if (i == 100)
             before = allocations;
-        raw_client_send(&talk.client, question.data(), question.size());
-        const std::size_t end = talk.seen + wanted.size();
-        talk.until([&] { return talk.client.received >= end; });
-        talk.seen = end;
+        raw_client_send(&stage.client, question.data(), question.size());
+        const std::size_t end = stage.seen + wanted.size();
+        stage.runUntil([&] { return stage.client.received >= end; });
+        stage.seen = end;
     }
     assert_int_equal(allocations - before, 0);
 }
 
 /* ---- prepared messages, endpoints, clients ---- */
 
-static void test_messages_for_many(void **)
+static void test_prepared_messages_are_sent(void **)
 {
-    Talk talk;
+    WebSocketStage stage;
     std::optional<WebSocketMessage> kept;
-    auto endpoint = talk.server->webSocketEndpoint(
+    auto endpoint = stage.server->webSocketEndpoint(
         [&](WebSocket ws, std::string_view) {
             assert_int_equal(ws.send(*kept).code(), 0);
             const WebSocketMessage copy = *kept;
@@ -311,46 +314,47 @@ static void test_messages_for_many(void **)
             assert_int_equal(ws.send(WebSocketMessage(ws.endpoint(), binary, "raw")).code(), 0);
         },
         {});
-    talk.server->get("/many", endpoint);
-    talk.listen();
+    stage.server->get("/many", endpoint);
+    stage.listen();
     kept.emplace(endpoint, "news");
     assert_true(bool(*kept) && !WebSocketMessage(endpoint, "\xff"));
-    talk.shake("/many");
-    talk.send(frame(TEXT, "?"));
-    talk.hears(reply(TEXT, "news") + reply(TEXT, "news") + reply(BINARY, "raw"));
+    stage.handshake("/many");
+    stage.send(client_frame(TEXT, "?"));
+    stage.expect(server_frame(TEXT, "news") + server_frame(TEXT, "news") +
+                 server_frame(BINARY, "raw"));
     WebSocketMessage moved = std::move(*kept);
-    assert_false(bool(*kept)); /* NOLINT: that is what is tested */
+    assert_false(bool(*kept)); /* NOLINT: moved-from objects are tested */
     kept = moved;
-    talk.send(frame(TEXT, "?"));
-    talk.hears(reply(TEXT, "news"));
+    stage.send(client_frame(TEXT, "?"));
+    stage.expect(server_frame(TEXT, "news"));
     const uvhttp::WebSocketStats stats = endpoint.readStats();
     assert_int_equal(stats.connections, 1);
     assert_int_equal(stats.messages_received, 2);
     kept.reset();
 }
 
-/* A server's handlers go behind its endpoints, and with them what they have captured. */
+/* A server's handlers and their captures are destroyed after its endpoints. */
 struct Last {
     std::shared_ptr<std::optional<WebSocketMessage>> last;
     void message(WebSocket ws, std::string_view data) { last->emplace(ws.endpoint(), data); }
 };
 
-static void test_messages_that_handlers_keep(void **)
+static void test_kept_messages_outlive_server(void **)
 {
     std::optional<WebSocketMessage> longer;
     {
-        Talk talk;
+        WebSocketStage stage;
         auto last = std::make_shared<std::optional<WebSocketMessage>>();
-        talk.server->webSocket("/last", Last{last});
+        stage.server->webSocket("/last", Last{last});
         const std::weak_ptr<std::optional<WebSocketMessage>> seen = last;
         last.reset();
-        talk.listen();
-        talk.shake("/last");
-        talk.send(frame(TEXT, "state"));
-        talk.until([&] { return seen.lock()->has_value(); });
+        stage.listen();
+        stage.handshake("/last");
+        stage.send(client_frame(TEXT, "state"));
+        stage.runUntil([&] { return seen.lock()->has_value(); });
         longer = *seen.lock();
         assert_true(bool(*longer));
-        talk.end();
+        stage.end();
         assert_true(seen.expired());
     }
     const WebSocketMessage copy = *longer;
@@ -358,13 +362,13 @@ static void test_messages_that_handlers_keep(void **)
     assert_true(bool(copy));
 }
 
-static void test_clients(void **)
+static void test_client_connects_and_reports_errors(void **)
 {
-    Talk talk;
+    WebSocketStage stage;
     int alive = 0;
     std::string trace;
     struct Caller {
-        Guest guest;
+        Tracked tracked;
         std::string *trace;
         void open(WebSocket ws) { assert_int_equal(ws.sendText("hello").code(), 0); }
         void message(WebSocket ws, std::string_view data)
@@ -377,24 +381,24 @@ static void test_clients(void **)
             trace->append(std::to_string(number)).append(" ").append(reason).append(" ");
         }
     };
-    auto callers = talk.server->webSocketEndpoint(
+    auto callers = stage.server->webSocketEndpoint(
         [&] {
-            return Caller{Guest(alive), &trace};
+            return Caller{Tracked(alive), &trace};
         },
         {.closeTimeout = std::chrono::seconds(1)});
-    auto shared = talk.server->webSocketEndpoint(Everything{&trace}, {});
-    talk.server->webSocket("/echo",
-                           [](WebSocket ws, std::string_view data) { (void)ws.sendText(data); });
-    talk.listen();
-    const std::string url = "ws://127.0.0.1:" + std::to_string(talk.server->port()) + "/echo";
+    auto shared = stage.server->webSocketEndpoint(Everything{&trace}, {});
+    stage.server->webSocket("/echo",
+                            [](WebSocket ws, std::string_view data) { (void)ws.sendText(data); });
+    stage.listen();
+    const std::string url = "ws://127.0.0.1:" + std::to_string(stage.server->port()) + "/echo";
     WebSocket ws;
-    assert_int_equal(callers.connect({.url = url}, Caller{Guest(alive), &trace}, &ws).code(), 0);
+    assert_int_equal(callers.connect({.url = url}, Caller{Tracked(alive), &trace}, &ws).code(), 0);
     assert_true(ws.native() != nullptr);
-    talk.until([&] { return !trace.empty() && alive == 0; });
-    /* the peer says the code again, and no reason */
+    stage.runUntil([&] { return !trace.empty() && alive == 0; });
+    /* the peer repeats the code without a reason */
     assert_string_equal(trace.c_str(), "hello 3000  ");
     trace.clear();
-    /* It does not begin, and what was given is destroyed. */
+    /* Connections that are not started: the object is destroyed. */
 #if UVHTTP_TESTS_HTTPS
     const uvhttp::TlsClient tls({.caFile = "/nothing"});
     const int expected = UVHTTP_ECONFIG;
@@ -405,16 +409,16 @@ static void test_clients(void **)
     const uvhttp::TlsClient tls;
     const int expected = UVHTTP_ENOTSUP;
     assert_int_equal(
-        callers.connect({.url = "wss://127.0.0.1/"}, Caller{Guest(alive), &trace}).code(),
+        callers.connect({.url = "wss://127.0.0.1/"}, Caller{Tracked(alive), &trace}).code(),
         UVHTTP_ENOTSUP);
 #endif
     assert_int_equal(
-        callers.connect({.url = "wss://127.0.0.1/", .tls = &tls}, Caller{Guest(alive), &trace})
+        callers.connect({.url = "wss://127.0.0.1/", .tls = &tls}, Caller{Tracked(alive), &trace})
             .code(),
         expected);
     uvhttp::SetupError details = {};
     assert_int_equal(
-        callers.connect({.url = "nonsense", .details = &details}, Caller{Guest(alive), &trace})
+        callers.connect({.url = "nonsense", .details = &details}, Caller{Tracked(alive), &trace})
             .code(),
         UVHTTP_EINVAL);
     assert_true(
@@ -422,7 +426,7 @@ static void test_clients(void **)
     std::memset(&details, 'x', sizeof details); /* each call sets all of it */
     assert_int_equal(callers
                          .connect({.url = std::string_view("ws://a\0/", 8), .details = &details},
-                                  Caller{Guest(alive), &trace})
+                                  Caller{Tracked(alive), &trace})
                          .code(),
                      UVHTTP_EINVAL);
     assert_int_equal(details.code, UVHTTP_EINVAL);
@@ -430,7 +434,7 @@ static void test_clients(void **)
     assert_string_equal(details.text, "invalid argument");
     assert_int_equal(callers
                          .connect({.url = "wss://127.0.0.1/", .details = &details, .tls = &tls},
-                                  Caller{Guest(alive), &trace})
+                                  Caller{Tracked(alive), &trace})
                          .code(),
                      expected);
     assert_int_equal(details.code, expected);
@@ -438,24 +442,24 @@ static void test_clients(void **)
     assert_int_equal(alive, 0);
     assert_string_equal(trace.c_str(), "");
     assert_int_equal(shared.connect({.url = url + "/else"}).code(), 0);
-    talk.until([&] { return !trace.empty(); });
-    assert_true(holds(trace, "close 1006 "));
+    stage.runUntil([&] { return !trace.empty(); });
+    assert_true(contains(trace, "close 1006 "));
 #if UVHTTP_TESTS_HTTPS
     trace.clear();
     {
-        /* the connection keeps what it needs of it */
+        /* the connection keeps what it needs of the options */
         const uvhttp::TlsClient open({.insecure = true});
         assert_int_equal(shared.connect({.url = "wss" + url.substr(2), .tls = &open}).code(), 0);
     }
-    talk.until([&] { return !trace.empty(); });
-    assert_true(holds(trace, "the peer does not speak TLS"));
+    stage.runUntil([&] { return !trace.empty(); });
+    assert_true(contains(trace, "the peer does not speak TLS"));
 #endif
 }
 
 /* ---- topics ---- */
 
 struct Adapter {
-    Guest guest;
+    Tracked tracked;
     std::string *trace;
     int publish(std::string_view topic, WebSocketKind kind, std::string_view data)
     {
@@ -467,17 +471,17 @@ struct Adapter {
     void unsubscribe(std::string_view pattern) { trace->append("-").append(pattern).append(" "); }
 };
 
-static void test_topics(void **)
+static void test_topics_publish_and_subscribe(void **)
 {
     int alive = 0;
     std::string trace, counts;
-    Talk talk;
-    uvhttp::Topics topics = talk.server->topics({.maxTopicSize = 20});
-    topics.setAdapter(std::make_unique<Adapter>(Adapter{Guest(alive), &trace}));
+    WebSocketStage stage;
+    uvhttp::Topics topics = stage.server->topics({.maxTopicSize = 20});
+    topics.setAdapter(std::make_unique<Adapter>(Adapter{Tracked(alive), &trace}));
     topics.onPresence([&](std::string_view pattern, std::size_t count) {
         counts.append(pattern).append("=").append(std::to_string(count)).append(" ");
     });
-    talk.server->webSocket("/topics", [topics](WebSocket ws, std::string_view data) {
+    stage.server->webSocket("/topics", [topics](WebSocket ws, std::string_view data) {
         if (data == "leave")
             assert_int_equal(topics.unsubscribe(ws, "a/+").code(), 0);
         else if (data == "say")
@@ -486,19 +490,19 @@ static void test_topics(void **)
             assert_int_equal(topics.subscribe(ws, data).code(), 0);
         assert_int_equal(ws.sendText("done").code(), 0);
     });
-    talk.listen();
-    talk.shake("/topics");
-    talk.send(frame(TEXT, "a/+"));
-    talk.hears(reply(TEXT, "done"));
+    stage.listen();
+    stage.handshake("/topics");
+    stage.send(client_frame(TEXT, "a/+"));
+    stage.expect(server_frame(TEXT, "done"));
     assert_int_equal(topics.count("a/+"), 1);
     assert_int_equal(topics.publish("a/b", "news").code(), 0);
     assert_int_equal(topics.publish("c", "not for it").code(), 0);
     assert_int_equal(topics.deliver("a/c", binary, "from elsewhere").code(), 0);
-    talk.hears(reply(TEXT, "news") + reply(BINARY, "from elsewhere"));
-    talk.send(frame(TEXT, "say"));
-    talk.hears(reply(TEXT, "done"));
-    talk.send(frame(TEXT, "leave"));
-    talk.hears(reply(TEXT, "done"));
+    stage.expect(server_frame(TEXT, "news") + server_frame(BINARY, "from elsewhere"));
+    stage.send(client_frame(TEXT, "say"));
+    stage.expect(server_frame(TEXT, "done"));
+    stage.send(client_frame(TEXT, "leave"));
+    stage.expect(server_frame(TEXT, "done"));
     assert_int_equal(topics.count("a/+"), 0);
     assert_int_equal(topics.publish("a/#", "no topic").code(), UVHTTP_EINVAL);
     assert_int_equal(topics.publish("a", "\xff").code(), UVHTTP_EINVAL);
@@ -507,23 +511,23 @@ static void test_topics(void **)
                         "+a/+ published a/b news published c not for it published a/b own -a/+ ");
     assert_string_equal(counts.c_str(), "a/+=1 a/+=0 ");
     assert_int_equal(alive, 1);
-    talk.end();
+    stage.end();
     assert_int_equal(alive, 0);
 }
 
-/* ---- what cannot be set up ---- */
+/* ---- setup errors ---- */
 
-static void test_the_first_failure_stays(void **)
+static void test_first_setup_error_is_kept(void **)
 {
     int alive = 0;
-    auto handler = [&alive] { return [guest = Guest(alive)](WebSocket, std::string_view) {}; };
+    auto handler = [&alive] { return [tracked = Tracked(alive)](WebSocket, std::string_view) {}; };
     {
         Server server;
         server.webSocket("/a", handler(), {.windowBits = 99});
         assert_int_equal(server.error().code(), UVHTTP_ECONFIG);
-        assert_true(holds(server.where(), "99"));
+        assert_true(contains(server.where(), "99"));
         server.webSocket("/b", handler());
-        assert_true(holds(server.where(), "99"));
+        assert_true(contains(server.where(), "99"));
         const auto endpoint = server.webSocketEndpoint(handler(), {});
         assert_null(endpoint.native());
         assert_false(bool(WebSocketMessage(endpoint, "x")));
@@ -535,27 +539,27 @@ static void test_the_first_failure_stays(void **)
         assert_int_equal(topics.count("a"), 0);
         topics.onPresence([](std::string_view, std::size_t) {});
         int adapters = 0;
-        topics.setAdapter(std::make_unique<Adapter>(Adapter{Guest(adapters), nullptr}));
+        topics.setAdapter(std::make_unique<Adapter>(Adapter{Tracked(adapters), nullptr}));
         assert_int_equal(adapters, 0);
     }
     assert_int_equal(alive, 0);
     Server server;
     server.webSocket("/:a/:a", handler());
-    assert_true(bool(server.error()) && holds(server.where(), "/:a/:a"));
+    assert_true(bool(server.error()) && contains(server.where(), "/:a/:a"));
 }
 
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_an_object_for_all),
-        cmocka_unit_test(test_an_object_for_each),
-        cmocka_unit_test(test_a_message_allocates_nothing),
-        cmocka_unit_test(test_messages_for_many),
-        cmocka_unit_test(test_messages_that_handlers_keep),
-        cmocka_unit_test(test_clients),
-        cmocka_unit_test(test_topics),
-        cmocka_unit_test(test_the_first_failure_stays),
+        cmocka_unit_test(test_function_handlers_get_messages),
+        cmocka_unit_test(test_shared_object_handles_all_connections),
+        cmocka_unit_test(test_factory_makes_object_per_connection),
+        cmocka_unit_test(test_message_does_not_allocate),
+        cmocka_unit_test(test_prepared_messages_are_sent),
+        cmocka_unit_test(test_kept_messages_outlive_server),
+        cmocka_unit_test(test_client_connects_and_reports_errors),
+        cmocka_unit_test(test_topics_publish_and_subscribe),
+        cmocka_unit_test(test_first_setup_error_is_kept),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,5 +1,5 @@
-/* The text for Prometheus: every field of the counters at its place, a form that its rules allow,
- * cutting, and escaped labels. */
+/* The Prometheus text format: the sample of every stats field, valid syntax, truncation, and
+ * escaped labels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,13 +26,13 @@ static const char *write_text(const uvhttp_stats_t *stats)
 
 static void assert_line(const char *line)
 {
-    char wanted[256];
-    snprintf(wanted, sizeof(wanted), "\n%s\n", line);
-    if (strstr(text, wanted) == NULL)
+    char expected[256];
+    snprintf(expected, sizeof(expected), "\n%s\n", line);
+    if (strstr(text, expected) == NULL)
         fail_msg("'%s' is not in\n%s", line, text);
 }
 
-static void every_field_has_its_line(void **state)
+static void stats_fields_have_samples(void **state)
 {
     (void)state;
     uvhttp_stats_t stats = {
@@ -141,8 +141,8 @@ static void every_field_has_its_line(void **state)
         assert_line(lines[i]);
 }
 
-/* Every sample stands behind the HELP and TYPE of its metric, each of which stands there once. */
-static void every_metric_says_what_it_is(void **state)
+/* Every sample follows the HELP and TYPE of its metric, which occur once each. */
+static void metrics_have_help_and_type(void **state)
 {
     (void)state;
     static const char *const types[] = {"counter", "gauge", "histogram", "summary"};
@@ -174,7 +174,7 @@ static void every_metric_says_what_it_is(void **state)
     assert_int_equal(metrics, 26);
 }
 
-static void what_does_not_fit_is_cut_and_measured(void **state)
+static void truncated_text_returns_full_length(void **state)
 {
     (void)state;
     uvhttp_stats_t stats = {.total_requests = 5};
@@ -190,7 +190,7 @@ static void what_does_not_fit_is_cut_and_measured(void **state)
     }
 }
 
-static void labels_are_escaped(void **state)
+static void label_values_are_escaped(void **state)
 {
     (void)state;
     char out[32];
@@ -199,12 +199,12 @@ static void labels_are_escaped(void **state)
     assert_string_equal(out, "a\\\\b\\\"c\\nd\r\xc3\xa9");
     assert_true(uvhttp_metrics_escape(value, NULL, 0) == 13);
     assert_true(uvhttp_metrics_escape(value, out, 3) == 13);
-    assert_string_equal(out, "a"); /* half an escape would be none */
+    assert_string_equal(out, "a"); /* no partial escape sequence */
     assert_true(uvhttp_metrics_escape((uvhttp_slice_t){NULL, 0}, out, 1) == 0);
     assert_string_equal(out, "");
 }
 
-static void without_a_server_there_is_nothing_to_tell(void **state)
+static void handler_without_server_fails(void **state)
 {
     (void)state;
     assert_int_equal(uvhttp_metrics_handle_request(NULL, NULL, NULL), UVHTTP_EINVAL);
@@ -213,11 +213,11 @@ static void without_a_server_there_is_nothing_to_tell(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_has_its_line),
-        cmocka_unit_test(every_metric_says_what_it_is),
-        cmocka_unit_test(what_does_not_fit_is_cut_and_measured),
-        cmocka_unit_test(labels_are_escaped),
-        cmocka_unit_test(without_a_server_there_is_nothing_to_tell),
+        cmocka_unit_test(stats_fields_have_samples),
+        cmocka_unit_test(metrics_have_help_and_type),
+        cmocka_unit_test(truncated_text_returns_full_length),
+        cmocka_unit_test(label_values_are_escaped),
+        cmocka_unit_test(handler_without_server_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* NULL for each pointer parameter of what handlers call, each time with a request and a response
- * that are there: those two must not be NULL themselves. What is refused leaves the response open,
- * so that one handler can try it all; what is sent has a request of its own. */
+/* NULL for each pointer parameter of the functions that handlers call, with an existing request and
+ * response, which must not be NULL themselves. A refused call leaves the response open, so that one
+ * handler can try all of them; each sent response has its own request. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,13 +21,13 @@
 
 static struct stage stage;
 static struct raw_client client;
-static int asked;
+static int handler_calls;
 
-/* Of the function itself compilers know that its format must not be NULL. */
+/* The attribute of the function tells compilers that its format must not be NULL. */
 static void (*const log_line)(uvhttp_response_t *response, uvhttp_log_level_t level,
                               const char *format, ...) = uvhttp_response_log;
 
-static int answer(uvhttp_response_t *res)
+static int respond(uvhttp_response_t *res)
 {
     return uvhttp_response_send_text(res, 200, "done");
 }
@@ -39,36 +39,36 @@ static void begin(const char *pattern, uvhttp_handler_cb handler, unsigned flags
     const uvhttp_route_t route = {.pattern = pattern, .handler = handler, .flags = flags};
     assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server), &route), 0);
     stage_listen(&stage);
-    asked = 0;
+    handler_calls = 0;
     null_rows_begin();
 }
 
-static void ask(const char *request, int status)
+static void send_request(const char *request, int status)
 {
     size_t offset = 0;
-    struct raw_answer got;
+    struct raw_response reply;
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&client, request);
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &got));
-    assert_int_equal(got.status, status);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &reply));
+    assert_int_equal(reply.status, status);
     raw_client_close(&client, false);
 }
 
 static void end(void)
 {
     null_rows_end();
-    assert_true(asked > 0);
+    assert_true(handler_calls > 0);
     stage_end(&stage);
 }
 
-/* ---- what a request is asked ---- */
+/* ---- functions of requests ---- */
 
-static int ask_request(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int check_request_functions(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_slice_t slice;
     (void)arg;
-    asked++;
+    handler_calls++;
     NULL_ROW(uvhttp_request_query, name, uvhttp_request_query(req, NULL) == NULL);
     NULL_ROW(uvhttp_request_form, name, uvhttp_request_form(req, NULL) == NULL);
     NULL_ROW(uvhttp_request_cookie, name, uvhttp_request_cookie(req, NULL) == NULL);
@@ -83,12 +83,13 @@ static int ask_request(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     NULL_ROW(uvhttp_request_on_body, body,
              uvhttp_request_on_body(req, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_attach, key,
-             uvhttp_request_attach(req, NULL, &asked, NULL) == 0 &&
-                 uvhttp_request_attached(req, NULL) == &asked);
-    NULL_ROW(uvhttp_request_attach, release, uvhttp_request_attach(req, &asked, &asked, NULL) == 0);
-    NULL_ROW(uvhttp_request_attached, key, uvhttp_request_attached(req, NULL) == &asked);
+             uvhttp_request_attach(req, NULL, &handler_calls, NULL) == 0 &&
+                 uvhttp_request_attached(req, NULL) == &handler_calls);
+    NULL_ROW(uvhttp_request_attach, release,
+             uvhttp_request_attach(req, &handler_calls, &handler_calls, NULL) == 0);
+    NULL_ROW(uvhttp_request_attached, key, uvhttp_request_attached(req, NULL) == &handler_calls);
     NULL_ROW(uvhttp_request_set_connection_data, release,
-             uvhttp_request_set_connection_data(req, &asked, NULL) == 0);
+             uvhttp_request_set_connection_data(req, &handler_calls, NULL) == 0);
     NULL_ROW(uvhttp_auth_set_user, name, uvhttp_auth_set_user(req, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_signed_cookie, signer,
              uvhttp_request_signed_cookie(req, NULL, "a", &slice) == UVHTTP_EINVAL &&
@@ -116,18 +117,18 @@ static int ask_request(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
              uvhttp_upload_to_file(req, NULL, "a", NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_body_etag_handle_request, arg,
              uvhttp_body_etag_handle_request(req, res, NULL) == UVHTTP_DECLINED);
-    return answer(res);
+    return respond(res);
 }
 
-static void requests(void **state)
+static void request_functions_check_null(void **state)
 {
     (void)state;
-    begin("/:a", ask_request, UVHTTP_ROUTE_STREAM);
-    ask("GET /x?b=c HTTP/1.1\r\nHost: h\r\nCookie: a=b; =d\r\n\r\n", 200);
+    begin("/:a", check_request_functions, UVHTTP_ROUTE_STREAM);
+    send_request("GET /x?b=c HTTP/1.1\r\nHost: h\r\nCookie: a=b; =d\r\n\r\n", 200);
     end();
 }
 
-/* ---- what a response refuses ---- */
+/* ---- functions of responses that refuse NULL ---- */
 
 static int released;
 
@@ -219,22 +220,22 @@ static void refuse_bodies(uvhttp_response_t *res)
 static int refuse_all(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
-    asked++;
+    handler_calls++;
     released = 0;
     refuse_texts(res);
     refuse_bodies(res);
-    return answer(res);
+    return respond(res);
 }
 
-static void refusals(void **state)
+static void response_functions_check_null(void **state)
 {
     (void)state;
     begin("/", refuse_all, 0);
-    ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 200);
+    send_request("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 200);
     end();
 }
 
-/* ---- what is sent without it ---- */
+/* ---- responses with optional arguments ---- */
 
 static int send_plain(uvhttp_response_t *res)
 {
@@ -317,7 +318,7 @@ static int send_kept_pulled(uvhttp_response_t *res)
     return 0;
 }
 
-static int send_pieces(uvhttp_response_t *res)
+static int send_chunks(uvhttp_response_t *res)
 {
     NULL_ROW(uvhttp_response_begin, content_type, uvhttp_response_begin(res, 200, NULL, 1) == 0);
     NULL_ROW(uvhttp_response_write, data,
@@ -374,94 +375,93 @@ static int replace(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 static int send_replaced(uvhttp_response_t *res)
 {
     assert_int_equal(uvhttp_response_on_send(res, replace, NULL), 0);
-    return answer(res);
+    return respond(res);
 }
 
 static int (*const senders[])(uvhttp_response_t *res) = {
     send_plain,           send_static, send_borrowed,   send_unreleased, send_descriptor,
     send_kept_descriptor, send_parts,  send_kept_parts, send_pulled,     send_kept_pulled,
-    send_pieces,          send_event,  send_filtered,   send_replaced,
+    send_chunks,          send_event,  send_filtered,   send_replaced,
 };
 
 static int send_next(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
-    return senders[asked++](res);
+    return senders[handler_calls++](res);
 }
 
-static void responses(void **state)
+static void optional_arguments_may_be_null(void **state)
 {
     (void)state;
     begin("/", send_next, 0);
     for (size_t i = 0; i < UVH_COUNT_OF(senders); i++)
-        ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 200);
+        send_request("GET / HTTP/1.1\r\nHost: h\r\n\r\n", 200);
     end();
 }
 
-/* ---- bodies that are taken ---- */
+/* ---- request bodies ---- */
 
-static int have_form(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_form_data_t *form,
-                     void *arg)
+static int on_form(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_form_data_t *form,
+                   void *arg)
 {
     (void)req, (void)form, (void)arg;
-    return answer(res);
+    return respond(res);
 }
 
-static int take_form(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int read_form(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)res, (void)arg;
-    asked++;
-    NULL_ROW(uvhttp_form_data_read, options,
-             uvhttp_form_data_read(req, NULL, have_form, NULL) == 0);
+    handler_calls++;
+    NULL_ROW(uvhttp_form_data_read, options, uvhttp_form_data_read(req, NULL, on_form, NULL) == 0);
     return 0;
 }
 
-static void forms(void **state)
+static void form_data_options_may_be_null(void **state)
 {
     (void)state;
-    begin("/", take_form, UVHTTP_ROUTE_STREAM);
-    ask("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=x\r\n"
-        "Content-Length: 57\r\n\r\n--x\r\nContent-Disposition: form-data; "
-        "name=\"a\"\r\n\r\nb\r\n--x--",
-        200);
+    begin("/", read_form, UVHTTP_ROUTE_STREAM);
+    send_request("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+                 "Content-Length: 57\r\n\r\n--x\r\nContent-Disposition: form-data; "
+                 "name=\"a\"\r\n\r\nb\r\n--x--",
+                 200);
     end();
 }
 
 static char directory[] = "/tmp/uvhttp-null-XXXXXX";
 
-static int have_file(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload,
-                     void *arg)
+static int on_file(uvhttp_request_t *req, uvhttp_response_t *res, const uvhttp_upload_t *upload,
+                   void *arg)
 {
     (void)req, (void)upload, (void)arg;
-    return answer(res);
+    return respond(res);
 }
 
-static int take_file(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+static int receive_file(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const uvhttp_upload_options_t options = {.max_size = 10};
     (void)res, (void)arg;
-    asked++;
-    if (asked == 1)
+    handler_calls++;
+    if (handler_calls == 1)
         NULL_ROW(uvhttp_upload_to_file, name,
-                 uvhttp_upload_to_file(req, directory, NULL, &options, have_file, NULL) == 0);
-    else if (asked == 2)
+                 uvhttp_upload_to_file(req, directory, NULL, &options, on_file, NULL) == 0);
+    else if (handler_calls == 2)
         NULL_ROW(uvhttp_upload_to_file, done,
                  uvhttp_upload_to_file(req, directory, "a", &options, NULL, NULL) == 0);
     else
         NULL_ROW(uvhttp_upload_to_file, options,
-                 uvhttp_upload_to_file(req, directory, "a", NULL, have_file, NULL) == 0);
+                 uvhttp_upload_to_file(req, directory, "a", NULL, on_file, NULL) == 0);
     return 0;
 }
 
-static void uploads(void **state)
+static void upload_arguments_may_be_null(void **state)
 {
     (void)state;
     static const int statuses[] = {400, 201, 200};
     char path[64];
     assert_non_null(mkdtemp(directory));
-    begin("/", take_file, UVHTTP_ROUTE_STREAM);
+    begin("/", receive_file, UVHTTP_ROUTE_STREAM);
     for (size_t i = 0; i < UVH_COUNT_OF(statuses); i++)
-        ask("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx", statuses[i]);
+        send_request("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx", statuses[i]);
     end();
     snprintf(path, sizeof(path), "%s/a", directory);
     assert_int_equal(unlink(path), 0);
@@ -491,7 +491,7 @@ static int refuse_streams(uvhttp_request_t *req, uvhttp_response_t *res, void *a
 {
     uvhttp_stream_t *stream = NULL;
     (void)req, (void)arg;
-    asked++;
+    handler_calls++;
     NULL_ROW(uvhttp_response_upgrade, events,
              uvhttp_response_upgrade(res, "x", NULL, NULL, &stream) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_upgrade, protocol,
@@ -529,21 +529,21 @@ static int refuse_streams(uvhttp_request_t *req, uvhttp_response_t *res, void *a
     NULL_ROW(uvhttp_stream_connect_tls, connected,
              uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, NULL, &events, NULL,
                                        &stream) == UVHTTP_EINVAL);
-    /* The default client connects, if there is TLS. */
+    /* NULL is the default client, if the build has TLS. */
     int connected = uvhttp_stream_connect_tls(stage.server, NULL, "127.0.0.1", 1, 0, on_connected,
                                               &events, NULL, &stream);
     NULL_ROW(uvhttp_stream_connect_tls, client,
              connected == (UVHTTP_TESTS_HTTPS ? 0 : UVHTTP_ENOTSUP));
     if (connected == 0)
         uvhttp_stream_close(stream);
-    return answer(res);
+    return respond(res);
 }
 
 static int write_nothing(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_stream_t *stream = NULL;
     (void)req, (void)arg;
-    asked++;
+    handler_calls++;
     int err = uvhttp_response_upgrade(res, "x", &events, NULL, &stream);
     if (err != 0)
         return err;
@@ -553,19 +553,19 @@ static int write_nothing(uvhttp_request_t *req, uvhttp_response_t *res, void *ar
     return 0;
 }
 
-static void streams(void **state)
+static void stream_functions_check_null(void **state)
 {
     (void)state;
     begin("/", refuse_streams, 0);
-    ask("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", 200);
+    send_request("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", 200);
     end();
     begin("/", write_nothing, 0);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&client,
                          "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
-    for (int turn = 0; turn < 1000 && asked == 0; turn++) {
+    for (int iteration = 0; iteration < 1000 && handler_calls == 0; iteration++) {
         raw_client_step(&client, 0);
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
     raw_client_close(&client, false);
     end();
@@ -574,8 +574,12 @@ static void streams(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests), cmocka_unit_test(refusals), cmocka_unit_test(responses),
-        cmocka_unit_test(forms),    cmocka_unit_test(uploads),  cmocka_unit_test(streams),
+        cmocka_unit_test(request_functions_check_null),
+        cmocka_unit_test(response_functions_check_null),
+        cmocka_unit_test(optional_arguments_may_be_null),
+        cmocka_unit_test(form_data_options_may_be_null),
+        cmocka_unit_test(upload_arguments_may_be_null),
+        cmocka_unit_test(stream_functions_check_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* NULL for each pointer parameter of the functions of uvhttp_parser: parser.h, ring.h, writer.h,
  * multipart.h, cookie.h, negotiate.h, sse.h and secret.h. A required argument that is NULL is
- * refused, an optional one takes its default. */
+ * refused, an optional one has a default. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,13 +34,13 @@ static char memory[1024];
 static size_t number;
 static uvhttp_slice_t name, value, rest;
 
-static uvhttp_head_t *fresh(void)
+static uvhttp_head_t *new_head(void)
 {
     uvhttp_head_init(&head, NULL, 0);
     return &head;
 }
 
-static uvhttp_chunked_t *fresh_decoder(void)
+static uvhttp_chunked_t *new_decoder(void)
 {
     uvhttp_chunked_init(&decoder, 16);
     return &decoder;
@@ -48,36 +48,38 @@ static uvhttp_chunked_t *fresh_decoder(void)
 
 static uvhttp_head_t *parsed_request(void)
 {
-    assert_int_equal(uvhttp_request_head_parse(fresh(), request, sizeof(request) - 1, &limits),
+    assert_int_equal(uvhttp_request_head_parse(new_head(), request, sizeof(request) - 1, &limits),
                      UVHTTP_PARSE_DONE);
     return &head;
 }
 
 static uvhttp_head_t *parsed_response(void)
 {
-    assert_int_equal(uvhttp_response_head_parse(fresh(), response, sizeof(response) - 1, &limits),
-                     UVHTTP_PARSE_DONE);
+    assert_int_equal(
+        uvhttp_response_head_parse(new_head(), response, sizeof(response) - 1, &limits),
+        UVHTTP_PARSE_DONE);
     return &head;
 }
 
-static uvhttp_slice_t *all_of(uvhttp_slice_t text)
+static uvhttp_slice_t *iterate(uvhttp_slice_t text)
 {
     rest = text;
     return &rest;
 }
 
-/* BAD, and the reason says that it is the program's mistake. */
+/* BAD, with the reason for invalid arguments. */
 static bool is_refused(uvhttp_parse_result_t result)
 {
     return result == UVHTTP_PARSE_BAD && head.reason == UVHTTP_REASON_ARGUMENT &&
            head.reason_offset == 0;
 }
 
-static void parsing_heads(void **state)
+static void head_parsing_checks_null(void **state)
 {
     (void)state;
     const uvhttp_slice_t slices[] = {{request, 20}, {request + 20, sizeof(request) - 21}};
-    const uvhttp_slice_t answer[] = {{response, 20}, {response + 20, sizeof(response) - 21}};
+    const uvhttp_slice_t response_slices[] = {{response, 20},
+                                              {response + 20, sizeof(response) - 21}};
     null_rows_begin();
     NULL_ROW(uvhttp_parser_use_backend, name, uvhttp_parser_use_backend(NULL));
     NULL_CALL(uvhttp_head_init, head, uvhttp_head_init(NULL, NULL, 0));
@@ -88,58 +90,59 @@ static void parsing_heads(void **state)
              uvhttp_request_head_parse(NULL, request, sizeof(request) - 1, &limits) ==
                  UVHTTP_PARSE_BAD);
     NULL_ROW(uvhttp_request_head_parse, data,
-             is_refused(uvhttp_request_head_parse(fresh(), NULL, 5, &limits)) &&
-                 uvhttp_request_head_parse(fresh(), NULL, 0, &limits) == UVHTTP_PARSE_MORE);
+             is_refused(uvhttp_request_head_parse(new_head(), NULL, 5, &limits)) &&
+                 uvhttp_request_head_parse(new_head(), NULL, 0, &limits) == UVHTTP_PARSE_MORE);
     NULL_ROW(uvhttp_request_head_parse, limits,
-             uvhttp_request_head_parse(fresh(), request, sizeof(request) - 1, NULL) ==
+             uvhttp_request_head_parse(new_head(), request, sizeof(request) - 1, NULL) ==
                  UVHTTP_PARSE_DONE);
     NULL_ROW(uvhttp_response_head_parse, head,
              uvhttp_response_head_parse(NULL, response, sizeof(response) - 1, &limits) ==
                  UVHTTP_PARSE_BAD);
     NULL_ROW(uvhttp_response_head_parse, data,
-             is_refused(uvhttp_response_head_parse(fresh(), NULL, 5, &limits)) &&
-                 uvhttp_response_head_parse(fresh(), NULL, 0, &limits) == UVHTTP_PARSE_MORE);
+             is_refused(uvhttp_response_head_parse(new_head(), NULL, 5, &limits)) &&
+                 uvhttp_response_head_parse(new_head(), NULL, 0, &limits) == UVHTTP_PARSE_MORE);
     NULL_ROW(uvhttp_response_head_parse, limits,
-             uvhttp_response_head_parse(fresh(), response, sizeof(response) - 1, NULL) ==
+             uvhttp_response_head_parse(new_head(), response, sizeof(response) - 1, NULL) ==
                  UVHTTP_PARSE_DONE);
     NULL_ROW(uvhttp_trailers_parse, head,
              uvhttp_trailers_parse(NULL, trailers, sizeof(trailers) - 1, &limits) ==
                  UVHTTP_PARSE_BAD);
     NULL_ROW(uvhttp_trailers_parse, data,
-             is_refused(uvhttp_trailers_parse(fresh(), NULL, 5, &limits)) &&
-                 uvhttp_trailers_parse(fresh(), NULL, 0, &limits) == UVHTTP_PARSE_MORE);
+             is_refused(uvhttp_trailers_parse(new_head(), NULL, 5, &limits)) &&
+                 uvhttp_trailers_parse(new_head(), NULL, 0, &limits) == UVHTTP_PARSE_MORE);
     NULL_ROW(uvhttp_trailers_parse, limits,
-             uvhttp_trailers_parse(fresh(), trailers, sizeof(trailers) - 1, NULL) ==
+             uvhttp_trailers_parse(new_head(), trailers, sizeof(trailers) - 1, NULL) ==
                  UVHTTP_PARSE_DONE);
 
     NULL_ROW(uvhttp_request_head_parse_slices, head,
              uvhttp_request_head_parse_slices(NULL, slices, 2, memory, &limits) ==
                  UVHTTP_PARSE_BAD);
     NULL_ROW(uvhttp_request_head_parse_slices, slices,
-             is_refused(uvhttp_request_head_parse_slices(fresh(), NULL, 2, memory, &limits)) &&
-                 uvhttp_request_head_parse_slices(fresh(), NULL, 0, memory, &limits) ==
+             is_refused(uvhttp_request_head_parse_slices(new_head(), NULL, 2, memory, &limits)) &&
+                 uvhttp_request_head_parse_slices(new_head(), NULL, 0, memory, &limits) ==
                      UVHTTP_PARSE_MORE);
     NULL_ROW(uvhttp_request_head_parse_slices, gather,
-             is_refused(uvhttp_request_head_parse_slices(fresh(), slices, 2, NULL, &limits)) &&
-                 uvhttp_request_head_parse_slices(fresh(), &SLICE(request), 1, NULL, &limits) ==
+             is_refused(uvhttp_request_head_parse_slices(new_head(), slices, 2, NULL, &limits)) &&
+                 uvhttp_request_head_parse_slices(new_head(), &SLICE(request), 1, NULL, &limits) ==
                      UVHTTP_PARSE_DONE);
     NULL_ROW(uvhttp_request_head_parse_slices, limits,
-             uvhttp_request_head_parse_slices(fresh(), slices, 2, memory, NULL) ==
+             uvhttp_request_head_parse_slices(new_head(), slices, 2, memory, NULL) ==
                  UVHTTP_PARSE_DONE);
     NULL_ROW(uvhttp_response_head_parse_slices, head,
-             uvhttp_response_head_parse_slices(NULL, answer, 2, memory, &limits) ==
+             uvhttp_response_head_parse_slices(NULL, response_slices, 2, memory, &limits) ==
                  UVHTTP_PARSE_BAD);
     NULL_ROW(uvhttp_response_head_parse_slices, slices,
-             is_refused(uvhttp_response_head_parse_slices(fresh(), NULL, 2, memory, &limits)));
+             is_refused(uvhttp_response_head_parse_slices(new_head(), NULL, 2, memory, &limits)));
     NULL_ROW(uvhttp_response_head_parse_slices, gather,
-             is_refused(uvhttp_response_head_parse_slices(fresh(), answer, 2, NULL, &limits)));
+             is_refused(
+                 uvhttp_response_head_parse_slices(new_head(), response_slices, 2, NULL, &limits)));
     NULL_ROW(uvhttp_response_head_parse_slices, limits,
-             uvhttp_response_head_parse_slices(fresh(), answer, 2, memory, NULL) ==
+             uvhttp_response_head_parse_slices(new_head(), response_slices, 2, memory, NULL) ==
                  UVHTTP_PARSE_DONE);
     null_rows_end();
 }
 
-static void asking_heads(void **state)
+static void head_lookup_checks_null(void **state)
 {
     (void)state;
     null_rows_begin();
@@ -158,22 +161,26 @@ static void asking_heads(void **state)
     null_rows_end();
 }
 
-static void default_limits_are_those_of_the_server(void **state)
+static void default_limits_match_server(void **state)
 {
     (void)state;
     static char line[UVHTTP_HEAD_DEFAULT_SIZE + 64];
     memset(line, 'a', sizeof(line));
     memcpy(line, "GET /", 5);
-    assert_int_equal(uvhttp_request_head_parse(fresh(), line, UVHTTP_HEAD_DEFAULT_TARGET + 4, NULL),
-                     UVHTTP_PARSE_MORE);
-    assert_int_equal(uvhttp_request_head_parse(fresh(), line, UVHTTP_HEAD_DEFAULT_TARGET + 5, NULL),
-                     UVHTTP_PARSE_BAD);
+    assert_int_equal(
+        uvhttp_request_head_parse(new_head(), line, UVHTTP_HEAD_DEFAULT_TARGET + 4, NULL),
+        UVHTTP_PARSE_MORE);
+    assert_int_equal(
+        uvhttp_request_head_parse(new_head(), line, UVHTTP_HEAD_DEFAULT_TARGET + 5, NULL),
+        UVHTTP_PARSE_BAD);
     assert_int_equal(head.reason, UVHTTP_REASON_TARGET_TOO_LONG);
     memcpy(line, "HTTP/1.1 200 OK\r\nA: ", 20);
-    assert_int_equal(uvhttp_response_head_parse(fresh(), line, UVHTTP_HEAD_DEFAULT_SIZE - 1, NULL),
-                     UVHTTP_PARSE_MORE);
-    assert_int_equal(uvhttp_response_head_parse(fresh(), line, UVHTTP_HEAD_DEFAULT_SIZE + 1, NULL),
-                     UVHTTP_PARSE_BAD);
+    assert_int_equal(
+        uvhttp_response_head_parse(new_head(), line, UVHTTP_HEAD_DEFAULT_SIZE - 1, NULL),
+        UVHTTP_PARSE_MORE);
+    assert_int_equal(
+        uvhttp_response_head_parse(new_head(), line, UVHTTP_HEAD_DEFAULT_SIZE + 1, NULL),
+        UVHTTP_PARSE_BAD);
     assert_int_equal(head.reason, UVHTTP_REASON_HEAD_TOO_LARGE);
     static uvhttp_field_t fields[UVHTTP_HEAD_DEFAULT_FIELDS + 1];
     size_t length = 17;
@@ -188,7 +195,7 @@ static void default_limits_are_those_of_the_server(void **state)
     assert_int_equal(uvhttp_response_head_parse(&head, line, length - 4, NULL), UVHTTP_PARSE_DONE);
 }
 
-static void chunked_bodies(void **state)
+static void chunked_decoding_checks_null(void **state)
 {
     (void)state;
     char body[] = "3\r\nabc\r\n0\r\n\r\n";
@@ -197,38 +204,37 @@ static void chunked_bodies(void **state)
     NULL_ROW(uvhttp_chunked_decode, decoder,
              uvhttp_chunked_decode(NULL, chunked, 13, &number, &value) == UVHTTP_PARSE_BAD &&
                  number == 0 && value.length == 0);
-    NULL_ROW(
-        uvhttp_chunked_decode, data,
-        uvhttp_chunked_decode(fresh_decoder(), NULL, 13, &number, &value) == UVHTTP_PARSE_BAD &&
-            decoder.reason == UVHTTP_REASON_ARGUMENT && number == 0 && value.length == 0 &&
-            uvhttp_chunked_decode(fresh_decoder(), NULL, 0, &number, &value) == UVHTTP_PARSE_MORE);
+    NULL_ROW(uvhttp_chunked_decode, data,
+             uvhttp_chunked_decode(new_decoder(), NULL, 13, &number, &value) == UVHTTP_PARSE_BAD &&
+                 decoder.reason == UVHTTP_REASON_ARGUMENT && number == 0 && value.length == 0 &&
+                 uvhttp_chunked_decode(new_decoder(), NULL, 0, &number, &value) ==
+                     UVHTTP_PARSE_MORE);
     NULL_ROW(uvhttp_chunked_decode, consumed,
-             uvhttp_chunked_decode(fresh_decoder(), chunked, 13, NULL, &value) ==
-                     UVHTTP_PARSE_MORE &&
+             uvhttp_chunked_decode(new_decoder(), chunked, 13, NULL, &value) == UVHTTP_PARSE_MORE &&
                  value.length == 3);
     NULL_ROW(uvhttp_chunked_decode, part,
-             uvhttp_chunked_decode(fresh_decoder(), chunked, 13, &number, NULL) ==
+             uvhttp_chunked_decode(new_decoder(), chunked, 13, &number, NULL) ==
                      UVHTTP_PARSE_MORE &&
                  number == 6);
     NULL_ROW(uvhttp_chunked_decode_in_place, decoder,
              uvhttp_chunked_decode_in_place(NULL, body, 13, &number, &number) == UVHTTP_PARSE_BAD);
     NULL_ROW(uvhttp_chunked_decode_in_place, data,
-             uvhttp_chunked_decode_in_place(fresh_decoder(), NULL, 13, &number, &number) ==
+             uvhttp_chunked_decode_in_place(new_decoder(), NULL, 13, &number, &number) ==
                      UVHTTP_PARSE_BAD &&
                  decoder.reason == UVHTTP_REASON_ARGUMENT && number == 0);
     NULL_ROW(uvhttp_chunked_decode_in_place, consumed,
-             uvhttp_chunked_decode_in_place(fresh_decoder(), body, 13, NULL, &number) ==
+             uvhttp_chunked_decode_in_place(new_decoder(), body, 13, NULL, &number) ==
                      UVHTTP_PARSE_DONE &&
                  number == 3);
     memcpy(body, chunked, sizeof(body));
     NULL_ROW(uvhttp_chunked_decode_in_place, body,
-             uvhttp_chunked_decode_in_place(fresh_decoder(), body, 13, &number, NULL) ==
+             uvhttp_chunked_decode_in_place(new_decoder(), body, 13, &number, NULL) ==
                      UVHTTP_PARSE_DONE &&
                  number == 11);
     null_rows_end();
 }
 
-static void walking_texts(void **state)
+static void text_iteration_checks_null(void **state)
 {
     (void)state;
     char text[] = "a=b&c=%41";
@@ -239,27 +245,27 @@ static void walking_texts(void **state)
     NULL_ROW(uvhttp_percent_next, rest,
              uvhttp_percent_next(NULL, false, &value) == 0 && value.length == 0);
     NULL_ROW(uvhttp_percent_next, part,
-             uvhttp_percent_next(all_of(SLICE("a%41")), false, NULL) == 1 && rest.length == 3);
+             uvhttp_percent_next(iterate(SLICE("a%41")), false, NULL) == 1 && rest.length == 3);
     NULL_ROW(uvhttp_query_next, rest, !uvhttp_query_next(NULL, &name, &value));
     NULL_ROW(uvhttp_query_next, name,
-             uvhttp_query_next(all_of(SLICE("a=b")), NULL, &value) && value.length == 1);
+             uvhttp_query_next(iterate(SLICE("a=b")), NULL, &value) && value.length == 1);
     NULL_ROW(uvhttp_query_next, value,
-             uvhttp_query_next(all_of(SLICE("a=b")), &name, NULL) && name.length == 1);
+             uvhttp_query_next(iterate(SLICE("a=b")), &name, NULL) && name.length == 1);
     NULL_ROW(uvhttp_form_next, rest, uvhttp_form_next(NULL, memory, &name, &value) == 0);
     NULL_ROW(uvhttp_form_next, scratch,
-             uvhttp_form_next(all_of(SLICE("a=b&c")), NULL, &name, &value) == -1 &&
+             uvhttp_form_next(iterate(SLICE("a=b&c")), NULL, &name, &value) == -1 &&
                  rest.length == 1 && name.length == 0);
     NULL_ROW(uvhttp_form_next, name,
-             uvhttp_form_next(all_of((uvhttp_slice_t){text, 9}), text, NULL, &value) == 1 &&
+             uvhttp_form_next(iterate((uvhttp_slice_t){text, 9}), text, NULL, &value) == 1 &&
                  value.length == 1);
     NULL_ROW(uvhttp_form_next, value,
-             uvhttp_form_next(all_of(SLICE("a=b&c")), memory, &name, NULL) == 1 &&
+             uvhttp_form_next(iterate(SLICE("a=b&c")), memory, &name, NULL) == 1 &&
                  name.length == 1);
     NULL_ROW(uvhttp_cookie_next, rest, !uvhttp_cookie_next(NULL, &name, &value));
     NULL_ROW(uvhttp_cookie_next, name,
-             uvhttp_cookie_next(all_of(SLICE("a=bc")), NULL, &value) && value.length == 2);
+             uvhttp_cookie_next(iterate(SLICE("a=bc")), NULL, &value) && value.length == 2);
     NULL_ROW(uvhttp_cookie_next, value,
-             uvhttp_cookie_next(all_of(SLICE("a=bc")), &name, NULL) && name.length == 1);
+             uvhttp_cookie_next(iterate(SLICE("a=bc")), &name, NULL) && name.length == 1);
     NULL_ROW(uvhttp_path_normalize, output,
              uvhttp_path_normalize(SLICE("/a"), NULL, &number) == UVHTTP_REASON_ARGUMENT &&
                  number == 0 &&
@@ -271,7 +277,7 @@ static void walking_texts(void **state)
     null_rows_end();
 }
 
-static void rings(void **state)
+static void ring_functions_check_null(void **state)
 {
     (void)state;
     uvhttp_ring_t ring;
@@ -300,7 +306,7 @@ static void rings(void **state)
 
 static uvhttp_writer_t writer;
 
-static uvhttp_writer_t *fresh_writer(void)
+static uvhttp_writer_t *new_writer(void)
 {
     uvhttp_writer_init(&writer, memory, sizeof(memory));
     return &writer;
@@ -311,7 +317,7 @@ static bool is_invalid(bool written)
     return !written && writer.error == UVHTTP_WRITER_INVALID && writer.length == 0;
 }
 
-static void writers(void **state)
+static void writer_functions_check_null(void **state)
 {
     (void)state;
     null_rows_begin();
@@ -321,32 +327,31 @@ static void writers(void **state)
                  writer.error == UVHTTP_WRITER_FULL);
     NULL_ROW(uvhttp_writer_request_line, writer, !uvhttp_writer_request_line(NULL, "GET", "/"));
     NULL_ROW(uvhttp_writer_request_line, method,
-             is_invalid(uvhttp_writer_request_line(fresh_writer(), NULL, "/")));
+             is_invalid(uvhttp_writer_request_line(new_writer(), NULL, "/")));
     NULL_ROW(uvhttp_writer_request_line, target,
-             is_invalid(uvhttp_writer_request_line(fresh_writer(), "GET", NULL)));
+             is_invalid(uvhttp_writer_request_line(new_writer(), "GET", NULL)));
     NULL_ROW(uvhttp_writer_request_line_slice, writer,
              !uvhttp_writer_request_line_slice(NULL, SLICE("GET"), SLICE("/")));
     NULL_ROW(uvhttp_writer_status_line, writer, !uvhttp_writer_status_line(NULL, 200, "OK"));
     NULL_ROW(uvhttp_writer_status_line, phrase,
-             uvhttp_writer_status_line(fresh_writer(), 200, NULL) && writer.length == 17);
+             uvhttp_writer_status_line(new_writer(), 200, NULL) && writer.length == 17);
     NULL_ROW(uvhttp_writer_field, writer, !uvhttp_writer_field(NULL, "a", "b"));
-    NULL_ROW(uvhttp_writer_field, name, is_invalid(uvhttp_writer_field(fresh_writer(), NULL, "b")));
-    NULL_ROW(uvhttp_writer_field, value,
-             is_invalid(uvhttp_writer_field(fresh_writer(), "a", NULL)));
+    NULL_ROW(uvhttp_writer_field, name, is_invalid(uvhttp_writer_field(new_writer(), NULL, "b")));
+    NULL_ROW(uvhttp_writer_field, value, is_invalid(uvhttp_writer_field(new_writer(), "a", NULL)));
     NULL_ROW(uvhttp_writer_field_slice, writer,
              !uvhttp_writer_field_slice(NULL, SLICE("a"), SLICE("b")));
     NULL_ROW(uvhttp_writer_field_number, writer, !uvhttp_writer_field_number(NULL, "a", 1));
     NULL_ROW(uvhttp_writer_field_number, name,
-             is_invalid(uvhttp_writer_field_number(fresh_writer(), NULL, 1)));
+             is_invalid(uvhttp_writer_field_number(new_writer(), NULL, 1)));
     NULL_ROW(uvhttp_writer_end, writer, !uvhttp_writer_end(NULL));
     NULL_ROW(uvhttp_writer_bytes, writer, !uvhttp_writer_bytes(NULL, "a", 1));
     NULL_ROW(uvhttp_writer_bytes, data,
-             is_invalid(uvhttp_writer_bytes(fresh_writer(), NULL, 1)) &&
-                 uvhttp_writer_bytes(fresh_writer(), NULL, 0));
+             is_invalid(uvhttp_writer_bytes(new_writer(), NULL, 1)) &&
+                 uvhttp_writer_bytes(new_writer(), NULL, 0));
     NULL_ROW(uvhttp_writer_chunk, writer, !uvhttp_writer_chunk(NULL, "a", 1));
     NULL_ROW(uvhttp_writer_chunk, data,
-             is_invalid(uvhttp_writer_chunk(fresh_writer(), NULL, 1)) &&
-                 uvhttp_writer_chunk(fresh_writer(), NULL, 0));
+             is_invalid(uvhttp_writer_chunk(new_writer(), NULL, 1)) &&
+                 uvhttp_writer_chunk(new_writer(), NULL, 0));
     NULL_ROW(uvhttp_writer_chunk_line, writer, !uvhttp_writer_chunk_line(NULL, 1));
     NULL_ROW(uvhttp_writer_last_chunk, writer, !uvhttp_writer_last_chunk(NULL));
     null_rows_end();
@@ -354,13 +359,13 @@ static void writers(void **state)
 
 static uvhttp_multipart_t parser;
 
-static uvhttp_multipart_t *fresh_parser(void)
+static uvhttp_multipart_t *new_parser(void)
 {
     assert_true(uvhttp_multipart_init(&parser, SLICE("x"), NULL));
     return &parser;
 }
 
-static void forms_with_files(void **state)
+static void multipart_functions_check_null(void **state)
 {
     (void)state;
     static const char form[] =
@@ -372,11 +377,11 @@ static void forms_with_files(void **state)
     NULL_ROW(uvhttp_multipart_init, parser, !uvhttp_multipart_init(NULL, SLICE("x"), NULL));
     NULL_ROW(uvhttp_multipart_init, limits, uvhttp_multipart_init(&parser, SLICE("x"), NULL));
     NULL_ROW(uvhttp_multipart_next, parser,
-             uvhttp_multipart_next(NULL, all_of(SLICE(form)), &value) == UVHTTP_MULTIPART_BAD);
+             uvhttp_multipart_next(NULL, iterate(SLICE(form)), &value) == UVHTTP_MULTIPART_BAD);
     NULL_ROW(uvhttp_multipart_next, input,
-             uvhttp_multipart_next(fresh_parser(), NULL, &value) == UVHTTP_MULTIPART_MORE);
+             uvhttp_multipart_next(new_parser(), NULL, &value) == UVHTTP_MULTIPART_MORE);
     NULL_ROW(uvhttp_multipart_next, data,
-             uvhttp_multipart_next(fresh_parser(), all_of(SLICE(form)), NULL) ==
+             uvhttp_multipart_next(new_parser(), iterate(SLICE(form)), NULL) ==
                      UVHTTP_MULTIPART_PART &&
                  uvhttp_multipart_next(&parser, &rest, NULL) == UVHTTP_MULTIPART_DATA &&
                  uvhttp_multipart_next(&parser, &rest, NULL) == UVHTTP_MULTIPART_PART_END &&
@@ -385,13 +390,13 @@ static void forms_with_files(void **state)
     NULL_ROW(uvhttp_multipart_part_field, part,
              uvhttp_multipart_part_field(NULL, "a").base == NULL);
     NULL_ROW(uvhttp_multipart_part_field, name,
-             uvhttp_multipart_next(fresh_parser(), all_of(SLICE(form)), &value) ==
+             uvhttp_multipart_next(new_parser(), iterate(SLICE(form)), &value) ==
                      UVHTTP_MULTIPART_PART &&
                  uvhttp_multipart_part_field(&parser.part, NULL).base == NULL);
     null_rows_end();
 }
 
-static void cookies_events_and_choices(void **state)
+static void cookie_sse_negotiation_check_null(void **state)
 {
     (void)state;
     const uvhttp_cookie_t cookie = {.name = "a", .value = "b"};
@@ -437,15 +442,15 @@ static void cookies_events_and_choices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parsing_heads),
-        cmocka_unit_test(asking_heads),
-        cmocka_unit_test(default_limits_are_those_of_the_server),
-        cmocka_unit_test(chunked_bodies),
-        cmocka_unit_test(walking_texts),
-        cmocka_unit_test(rings),
-        cmocka_unit_test(writers),
-        cmocka_unit_test(forms_with_files),
-        cmocka_unit_test(cookies_events_and_choices),
+        cmocka_unit_test(head_parsing_checks_null),
+        cmocka_unit_test(head_lookup_checks_null),
+        cmocka_unit_test(default_limits_match_server),
+        cmocka_unit_test(chunked_decoding_checks_null),
+        cmocka_unit_test(text_iteration_checks_null),
+        cmocka_unit_test(ring_functions_check_null),
+        cmocka_unit_test(writer_functions_check_null),
+        cmocka_unit_test(multipart_functions_check_null),
+        cmocka_unit_test(cookie_sse_negotiation_check_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

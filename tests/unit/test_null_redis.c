@@ -1,5 +1,5 @@
-/* NULL for each pointer parameter of uvhttp_redis. No broker is asked: the loop does not run before
- * the server is freed. */
+/* NULL for each pointer parameter of uvhttp_redis. No broker is contacted: the loop does not run
+ * before the server is freed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static uvhttp_topics_t *new_topics(uvhttp_server_t *server)
     return topics;
 }
 
-static void carrying(void **state)
+static void redis_functions_check_null(void **state)
 {
     (void)state;
     const uvhttp_redis_options_t options = {.path = "/nowhere/at all"};
@@ -56,6 +56,6 @@ static void carrying(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(carrying)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(redis_functions_check_null)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
-/* NULL for each pointer parameter of what a program calls outside of exchanges: configuration,
- * server, router, static files, logs, and the functions that make and free the objects of modules.
- * A required argument that is NULL is refused, an optional one takes its default; an object that is
- * NULL because it could not be made gives UVHTTP_ENOMEM. */
+/* NULL for each pointer parameter of functions called outside of exchanges: configuration, server,
+ * router, static files, logs, and the functions that create and free the objects of modules. A
+ * required argument that is NULL is refused, an optional one has a default; an object that is NULL
+ * because its creation failed gives UVHTTP_ENOMEM. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 #define SLICE(text) ((uvhttp_slice_t){text, sizeof(text) - 1})
 
-/* Of the function itself compilers know that its format must not be NULL. */
+/* The attribute of the function tells compilers that its format must not be NULL. */
 static void (*const log_line)(uvhttp_server_t *server, uvhttp_log_level_t level, const char *format,
                               ...) = uvhttp_server_log;
 
@@ -44,7 +44,7 @@ static int check_user(uvhttp_request_t *req, uvhttp_response_t *res,
     return UVHTTP_AUTH_REFUSE;
 }
 
-/* True when a constructor has made an object, which is freed. */
+/* True if a constructor has created an object, which is freed. */
 #define IS_MADE(type, object, call) \
     ((call) == 0 && (object) != NULL && (uvhttp_##type##_free(object), true))
 
@@ -54,20 +54,21 @@ static int check_user(uvhttp_request_t *req, uvhttp_response_t *res,
 #define TLS_REFUSED UVHTTP_ENOTSUP
 #endif
 
-/* Without a certificate: refused, with or without a message. */
-static void tls(void **state)
+/* Options without a certificate are refused, with and without an error to fill. */
+static void tls_functions_check_null(void **state)
 {
     (void)state;
     const uvhttp_tls_options_t empty = {0};
-    uvhttp_tls_t *made;
+    uvhttp_tls_t *created;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     null_rows_begin();
     NULL_ROW(uvhttp_tls_new, tls, uvhttp_tls_new(NULL, &empty, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_new, options,
-             uvhttp_tls_new(&made, NULL, &error) == UVHTTP_EINVAL && made == NULL);
-    NULL_ROW(uvhttp_tls_new, error, uvhttp_tls_new(&made, &empty, NULL) == TLS_REFUSED);
+             uvhttp_tls_new(&created, NULL, &error) == UVHTTP_EINVAL && created == NULL);
+    NULL_ROW(uvhttp_tls_new, error, uvhttp_tls_new(&created, &empty, NULL) == TLS_REFUSED);
     NULL_ROW(uvhttp_tls_replace, tls, uvhttp_tls_replace(NULL, &empty, &error) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_tls_replace, options, uvhttp_tls_replace(made, NULL, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_replace, options,
+             uvhttp_tls_replace(created, NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_replace, error, uvhttp_tls_replace(NULL, &empty, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_reload, tls, uvhttp_tls_reload(NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_reload, error, uvhttp_tls_reload(NULL, NULL) == UVHTTP_EINVAL);
@@ -83,30 +84,30 @@ static void tls(void **state)
              uvhttp_tls_client_new(&client, &client_config, NULL) == TLS_REFUSED);
     NULL_CALL(uvhttp_tls_client_free, client, uvhttp_tls_client_free(NULL));
     NULL_ROW(uvhttp_server_listen_tls, server,
-             uvhttp_server_listen_tls(NULL, "127.0.0.1", 0, made) == UVHTTP_ENOMEM);
+             uvhttp_server_listen_tls(NULL, "127.0.0.1", 0, created) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_listen_tls, address,
-             uvhttp_server_listen_tls(server, NULL, 0, made) == UVHTTP_EINVAL);
+             uvhttp_server_listen_tls(server, NULL, 0, created) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_listen_tls, tls,
              uvhttp_server_listen_tls(server, "127.0.0.1", 0, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_listen_fd_tls, server,
-             uvhttp_server_listen_fd_tls(NULL, 0, made) == UVHTTP_ENOMEM);
+             uvhttp_server_listen_fd_tls(NULL, 0, created) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_listen_fd_tls, tls,
              uvhttp_server_listen_fd_tls(server, 0, NULL) == UVHTTP_EINVAL);
     null_rows_end();
     uvhttp_server_free(server);
 }
 
-static void configuration(void **state)
+static void config_functions_check_null(void **state)
 {
     (void)state;
     uvhttp_config_t *config = uvhttp_config_new();
-    uvhttp_config_t *wrong = uvhttp_config_new();
-    wrong->workers = 0;
+    uvhttp_config_t *invalid = uvhttp_config_new();
+    invalid->workers = 0;
     setenv("NULL_TEST_BODY_TIMEOUT", "x", 1);
     null_rows_begin();
     NULL_CALL(uvhttp_config_free, config, uvhttp_config_free(NULL));
     NULL_ROW(uvhttp_config_check, config, uvhttp_config_check(NULL, &error) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_config_check, error, uvhttp_config_check(wrong, NULL) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_config_check, error, uvhttp_config_check(invalid, NULL) == UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_config_get, config,
              uvhttp_config_get(NULL, "workers", &number) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_config_get, name, uvhttp_config_get(config, NULL, &number) == UVHTTP_EINVAL);
@@ -133,10 +134,10 @@ static void configuration(void **state)
     null_rows_end();
     unsetenv("NULL_TEST_BODY_TIMEOUT");
     uvhttp_config_free(config);
-    uvhttp_config_free(wrong);
+    uvhttp_config_free(invalid);
 }
 
-static void lives_of_servers(void **state)
+static void server_functions_check_null(void **state)
 {
     (void)state;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
@@ -193,7 +194,7 @@ static void lives_of_servers(void **state)
     uvhttp_server_free(server);
 }
 
-static void listening_and_embedding(void **state)
+static void listen_functions_check_null(void **state)
 {
     (void)state;
     static const char *const proxies[] = {NULL};
@@ -232,7 +233,7 @@ static void listening_and_embedding(void **state)
     uvhttp_server_free(server);
 }
 
-static void routers(void **state)
+static void router_functions_check_null(void **state)
 {
     (void)state;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
@@ -270,7 +271,7 @@ static bool log_is_refused(uvhttp_access_log_t *log, int result)
     return result == UVHTTP_EINVAL && log == NULL;
 }
 
-static void logs_and_metrics(void **state)
+static void log_and_metrics_functions_check_null(void **state)
 {
     (void)state;
     uvhttp_access_log_t *log = NULL;
@@ -297,7 +298,7 @@ static void logs_and_metrics(void **state)
     uvhttp_access_log_free(log);
 }
 
-static void guards(void **state)
+static void access_middleware_checks_null(void **state)
 {
     (void)state;
     uvhttp_address_rules_t *rules = NULL, *made_rules = NULL;
@@ -306,9 +307,10 @@ static void guards(void **state)
     uvhttp_rate_limit_t *rate = NULL;
     uvhttp_size_limit_t *size = NULL;
     const uvhttp_address_rules_options_t some = {UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true})};
-    const uvhttp_address_rules_options_t wrong_rules = {UVHTTP_ADDRESS_RULES({"10.0.0.1/8", true})};
-    const uvhttp_auth_options_t wrong_auth = {.realm = "\x01", .check_basic = check_user};
-    const uvhttp_passwords_options_t wrong_passwords = {.file = "/nowhere/at all"};
+    const uvhttp_address_rules_options_t invalid_rules = {
+        UVHTTP_ADDRESS_RULES({"10.0.0.1/8", true})};
+    const uvhttp_auth_options_t invalid_auth = {.realm = "\x01", .check_basic = check_user};
+    const uvhttp_passwords_options_t invalid_passwords = {.file = "/nowhere/at all"};
     const uvhttp_rate_limit_options_t one = {.requests = 1}, no_rate = {.requests = 0};
     const uvhttp_size_limit_options_t small = {.max_request_body = 1},
                                       no_size = {.max_request_body = 0};
@@ -319,24 +321,24 @@ static void guards(void **state)
     NULL_ROW(uvhttp_address_rules_new, options,
              uvhttp_address_rules_new(&made_rules, NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_address_rules_new, error,
-             uvhttp_address_rules_new(&made_rules, &wrong_rules, NULL) == UVHTTP_ECONFIG);
+             uvhttp_address_rules_new(&made_rules, &invalid_rules, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_address_rules_free, rules, uvhttp_address_rules_free(NULL));
     NULL_ROW(uvhttp_address_rules_allow, rules, !uvhttp_address_rules_allow(NULL, "10.0.0.1"));
     NULL_ROW(uvhttp_address_rules_allow, address, !uvhttp_address_rules_allow(rules, NULL));
     NULL_ROW(uvhttp_address_rules_handle_request, rules,
              uvhttp_address_rules_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_auth_new, auth, uvhttp_auth_new(NULL, &wrong_auth, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_auth_new, auth, uvhttp_auth_new(NULL, &invalid_auth, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_auth_new, options, uvhttp_auth_new(&auth, NULL, &error) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_auth_new, error, uvhttp_auth_new(&auth, &wrong_auth, NULL) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_auth_new, error, uvhttp_auth_new(&auth, &invalid_auth, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_auth_free, auth, uvhttp_auth_free(NULL));
     NULL_ROW(uvhttp_auth_handle_request, auth,
              uvhttp_auth_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_passwords_new, passwords,
-             uvhttp_passwords_new(NULL, &wrong_passwords, &error) == UVHTTP_EINVAL);
+             uvhttp_passwords_new(NULL, &invalid_passwords, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_passwords_new, options,
              uvhttp_passwords_new(&passwords, NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_passwords_new, error,
-             uvhttp_passwords_new(&passwords, &wrong_passwords, NULL) != 0);
+             uvhttp_passwords_new(&passwords, &invalid_passwords, NULL) != 0);
     NULL_CALL(uvhttp_passwords_free, passwords, uvhttp_passwords_free(NULL));
     NULL_ROW(uvhttp_rate_limit_new, limit,
              uvhttp_rate_limit_new(NULL, &one, &error) == UVHTTP_EINVAL);
@@ -360,7 +362,7 @@ static void guards(void **state)
     uvhttp_address_rules_free(rules);
 }
 
-static void middleware_for_responses(void **state)
+static void response_middleware_checks_null(void **state)
 {
     (void)state;
     uvhttp_compress_t *compress = NULL;
@@ -368,26 +370,26 @@ static void middleware_for_responses(void **state)
     uvhttp_request_ids_t *ids = NULL;
     uvhttp_security_headers_t *headers = NULL;
     void *out = NULL;
-    const int made = UVHTTP_TESTS_COMPRESSION ? 0 : UVHTTP_ENOTSUP;
-    const uvhttp_compress_options_t wrong_compress = {.gzip_level = 10};
-    const uvhttp_cors_options_t wrong_cors = {.origins = "x"};
-    const uvhttp_request_ids_options_t wrong_ids = {.max_length = 257};
-    const uvhttp_security_headers_options_t wrong_headers = {.referrer_policy = "\x01"};
+    const int created = UVHTTP_TESTS_COMPRESSION ? 0 : UVHTTP_ENOTSUP;
+    const uvhttp_compress_options_t invalid_compress = {.gzip_level = 10};
+    const uvhttp_cors_options_t invalid_cors = {.origins = "x"};
+    const uvhttp_request_ids_options_t invalid_ids = {.max_length = 257};
+    const uvhttp_security_headers_options_t invalid_headers = {.referrer_policy = "\x01"};
     null_rows_begin();
     NULL_ROW(uvhttp_compress_new, compress,
              uvhttp_compress_new(NULL, NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_compress_new, options,
              IS_MADE(compress, compress, uvhttp_compress_new(&compress, NULL, &error)) ==
-                 (made == 0));
+                 (created == 0));
     NULL_ROW(uvhttp_compress_new, error,
-             uvhttp_compress_new(&compress, &wrong_compress, NULL) ==
-                 (made == 0 ? UVHTTP_ECONFIG : UVHTTP_ENOTSUP));
+             uvhttp_compress_new(&compress, &invalid_compress, NULL) ==
+                 (created == 0 ? UVHTTP_ECONFIG : UVHTTP_ENOTSUP));
     NULL_CALL(uvhttp_compress_free, compress, uvhttp_compress_free(NULL));
     NULL_ROW(uvhttp_compress_handle_request, compress,
              uvhttp_compress_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_compress_bytes, allocator,
              uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, "abc", 3, 1000, &out, &number) ==
-                 made);
+                 created);
     NULL_CALL(uvhttp_compress_release, allocator, uvhttp_compress_release(NULL, out));
     NULL_ROW(uvhttp_compress_bytes, data,
              uvhttp_compress_bytes(NULL, UVHTTP_CODING_GZIP, 1, NULL, 3, 1000, &out, &number) ==
@@ -401,9 +403,9 @@ static void middleware_for_responses(void **state)
                  UVHTTP_EINVAL);
     NULL_CALL(uvhttp_compress_release, out, uvhttp_compress_release(NULL, NULL));
     NULL_ROW(uvhttp_compress_suits_file, name, !uvhttp_compress_suits_file(NULL));
-    NULL_ROW(uvhttp_cors_new, cors, uvhttp_cors_new(NULL, &wrong_cors, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cors_new, cors, uvhttp_cors_new(NULL, &invalid_cors, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_cors_new, options, uvhttp_cors_new(&cors, NULL, &error) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_cors_new, error, uvhttp_cors_new(&cors, &wrong_cors, NULL) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_cors_new, error, uvhttp_cors_new(&cors, &invalid_cors, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_cors_free, cors, uvhttp_cors_free(NULL));
     NULL_ROW(uvhttp_cors_handle_request, cors,
              uvhttp_cors_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
@@ -412,7 +414,7 @@ static void middleware_for_responses(void **state)
     NULL_ROW(uvhttp_request_ids_new, options,
              IS_MADE(request_ids, ids, uvhttp_request_ids_new(&ids, NULL, &error)));
     NULL_ROW(uvhttp_request_ids_new, error,
-             uvhttp_request_ids_new(&ids, &wrong_ids, NULL) == UVHTTP_ECONFIG);
+             uvhttp_request_ids_new(&ids, &invalid_ids, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_request_ids_free, ids, uvhttp_request_ids_free(NULL));
     NULL_ROW(uvhttp_request_ids_handle_request, ids,
              uvhttp_request_ids_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
@@ -422,28 +424,28 @@ static void middleware_for_responses(void **state)
         uvhttp_security_headers_new, options,
         IS_MADE(security_headers, headers, uvhttp_security_headers_new(&headers, NULL, &error)));
     NULL_ROW(uvhttp_security_headers_new, error,
-             uvhttp_security_headers_new(&headers, &wrong_headers, NULL) == UVHTTP_ECONFIG);
+             uvhttp_security_headers_new(&headers, &invalid_headers, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_security_headers_free, headers, uvhttp_security_headers_free(NULL));
     NULL_ROW(uvhttp_security_headers_handle_request, headers,
              uvhttp_security_headers_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     null_rows_end();
 }
 
-static void signed_texts(void **state)
+static void cookie_signer_checks_null(void **state)
 {
     (void)state;
     static const char key[32] = "not random at all, but 32 bytes";
     const uvhttp_cookie_signer_options_t config = {UVHTTP_SIGNING_KEYS({key, sizeof(key)})};
-    const uvhttp_cookie_signer_options_t wrong = {UVHTTP_SIGNING_KEYS({key, 1})};
-    uvhttp_cookie_signer_t *signer = NULL, *made = NULL;
+    const uvhttp_cookie_signer_options_t invalid = {UVHTTP_SIGNING_KEYS({key, 1})};
+    uvhttp_cookie_signer_t *signer = NULL, *created = NULL;
     bool available = uvhttp_cookie_signer_new(&signer, &config, NULL) == 0;
     null_rows_begin();
     NULL_ROW(uvhttp_cookie_signer_new, signer,
              uvhttp_cookie_signer_new(NULL, &config, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_cookie_signer_new, options,
-             uvhttp_cookie_signer_new(&made, NULL, &error) == UVHTTP_EINVAL);
+             uvhttp_cookie_signer_new(&created, NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_cookie_signer_new, error,
-             uvhttp_cookie_signer_new(&made, &wrong, NULL) == UVHTTP_ECONFIG);
+             uvhttp_cookie_signer_new(&created, &invalid, NULL) == UVHTTP_ECONFIG);
     NULL_CALL(uvhttp_cookie_signer_free, signer, uvhttp_cookie_signer_free(NULL));
     NULL_ROW(uvhttp_cookie_sign, signer,
              uvhttp_cookie_sign(NULL, "a", SLICE("b"), 0, text, 256, &number) == UVHTTP_EINVAL);
@@ -471,24 +473,25 @@ static void signed_texts(void **state)
     uvhttp_cookie_signer_free(signer);
 }
 
-static void static_files(void **state)
+static void static_file_functions_check_null(void **state)
 {
     (void)state;
     const uvhttp_static_options_t config = {.root = UVHTTP_TESTS_DIR};
-    const uvhttp_static_options_t wrong = {.root = UVHTTP_TESTS_DIR, .upload_sync = true};
+    const uvhttp_static_options_t invalid = {.root = UVHTTP_TESTS_DIR, .upload_sync = true};
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    uvhttp_static_t *files = NULL, *made = NULL;
+    uvhttp_static_t *files = NULL, *created = NULL;
     uvhttp_static_stats_t stats;
     uvhttp_static_prewarmed_t found;
     const uvhttp_static_prewarm_options_t few = {.directory = "/vectors"};
     assert_int_equal(uvhttp_static_new(&files, &config, NULL), 0);
     null_rows_begin();
     NULL_ROW(uvhttp_static_check, options, uvhttp_static_check(NULL, &error) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_static_check, error, uvhttp_static_check(&wrong, NULL) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_static_check, error, uvhttp_static_check(&invalid, NULL) == UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_static_new, context, uvhttp_static_new(NULL, &config, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_new, options,
-             uvhttp_static_new(&made, NULL, NULL) == UVHTTP_EINVAL && made == NULL);
-    NULL_ROW(uvhttp_static_new, error, uvhttp_static_new(&made, &wrong, NULL) != 0 && made == NULL);
+             uvhttp_static_new(&created, NULL, NULL) == UVHTTP_EINVAL && created == NULL);
+    NULL_ROW(uvhttp_static_new, error,
+             uvhttp_static_new(&created, &invalid, NULL) != 0 && created == NULL);
     NULL_CALL(uvhttp_static_free, context, uvhttp_static_free(NULL));
     NULL_ROW(uvhttp_static_handle_request, context,
              uvhttp_static_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
@@ -529,7 +532,7 @@ static void static_files(void **state)
     uvhttp_static_free(files);
 }
 
-static void hubs_forms_and_prepared_fields(void **state)
+static void hub_form_and_prepared_functions_check_null(void **state)
 {
     (void)state;
     const uvhttp_sse_event_t event = {.data = SLICE("x")};
@@ -581,17 +584,17 @@ static void hubs_forms_and_prepared_fields(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tls),
-        cmocka_unit_test(configuration),
-        cmocka_unit_test(lives_of_servers),
-        cmocka_unit_test(listening_and_embedding),
-        cmocka_unit_test(routers),
-        cmocka_unit_test(logs_and_metrics),
-        cmocka_unit_test(guards),
-        cmocka_unit_test(middleware_for_responses),
-        cmocka_unit_test(signed_texts),
-        cmocka_unit_test(static_files),
-        cmocka_unit_test(hubs_forms_and_prepared_fields),
+        cmocka_unit_test(tls_functions_check_null),
+        cmocka_unit_test(config_functions_check_null),
+        cmocka_unit_test(server_functions_check_null),
+        cmocka_unit_test(listen_functions_check_null),
+        cmocka_unit_test(router_functions_check_null),
+        cmocka_unit_test(log_and_metrics_functions_check_null),
+        cmocka_unit_test(access_middleware_checks_null),
+        cmocka_unit_test(response_middleware_checks_null),
+        cmocka_unit_test(cookie_signer_checks_null),
+        cmocka_unit_test(static_file_functions_check_null),
+        cmocka_unit_test(hub_form_and_prepared_functions_check_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* NULL for each pointer parameter of WebSocket, topics and streams, with a connection that is open:
- * that must not be NULL itself. */
+/* NULL for each pointer parameter of WebSocket, topics and streams, with an open connection, which
+ * must not be NULL itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,16 +58,18 @@ static int publish(void *adapter, const char *topic, uvhttp_websocket_kind_t kin
     return 0;
 }
 
-static void endpoints(void **state)
+static void endpoint_functions_check_null(void **state)
 {
     (void)state;
     uvhttp_error_t error;
-    const uvhttp_websocket_options_t wrong = {.events = {.message = on_message}, .window_bits = 99};
+    const uvhttp_websocket_options_t invalid = {.events = {.message = on_message},
+                                                .window_bits = 99};
     begin();
     null_rows_begin();
     NULL_ROW(uvhttp_websocket_check, options,
              uvhttp_websocket_check(NULL, &error) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_websocket_check, error, uvhttp_websocket_check(&wrong, NULL) == UVHTTP_ECONFIG);
+    NULL_ROW(uvhttp_websocket_check, error,
+             uvhttp_websocket_check(&invalid, NULL) == UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_websocket_endpoint_new, endpoint,
              uvhttp_websocket_endpoint_new(NULL, stage.server, &options, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_endpoint_new, server,
@@ -75,24 +77,24 @@ static void endpoints(void **state)
     NULL_ROW(uvhttp_websocket_endpoint_new, options,
              uvhttp_websocket_endpoint_new(&endpoint, stage.server, NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_endpoint_new, error,
-             uvhttp_websocket_endpoint_new(&endpoint, stage.server, &wrong, NULL) ==
+             uvhttp_websocket_endpoint_new(&endpoint, stage.server, &invalid, NULL) ==
                  UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_websocket_route, server,
              uvhttp_websocket_route(NULL, "/a", &options, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_websocket_route, pattern,
              uvhttp_websocket_route(stage.server, NULL, &options, NULL) == UVHTTP_EINVAL &&
-                 uvhttp_websocket_route(stage.server, NULL, &wrong, NULL) != 0);
+                 uvhttp_websocket_route(stage.server, NULL, &invalid, NULL) != 0);
     NULL_ROW(uvhttp_websocket_route, options,
              uvhttp_websocket_route(stage.server, "/a", NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_route, error,
-             uvhttp_websocket_route(stage.server, "/a", &wrong, NULL) == UVHTTP_ECONFIG);
+             uvhttp_websocket_route(stage.server, "/a", &invalid, NULL) == UVHTTP_ECONFIG);
     NULL_ROW(uvhttp_websocket_handle_request, endpoint,
              uvhttp_websocket_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     null_rows_end();
     stage_end(&stage);
 }
 
-static void topics_of_a_server(void **state)
+static void topics_functions_check_null(void **state)
 {
     (void)state;
     uvhttp_error_t error;
@@ -160,7 +162,7 @@ static void end_connected(void)
     stage_end(&stage);
 }
 
-static void sending(void **state)
+static void send_functions_check_null(void **state)
 {
     (void)state;
     static uvhttp_websocket_message_t *message;
@@ -194,7 +196,7 @@ static void sending(void **state)
     end_connected();
 }
 
-static void subscribing(void **state)
+static void subscribe_functions_check_null(void **state)
 {
     (void)state;
     begin_connected();
@@ -227,12 +229,12 @@ static void subscribing(void **state)
     end_connected();
 }
 
-static void asking_and_closing(void **state)
+static void stats_connect_and_close_check_null(void **state)
 {
     (void)state;
     static uvhttp_websocket_stats_t stats;
     const uvhttp_websocket_target_t target = {.url = "ws://127.0.0.1:1/"};
-    const uvhttp_websocket_target_t nowhere = {.url = NULL};
+    const uvhttp_websocket_target_t no_url = {.url = NULL};
     begin_connected();
     stats.connections = 7;
     NULL_ROW(uvhttp_websocket_read_stats, endpoint,
@@ -242,9 +244,9 @@ static void asking_and_closing(void **state)
              uvhttp_websocket_connect(NULL, &target, NULL, NULL, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_websocket_connect, target,
              uvhttp_websocket_connect(endpoint, NULL, NULL, NULL, NULL) == UVHTTP_EINVAL &&
-                 uvhttp_websocket_connect(endpoint, &nowhere, NULL, NULL, NULL) == UVHTTP_EINVAL);
+                 uvhttp_websocket_connect(endpoint, &no_url, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_connect, error,
-             uvhttp_websocket_connect(endpoint, &nowhere, NULL, NULL, NULL) == UVHTTP_EINVAL);
+             uvhttp_websocket_connect(endpoint, &no_url, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_websocket_connect, ws,
              uvhttp_websocket_connect(endpoint, &target, NULL, NULL, NULL) == 0);
     NULL_ROW(uvhttp_websocket_close, reason, uvhttp_websocket_close(ws, 1000, NULL) == 0);
@@ -254,11 +256,11 @@ static void asking_and_closing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endpoints),
-        cmocka_unit_test(topics_of_a_server),
-        cmocka_unit_test(sending),
-        cmocka_unit_test(subscribing),
-        cmocka_unit_test(asking_and_closing),
+        cmocka_unit_test(endpoint_functions_check_null),
+        cmocka_unit_test(topics_functions_check_null),
+        cmocka_unit_test(send_functions_check_null),
+        cmocka_unit_test(subscribe_functions_check_null),
+        cmocka_unit_test(stats_connect_and_close_check_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* middleware/passwords.c: what is refused, files of passwords, and every allocation failing in
- * turn, in the making and in a request. */
+/* middleware/passwords.c: refused options, password files, and every allocation failing in turn, in
+ * the constructor and in a request. */
 #include <uvhttp.h>
 
 #include <setjmp.h>
@@ -18,32 +18,32 @@
 #include "support/raw_client.h"
 #include "support/stage.h"
 
-/* Of "secret", with the least cost there is. */
+/* The hash of "secret" with the lowest cost. */
 static const char hash[] = "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW";
 static const uvhttp_hashed_user_t ann = {"ann", hash};
 
-static void refuse(uvhttp_passwords_options_t config, const char *wanted)
+static void refuse(uvhttp_passwords_options_t config, const char *expected)
 {
     uvhttp_error_t error;
     uvhttp_passwords_t *passwords;
     assert_int_equal(uvhttp_passwords_new(&passwords, &config, &error), UVHTTP_ECONFIG);
     assert_null(passwords);
-    assert_string_equal(error.text, wanted);
+    assert_string_equal(error.text, expected);
     assert_int_equal(uvhttp_passwords_new(&passwords, &config, NULL), UVHTTP_ECONFIG);
 }
 
-static void refuse_user(const char *name, const char *of, const char *wanted)
+static void refuse_user(const char *name, const char *user_hash, const char *expected)
 {
-    const uvhttp_hashed_user_t user = {name, of};
-    refuse((uvhttp_passwords_options_t){.users = &user, .user_count = 1}, wanted);
+    const uvhttp_hashed_user_t user = {name, user_hash};
+    refuse((uvhttp_passwords_options_t){.users = &user, .user_count = 1}, expected);
 }
 
-static void what_is_refused(void **state)
+static void invalid_options_are_refused(void **state)
 {
     (void)state;
     static const char name[] =
         "users is \"(not shown)\"; must be NAME:HASH, without control characters in NAME";
-    static const char kind[] =
+    static const char unsupported[] =
         "users is \"ann\"; unsupported hash; use one of htpasswd -B or mkpasswd";
     const uvhttp_hashed_user_t twice[] = {ann, ann};
     uvhttp_passwords_t *passwords;
@@ -51,10 +51,10 @@ static void what_is_refused(void **state)
     refuse_user("", hash, name);
     refuse_user("a:b", hash, name);
     refuse_user("a\nb", hash, name);
-    refuse_user("ann", NULL, kind);
-    refuse_user("ann", "", kind);
-    refuse_user("ann", "secret", kind);
-    refuse_user("ann", "$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/", kind);
+    refuse_user("ann", NULL, unsupported);
+    refuse_user("ann", "", unsupported);
+    refuse_user("ann", "secret", unsupported);
+    refuse_user("ann", "$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/", unsupported);
     refuse((uvhttp_passwords_options_t){.users = twice, .user_count = 2},
            "users is \"ann\"; the user is listed twice");
     refuse((uvhttp_passwords_options_t){.users = NULL},
@@ -71,16 +71,16 @@ static void what_is_refused(void **state)
 static void users_without_count_are_refused(void **state)
 {
     (void)state;
-    uvhttp_passwords_t *made;
+    uvhttp_passwords_t *created;
     uvhttp_error_t error;
     const uvhttp_passwords_options_t no_count = {.users = &ann, .file = "/dev/null"};
-    assert_int_equal(uvhttp_passwords_new(&made, &no_count, &error), UVHTTP_EINVAL);
-    assert_null(made);
+    assert_int_equal(uvhttp_passwords_new(&created, &no_count, &error), UVHTTP_EINVAL);
+    assert_null(created);
     assert_string_equal(error.text, "users is set and its count is 0");
     const uvhttp_passwords_options_t no_users = {.user_count = 1};
-    assert_int_equal(uvhttp_passwords_new(&made, &no_users, &error), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_passwords_new(&created, &no_users, &error), UVHTTP_EINVAL);
     assert_string_equal(error.text, "users is NULL and its count is 1");
-    assert_int_equal(uvhttp_passwords_new(&made, &no_users, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_passwords_new(&created, &no_users, NULL), UVHTTP_EINVAL);
     const uvhttp_passwords_options_t both = {UVHTTP_HASHED_USERS({"ann", "$2b$"}, {"bob", "$2b$"})};
     assert_int_equal(both.user_count, 2);
     assert_string_equal(both.users[1].name, "bob");
@@ -106,7 +106,7 @@ static void hashes_are_verified(void **state)
     assert_int_equal(heap.live, 0);
 }
 
-static void every_allocation_of_the_making_may_fail(void **state)
+static void new_fails_without_memory(void **state)
 {
     (void)state;
     struct fault_heap heap;
@@ -135,26 +135,26 @@ static int hello(uvhttp_request_t *request, uvhttp_response_t *response, void *a
     return uvhttp_response_send_text(response, 200, uvhttp_auth_user(request));
 }
 
-static int ask(struct stage *stage, struct raw_client *client, size_t *offset, const char *basic)
+static int send_request(struct stage *stage, struct raw_client *client, size_t *offset,
+                        const char *basic)
 {
     char request[256];
-    struct raw_answer answer;
+    struct raw_response reply;
     snprintf(request, sizeof(request),
              "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic %s\r\n\r\n", basic);
     raw_client_send_text(client, request);
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int iteration = 0; iteration < STAGE_MAX_ITERATIONS; iteration++) {
         raw_client_step(client, 10000);
-        if (raw_client_answer(client, offset, false, &answer))
-            return answer.status;
+        if (raw_client_response(client, offset, false, &reply))
+            return reply.status;
         stage_wait(stage);
     }
-    fail_msg("no answer");
+    fail_msg("no response");
     return 0;
 }
 
-/* Memory of the passwords themselves runs out while a request is looked at: 503, and the next one
- * is served. */
-static void without_memory_for_a_hash(void **state)
+/* An allocation of the passwords fails during a request: 503, and the next one is served. */
+static void hash_without_memory_gets_503(void **state)
 {
     (void)state;
     struct stage stage;
@@ -182,21 +182,23 @@ static void without_memory_for_a_hash(void **state)
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     fault_heap_arm(&heap, 1, false);
-    assert_int_equal(ask(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 503); /* ann:secret */
+    /* ann:secret */
+    assert_int_equal(send_request(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 503);
     fault_heap_arm(&heap, 0, false);
-    for (int i = 0; i < 6; i++) /* what was begun was also counted as ended */
-        assert_int_equal(ask(&stage, &client, &offset, "YW5uOm90aGVy"), 401); /* ann:other */
+    for (int i = 0; i < 6; i++) /* the failed check must be counted as ended */
+        /* ann:other */
+        assert_int_equal(send_request(&stage, &client, &offset, "YW5uOm90aGVy"), 401);
     size_t calls = heap.calls;
-    assert_int_equal(ask(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 200);
+    assert_int_equal(send_request(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 200);
     assert_int_equal(heap.calls, calls + 1);
 #if UVHTTP_TESTS_LIBCRYPTO
-    assert_int_equal(ask(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 200);
-    assert_int_equal(heap.calls, calls + 1); /* remembered: no second hash */
+    assert_int_equal(send_request(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 200);
+    assert_int_equal(heap.calls, calls + 1); /* cached: no second hash */
 #endif
     raw_client_close(&client, false);
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     uvhttp_auth_free(auth);
     uvhttp_passwords_free(passwords);
     assert_int_equal(heap.live, 0);
@@ -206,11 +208,11 @@ static void without_memory_for_a_hash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(invalid_options_are_refused),
         cmocka_unit_test(users_without_count_are_refused),
         cmocka_unit_test(hashes_are_verified),
-        cmocka_unit_test(every_allocation_of_the_making_may_fail),
-        cmocka_unit_test(without_memory_for_a_hash),
+        cmocka_unit_test(new_fails_without_memory),
+        cmocka_unit_test(hash_without_memory_gets_503),
     };
     if (uvh_password_available() != 0) {
         puts("this build has no crypt(3)");

@@ -1,5 +1,5 @@
-/* Which paths share a version with what is derived from them, and which versions a change
- * raises. */
+/* Which paths share a version with the paths derived from them, and which versions a change
+ * increments. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static uint64_t version_of(const char *path)
     return uvh_path_versions_read(&versions, index_of(path));
 }
 
-static void derived_paths_share_a_version(void **state)
+static void derived_paths_share_version(void **state)
 {
     static const char *const groups[][6] = {
         {"about", "about/", "about.html", "about.html.gz", "about.x", "about."},
@@ -56,7 +56,7 @@ static void derived_paths_share_a_version(void **state)
     assert_int_not_equal(index_of("a/b"), index_of("a"));
 }
 
-static void raise_changes_path_and_folder_alone(void **state)
+static void raise_changes_path_and_directory_only(void **state)
 {
     (void)state;
     uvh_path_versions_raise(&versions, slice("a/b/c.html"));
@@ -73,7 +73,7 @@ static void raise_changes_path_and_folder_alone(void **state)
     assert_int_equal(atomic_load(&changed), 2);
 }
 
-static void raise_folders_changes_all_above(void **state)
+static void raise_directories_changes_all_parents(void **state)
 {
     (void)state;
     uvh_path_versions_raise_directories(&versions, slice("a/b/c"));
@@ -85,7 +85,7 @@ static void raise_folders_changes_all_above(void **state)
     assert_int_equal(atomic_load(&changed), 1);
 }
 
-static void shared_version_is_that_of_every_path(void **state)
+static void single_version_covers_every_path(void **state)
 {
     (void)state;
     uvh_path_versions_init(&versions, true, &changed);
@@ -97,10 +97,10 @@ static void shared_version_is_that_of_every_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(derived_paths_share_a_version, set_up),
-        cmocka_unit_test_setup(raise_changes_path_and_folder_alone, set_up),
-        cmocka_unit_test_setup(raise_folders_changes_all_above, set_up),
-        cmocka_unit_test_setup(shared_version_is_that_of_every_path, set_up),
+        cmocka_unit_test_setup(derived_paths_share_version, set_up),
+        cmocka_unit_test_setup(raise_changes_path_and_directory_only, set_up),
+        cmocka_unit_test_setup(raise_directories_changes_all_parents, set_up),
+        cmocka_unit_test_setup(single_version_covers_every_path, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

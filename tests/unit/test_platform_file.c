@@ -1,5 +1,5 @@
-/* platform/file.c: every test of paths runs twice, with the kernel's openat2 and with the checked
- * walk, which must agree. */
+/* platform/file.c: every test of paths runs twice, with openat2 of the kernel and with the checked
+ * walk, which must give the same results. */
 #include "platform/file.h"
 
 #include <setjmp.h>
@@ -21,8 +21,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* base/ is the root; base's parent holds what must never be reached. */
-struct place {
+/* root/ is the root; its parent contains files that must never be reached. */
+struct fixture {
     char parent[64];
     int directory; /* the parent, opened */
     struct uvh_file_root kernel;
@@ -47,9 +47,9 @@ static void make_link(int directory, const char *target, const char *path)
     assert_int_equal(symlinkat(target, directory, path), 0);
 }
 
-static void make_root(struct place *place)
+static void make_root(struct fixture *fixture)
 {
-    int directory = place->directory;
+    int directory = fixture->directory;
     write_file(directory, "secret", "secret");
     make_dir(directory, "root");
     make_dir(directory, "root/a");
@@ -73,32 +73,32 @@ static void make_root(struct place *place)
 
 static int set_up(void **state)
 {
-    struct place *place = calloc(1, sizeof(*place));
-    assert_non_null(place);
-    snprintf(place->parent, sizeof(place->parent), "/tmp/uvhttp-file-XXXXXX");
-    assert_non_null(mkdtemp(place->parent));
-    place->directory = open(place->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(place->directory >= 0);
-    make_root(place);
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    assert_non_null(fixture);
+    snprintf(fixture->parent, sizeof(fixture->parent), "/tmp/uvhttp-file-XXXXXX");
+    assert_non_null(mkdtemp(fixture->parent));
+    fixture->directory = open(fixture->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fixture->directory >= 0);
+    make_root(fixture);
     char path[128];
-    snprintf(path, sizeof(path), "%s/root", place->parent);
-    assert_int_equal(uvh_file_root_open(&place->kernel, path), 0);
-    assert_int_equal(uvh_file_root_open(&place->walk, path), 0);
-    place->walk.walk = true;
-    *state = place;
+    snprintf(path, sizeof(path), "%s/root", fixture->parent);
+    assert_int_equal(uvh_file_root_open(&fixture->kernel, path), 0);
+    assert_int_equal(uvh_file_root_open(&fixture->walk, path), 0);
+    fixture->walk.walk = true;
+    *state = fixture;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char command[128];
-    uvh_file_root_close(&place->kernel);
-    uvh_file_root_close(&place->walk);
-    close(place->directory);
-    snprintf(command, sizeof(command), "rm -rf '%s'", place->parent);
+    uvh_file_root_close(&fixture->kernel);
+    uvh_file_root_close(&fixture->walk);
+    close(fixture->directory);
+    snprintf(command, sizeof(command), "rm -rf '%s'", fixture->parent);
     assert_int_equal(system(command), 0);
-    free(place);
+    free(fixture);
     return 0;
 }
 
@@ -110,10 +110,11 @@ static int count_descriptors(void)
     return count;
 }
 
-/* Opens the path both ways; the results must be equal, and the bytes, if `text` is given. */
-static void expect(const struct place *place, const char *path, int result, const char *text)
+/* Opens the path both ways; the results must be equal, and so must the content, if `text` is
+ * given. */
+static void expect(const struct fixture *fixture, const char *path, int result, const char *text)
 {
-    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
+    const struct uvh_file_root *roots[] = {&fixture->kernel, &fixture->walk};
     int before = count_descriptors();
     for (size_t i = 0; i < 2; i++) {
         struct uvh_file_facts facts;
@@ -142,48 +143,48 @@ static void expect(const struct place *place, const char *path, int result, cons
     assert_int_equal(count_descriptors(), before);
 }
 
-static void test_paths_below_the_root_open(void **state)
+static void test_paths_below_root_open(void **state)
 {
-    const struct place *place = *state;
-    expect(place, "file", 0, "at the root");
-    expect(place, "a/b/deep", 0, "deep");
-    expect(place, "a//b///deep", 0, "deep");
-    expect(place, "a/./b/deep", 0, "deep");
-    expect(place, "", 0, NULL);
-    expect(place, "a", 0, NULL);
-    expect(place, "a/b/", 0, NULL);
+    const struct fixture *fixture = *state;
+    expect(fixture, "file", 0, "at the root");
+    expect(fixture, "a/b/deep", 0, "deep");
+    expect(fixture, "a//b///deep", 0, "deep");
+    expect(fixture, "a/./b/deep", 0, "deep");
+    expect(fixture, "", 0, NULL);
+    expect(fixture, "a", 0, NULL);
+    expect(fixture, "a/b/", 0, NULL);
 }
 
-static void test_links_inside_the_root_are_followed(void **state)
+static void test_links_inside_root_are_followed(void **state)
 {
-    const struct place *place = *state;
-    expect(place, "link", 0, "at the root");
-    expect(place, "a/b/up", 0, "at the root");
-    expect(place, "folder-link/deep", 0, "deep");
-    expect(place, "folder-link/up", 0, "at the root");
-    expect(place, "odd", 0, "deep");
-    expect(place, "through", 0, "deep");
-    expect(place, "folder-link", 0, NULL);
-    expect(place, "folder-link/", 0, NULL);
+    const struct fixture *fixture = *state;
+    expect(fixture, "link", 0, "at the root");
+    expect(fixture, "a/b/up", 0, "at the root");
+    expect(fixture, "folder-link/deep", 0, "deep");
+    expect(fixture, "folder-link/up", 0, "at the root");
+    expect(fixture, "odd", 0, "deep");
+    expect(fixture, "through", 0, "deep");
+    expect(fixture, "folder-link", 0, NULL);
+    expect(fixture, "folder-link/", 0, NULL);
 }
 
-static void test_nothing_outside_the_root_opens(void **state)
+static void test_paths_outside_root_are_refused(void **state)
 {
-    const struct place *place = *state;
-    expect(place, "..", -EXDEV, NULL);
-    expect(place, "../secret", -EXDEV, NULL);
-    expect(place, "a/../../secret", -EXDEV, NULL);
-    expect(place, "/etc/passwd", -EXDEV, NULL);
-    expect(place, "out", -EXDEV, NULL);
-    expect(place, "out-folder", -EXDEV, NULL);
-    expect(place, "out-folder/secret", -EXDEV, NULL);
-    expect(place, "out-and-in", -EXDEV, NULL);
-    expect(place, "absolute", -EXDEV, NULL);
+    const struct fixture *fixture = *state;
+    expect(fixture, "..", -EXDEV, NULL);
+    expect(fixture, "../secret", -EXDEV, NULL);
+    expect(fixture, "a/../../secret", -EXDEV, NULL);
+    expect(fixture, "/etc/passwd", -EXDEV, NULL);
+    expect(fixture, "out", -EXDEV, NULL);
+    expect(fixture, "out-folder", -EXDEV, NULL);
+    expect(fixture, "out-folder/secret", -EXDEV, NULL);
+    expect(fixture, "out-and-in", -EXDEV, NULL);
+    expect(fixture, "absolute", -EXDEV, NULL);
 }
 
-static void test_errors_are_those_of_the_system(void **state)
+static void test_errors_match_system_errors(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     char name[NAME_MAX + 2];
     char path[PATH_MAX + 2];
     memset(name, 'n', NAME_MAX + 1);
@@ -191,25 +192,25 @@ static void test_errors_are_those_of_the_system(void **state)
     memset(path, '/', PATH_MAX + 1);
     memcpy(path, "a", 1);
     path[PATH_MAX + 1] = '\0';
-    expect(place, "missing", -ENOENT, NULL);
-    expect(place, "missing/file", -ENOENT, NULL);
-    expect(place, "file/", -ENOTDIR, NULL);
-    expect(place, "file/x", -ENOTDIR, NULL);
-    expect(place, "link/", -ENOTDIR, NULL);
-    expect(place, "dangling", -ENOENT, NULL);
-    expect(place, "loop-a", -ELOOP, NULL);
-    expect(place, name, -ENAMETOOLONG, NULL);
-    expect(place, path, -ENAMETOOLONG, NULL);
+    expect(fixture, "missing", -ENOENT, NULL);
+    expect(fixture, "missing/file", -ENOENT, NULL);
+    expect(fixture, "file/", -ENOTDIR, NULL);
+    expect(fixture, "file/x", -ENOTDIR, NULL);
+    expect(fixture, "link/", -ENOTDIR, NULL);
+    expect(fixture, "dangling", -ENOENT, NULL);
+    expect(fixture, "loop-a", -ELOOP, NULL);
+    expect(fixture, name, -ENAMETOOLONG, NULL);
+    expect(fixture, path, -ENAMETOOLONG, NULL);
 }
 
-/* A link whose target refers to itself by a longer path each time must end, too. */
+/* A link whose target refers to itself by a longer path each time must end as well. */
 static void test_growing_link_loop_ends(void **state)
 {
-    const struct place *place = *state;
-    make_link(place->directory, "a/../grow/x", "root/grow");
+    const struct fixture *fixture = *state;
+    make_link(fixture->directory, "a/../grow/x", "root/grow");
     struct uvh_file_facts facts;
-    assert_int_equal(uvh_file_facts_read(&place->kernel, "grow", &facts), -ELOOP);
-    assert_int_equal(uvh_file_facts_read(&place->walk, "grow", &facts), -ELOOP);
+    assert_int_equal(uvh_file_facts_read(&fixture->kernel, "grow", &facts), -ELOOP);
+    assert_int_equal(uvh_file_facts_read(&fixture->walk, "grow", &facts), -ELOOP);
 }
 
 static void test_magic_links_are_refused(void **state)
@@ -229,10 +230,10 @@ static void test_magic_links_are_refused(void **state)
 
 static void test_special_files_do_not_block(void **state)
 {
-    const struct place *place = *state;
-    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
+    const struct fixture *fixture = *state;
+    const struct uvh_file_root *roots[] = {&fixture->kernel, &fixture->walk};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/root/socket", place->parent);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/root/socket", fixture->parent);
     int listener = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
     for (size_t i = 0; i < 2; i++) {
@@ -250,21 +251,22 @@ static void test_special_files_do_not_block(void **state)
     close(listener);
 }
 
-/* Looking must not open: a writer that waits for a reader of the FIFO would be let in. */
-static void test_looking_does_not_open(void **state)
+/* Reading facts must not open the file: a writer waiting for a reader of the FIFO would
+ * continue. */
+static void test_facts_read_does_not_open_file(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct uvh_file_facts facts;
-    assert_int_equal(uvh_file_facts_read(&place->kernel, "fifo", &facts), 0);
-    assert_int_equal(openat(place->directory, "root/fifo", O_WRONLY | O_NONBLOCK), -1);
+    assert_int_equal(uvh_file_facts_read(&fixture->kernel, "fifo", &facts), 0);
+    assert_int_equal(openat(fixture->directory, "root/fifo", O_WRONLY | O_NONBLOCK), -1);
     assert_int_equal(errno, ENXIO);
 }
 
 static void test_descriptors_are_closed_on_exec(void **state)
 {
-    const struct place *place = *state;
-    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
-    assert_true((fcntl(place->kernel.descriptor, F_GETFD) & FD_CLOEXEC) != 0);
+    const struct fixture *fixture = *state;
+    const struct uvh_file_root *roots[] = {&fixture->kernel, &fixture->walk};
+    assert_true((fcntl(fixture->kernel.descriptor, F_GETFD) & FD_CLOEXEC) != 0);
     for (size_t i = 0; i < 2; i++) {
         struct uvh_file_facts facts;
         int descriptor;
@@ -275,33 +277,33 @@ static void test_descriptors_are_closed_on_exec(void **state)
     }
 }
 
-static void test_facts_tell_a_changed_file(void **state)
+static void test_facts_differ_for_changed_file(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct uvh_file_facts before;
     struct uvh_file_facts after;
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000, .tv_nsec = 5}};
-    assert_int_equal(utimensat(place->directory, "root/file", times, 0), 0);
-    assert_int_equal(uvh_file_facts_read(&place->kernel, "file", &before), 0);
+    assert_int_equal(utimensat(fixture->directory, "root/file", times, 0), 0);
+    assert_int_equal(uvh_file_facts_read(&fixture->kernel, "file", &before), 0);
     assert_int_equal(before.modified_seconds, 1000);
     assert_int_equal(before.modified_nanoseconds, 5);
-    assert_int_equal(uvh_file_facts_read(&place->walk, "file", &after), 0);
+    assert_int_equal(uvh_file_facts_read(&fixture->walk, "file", &after), 0);
     assert_true(uvh_file_facts_equal(&before, &after));
     times[1].tv_nsec = 6;
-    assert_int_equal(utimensat(place->directory, "root/file", times, 0), 0);
-    assert_int_equal(uvh_file_facts_read(&place->kernel, "file", &after), 0);
+    assert_int_equal(utimensat(fixture->directory, "root/file", times, 0), 0);
+    assert_int_equal(uvh_file_facts_read(&fixture->kernel, "file", &after), 0);
     assert_false(uvh_file_facts_equal(&before, &after));
-    assert_int_equal(uvh_file_facts_read(&place->kernel, "a/b/deep", &after), 0);
+    assert_int_equal(uvh_file_facts_read(&fixture->kernel, "a/b/deep", &after), 0);
     assert_false(uvh_file_facts_equal(&before, &after));
 }
 
-static void test_reading_stops_at_the_end(void **state)
+static void test_read_stops_at_end(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct uvh_file_facts facts;
     int descriptor;
     char bytes[32];
-    assert_int_equal(uvh_file_open(&place->kernel, "file", &descriptor, &facts), 0);
+    assert_int_equal(uvh_file_open(&fixture->kernel, "file", &descriptor, &facts), 0);
     assert_int_equal(uvh_file_read(descriptor, bytes, sizeof(bytes), 7), 4);
     assert_memory_equal(bytes, "root", 4);
     assert_int_equal(uvh_file_read(descriptor, bytes, sizeof(bytes), 100), 0);
@@ -309,14 +311,14 @@ static void test_reading_stops_at_the_end(void **state)
     assert_int_equal(uvh_file_read(-1, bytes, sizeof(bytes), 0), -EBADF);
 }
 
-static void test_root_that_was_removed(void **state)
+static void test_removed_root_has_no_files(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_root root;
     struct uvh_file_facts facts;
     char path[128];
-    make_dir(place->directory, "gone");
-    snprintf(path, sizeof(path), "%s/gone", place->parent);
+    make_dir(fixture->directory, "gone");
+    snprintf(path, sizeof(path), "%s/gone", fixture->parent);
     assert_int_equal(uvh_file_root_open(&root, path), 0);
     assert_int_equal(rmdir(path), 0);
     for (int i = 0; i < 2; i++) {
@@ -327,14 +329,14 @@ static void test_root_that_was_removed(void **state)
     uvh_file_root_close(&root);
 }
 
-static void test_bad_roots(void **state)
+static void test_invalid_roots_are_refused(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct uvh_file_root root;
     char path[128];
-    snprintf(path, sizeof(path), "%s/missing", place->parent);
+    snprintf(path, sizeof(path), "%s/missing", fixture->parent);
     assert_int_equal(uvh_file_root_open(&root, path), -ENOENT);
-    snprintf(path, sizeof(path), "%s/secret", place->parent);
+    snprintf(path, sizeof(path), "%s/secret", fixture->parent);
     assert_int_equal(uvh_file_root_open(&root, path), -ENOTDIR);
     uvh_file_root_close(&root);
 }
@@ -356,28 +358,28 @@ static int add_name(const char *name, const struct uvh_file_facts *facts, void *
     return --names->limit == 0 ? 7 : 0;
 }
 
-static void test_listing_a_folder(void **state)
+static void test_directory_is_listed(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct names names = {.limit = 100};
     int before = count_descriptors();
-    assert_int_equal(uvh_file_list(&place->kernel, "a", add_name, &names), 0);
+    assert_int_equal(uvh_file_list(&fixture->kernel, "a", add_name, &names), 0);
     assert_string_equal(names.text, "db ");
     names = (struct names){.limit = 100};
-    assert_int_equal(uvh_file_list(&place->walk, "folder-link", add_name, &names), 0);
+    assert_int_equal(uvh_file_list(&fixture->walk, "folder-link", add_name, &names), 0);
     assert_true(strcmp(names.text, "rdeep lup ") == 0 || strcmp(names.text, "lup rdeep ") == 0);
     names = (struct names){.limit = 1};
-    assert_int_equal(uvh_file_list(&place->kernel, "", add_name, &names), 7);
-    assert_int_equal(uvh_file_list(&place->kernel, "file", add_name, &names), -ENOTDIR);
-    assert_int_equal(uvh_file_list(&place->walk, "out-folder", add_name, &names), -EXDEV);
-    assert_int_equal(uvh_file_list(&place->kernel, "missing", add_name, &names), -ENOENT);
+    assert_int_equal(uvh_file_list(&fixture->kernel, "", add_name, &names), 7);
+    assert_int_equal(uvh_file_list(&fixture->kernel, "file", add_name, &names), -ENOTDIR);
+    assert_int_equal(uvh_file_list(&fixture->walk, "out-folder", add_name, &names), -EXDEV);
+    assert_int_equal(uvh_file_list(&fixture->kernel, "missing", add_name, &names), -ENOENT);
     assert_int_equal(count_descriptors(), before);
 }
 
-static void test_running_out_of_descriptors(void **state)
+static void test_descriptor_limit_gives_emfile(void **state)
 {
-    const struct place *place = *state;
-    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
+    const struct fixture *fixture = *state;
+    const struct uvh_file_root *roots[] = {&fixture->kernel, &fixture->walk};
     struct rlimit limit;
     struct uvh_file_facts facts;
     int descriptor;
@@ -394,10 +396,10 @@ static void test_running_out_of_descriptors(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* Opens a folder both ways, without making any. */
-static void expect_folder(const struct place *place, const char *path, int result)
+/* Opens a directory both ways without creating it. */
+static void expect_directory(const struct fixture *fixture, const char *path, int result)
 {
-    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
+    const struct uvh_file_root *roots[] = {&fixture->kernel, &fixture->walk};
     int before = count_descriptors();
     for (size_t i = 0; i < 2; i++) {
         int descriptor;
@@ -408,26 +410,26 @@ static void expect_folder(const struct place *place, const char *path, int resul
     assert_int_equal(count_descriptors(), before);
 }
 
-static void test_opening_folders(void **state)
+static void test_directories_are_opened(void **state)
 {
-    const struct place *place = *state;
-    expect_folder(place, "", 0);
-    expect_folder(place, "a/b", 0);
-    expect_folder(place, "folder-link", 0);
-    expect_folder(place, "nowhere", -ENOENT);
-    expect_folder(place, "dangling", -ENOENT);
-    expect_folder(place, "file", -ENOTDIR);
-    expect_folder(place, "file/x", -ENOTDIR);
-    expect_folder(place, "fifo", -ENOTDIR);
-    expect_folder(place, "out-folder", -EXDEV);
-    expect_folder(place, "../root", -EXDEV);
-    expect_folder(place, "loop-a", -ELOOP);
+    const struct fixture *fixture = *state;
+    expect_directory(fixture, "", 0);
+    expect_directory(fixture, "a/b", 0);
+    expect_directory(fixture, "folder-link", 0);
+    expect_directory(fixture, "nowhere", -ENOENT);
+    expect_directory(fixture, "dangling", -ENOENT);
+    expect_directory(fixture, "file", -ENOTDIR);
+    expect_directory(fixture, "file/x", -ENOTDIR);
+    expect_directory(fixture, "fifo", -ENOTDIR);
+    expect_directory(fixture, "out-folder", -EXDEV);
+    expect_directory(fixture, "../root", -EXDEV);
+    expect_directory(fixture, "loop-a", -ELOOP);
 }
 
-static void test_making_folders(void **state)
+static void test_directories_are_created(void **state)
 {
-    const struct place *place = *state;
-    const struct uvh_file_root *roots[] = {&place->kernel, &place->walk};
+    const struct fixture *fixture = *state;
+    const struct uvh_file_root *roots[] = {&fixture->kernel, &fixture->walk};
     static const char *const paths[2][3] = {{"new", "new/er/still", "folder-link/x/y"},
                                             {"second", "second/er/still", "folder-link/z"}};
     int before = count_descriptors();
@@ -447,16 +449,16 @@ static void test_making_folders(void **state)
                          -EXDEV);
         assert_true(uvh_file_open_directory(roots[i], "dangling/x", true, &descriptor) < 0);
     }
-    assert_int_equal(faccessat(place->directory, "x", F_OK, 0), -1);
+    assert_int_equal(faccessat(fixture->directory, "x", F_OK, 0), -1);
     assert_int_equal(count_descriptors(), before);
 }
 
-static void test_looking_in_a_folder_follows_no_link(void **state)
+static void test_facts_read_in_follows_no_link(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct uvh_file_facts facts;
     int directory;
-    assert_int_equal(uvh_file_open_directory(&place->kernel, "", false, &directory), 0);
+    assert_int_equal(uvh_file_open_directory(&fixture->kernel, "", false, &directory), 0);
     assert_int_equal(uvh_file_facts_read_in(directory, "file", &facts), 0);
     assert_int_equal(facts.kind, UVH_FILE_REGULAR);
     assert_int_equal(uvh_file_facts_read_in(directory, "link", &facts), 0);
@@ -467,159 +469,160 @@ static void test_looking_in_a_folder_follows_no_link(void **state)
     uvh_file_close(directory);
 }
 
-static void use_policy(struct place *place, enum uvh_file_links links)
+static void use_policy(struct fixture *fixture, enum uvh_file_links links)
 {
-    place->kernel.links = links;
-    place->walk.links = links;
+    fixture->kernel.links = links;
+    fixture->walk.links = links;
 }
 
-static void test_without_links_any_link_is_refused(void **state)
+static void test_links_none_refuses_any_link(void **state)
 {
-    struct place *place = *state;
-    use_policy(place, UVH_FILE_LINKS_NONE);
-    expect(place, "file", 0, "at the root");
-    expect(place, "a//b/./deep", 0, "deep");
-    expect(place, "", 0, NULL);
-    expect(place, "a/b/", 0, NULL);
-    expect(place, "missing", -ENOENT, NULL);
-    expect(place, "file/x", -ENOTDIR, NULL);
-    expect(place, "../secret", -EXDEV, NULL);
+    struct fixture *fixture = *state;
+    use_policy(fixture, UVH_FILE_LINKS_NONE);
+    expect(fixture, "file", 0, "at the root");
+    expect(fixture, "a//b/./deep", 0, "deep");
+    expect(fixture, "", 0, NULL);
+    expect(fixture, "a/b/", 0, NULL);
+    expect(fixture, "missing", -ENOENT, NULL);
+    expect(fixture, "file/x", -ENOTDIR, NULL);
+    expect(fixture, "../secret", -EXDEV, NULL);
     static const char *const links[] = {"link",         "a/b/up", "folder-link", "folder-link/deep",
                                         "folder-link/", "out",    "odd",         "absolute",
                                         "dangling",     "loop-a", "out-and-in"};
     for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
-        expect(place, links[i], -ELOOP, NULL);
+        expect(fixture, links[i], -ELOOP, NULL);
 }
 
-static void test_links_may_lead_anywhere(void **state)
+static void test_links_anywhere_follows_all_links(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char path[128];
-    snprintf(path, sizeof(path), "%s/secret", place->parent);
-    make_link(place->directory, path, "root/far");
-    make_link(place->directory, "/", "root/top");
-    use_policy(place, UVH_FILE_LINKS_ANYWHERE);
-    expect(place, "far", 0, "secret");
-    expect(place, "out", 0, "secret");
-    expect(place, "out-folder/secret", 0, "secret");
-    expect(place, "out-and-in", 0, "at the root");
-    expect(place, "folder-link/deep", 0, "deep");
-    expect(place, "top/", 0, NULL);
-    expect(place, "dangling", -ENOENT, NULL);
-    expect(place, "loop-a", -ELOOP, NULL);
-    expect(place, "link/", -ENOTDIR, NULL);
-    /* The path itself stays inside all the same. */
-    expect(place, "..", -EXDEV, NULL);
-    expect(place, "../secret", -EXDEV, NULL);
-    expect(place, "out-folder/../secret", -EXDEV, NULL);
-    expect(place, "a/..", -EXDEV, NULL);
-    expect(place, "/etc/passwd", -EXDEV, NULL);
+    snprintf(path, sizeof(path), "%s/secret", fixture->parent);
+    make_link(fixture->directory, path, "root/far");
+    make_link(fixture->directory, "/", "root/top");
+    use_policy(fixture, UVH_FILE_LINKS_ANYWHERE);
+    expect(fixture, "far", 0, "secret");
+    expect(fixture, "out", 0, "secret");
+    expect(fixture, "out-folder/secret", 0, "secret");
+    expect(fixture, "out-and-in", 0, "at the root");
+    expect(fixture, "folder-link/deep", 0, "deep");
+    expect(fixture, "top/", 0, NULL);
+    expect(fixture, "dangling", -ENOENT, NULL);
+    expect(fixture, "loop-a", -ELOOP, NULL);
+    expect(fixture, "link/", -ENOTDIR, NULL);
+    /* The path itself is still confined to the root. */
+    expect(fixture, "..", -EXDEV, NULL);
+    expect(fixture, "../secret", -EXDEV, NULL);
+    expect(fixture, "out-folder/../secret", -EXDEV, NULL);
+    expect(fixture, "a/..", -EXDEV, NULL);
+    expect(fixture, "/etc/passwd", -EXDEV, NULL);
 }
 
-static void test_links_to_what_the_same_owner_has(void **state)
+static void test_links_owner_follows_same_owner(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char path[128];
-    snprintf(path, sizeof(path), "%s/secret", place->parent);
-    make_link(place->directory, path, "root/far");
-    make_link(place->directory, ".", "root/here");
-    make_link(place->directory, "a/", "root/with-slash");
-    make_link(place->directory, "a/../grow/x", "root/grow");
-    use_policy(place, UVH_FILE_LINKS_OWNER);
-    expect(place, "file", 0, "at the root");
-    expect(place, "link", 0, "at the root");
-    expect(place, "far", 0, "secret");
-    expect(place, "out", 0, "secret");
-    expect(place, "out-folder/secret", 0, "secret");
-    expect(place, "out-folder/root/link", 0, "at the root");
-    expect(place, "here/here/folder-link/up", 0, "at the root");
-    expect(place, "with-slash", 0, NULL);
-    expect(place, "with-slash/b/deep", 0, "deep");
-    expect(place, "through", 0, "deep");
-    expect(place, "odd", 0, "deep");
-    expect(place, "folder-link", 0, NULL);
-    expect(place, "folder-link/", 0, NULL);
-    expect(place, "here//", 0, NULL);
-    expect(place, "link/", -ENOTDIR, NULL);
-    expect(place, "link/x", -ENOTDIR, NULL);
-    expect(place, "dangling", -ENOENT, NULL);
-    expect(place, "loop-a", -ELOOP, NULL);
-    expect(place, "grow", -ELOOP, NULL);
-    expect(place, "here/../secret", -EXDEV, NULL);
-    expect(place, "/etc/passwd", -EXDEV, NULL);
+    snprintf(path, sizeof(path), "%s/secret", fixture->parent);
+    make_link(fixture->directory, path, "root/far");
+    make_link(fixture->directory, ".", "root/here");
+    make_link(fixture->directory, "a/", "root/with-slash");
+    make_link(fixture->directory, "a/../grow/x", "root/grow");
+    use_policy(fixture, UVH_FILE_LINKS_OWNER);
+    expect(fixture, "file", 0, "at the root");
+    expect(fixture, "link", 0, "at the root");
+    expect(fixture, "far", 0, "secret");
+    expect(fixture, "out", 0, "secret");
+    expect(fixture, "out-folder/secret", 0, "secret");
+    expect(fixture, "out-folder/root/link", 0, "at the root");
+    expect(fixture, "here/here/folder-link/up", 0, "at the root");
+    expect(fixture, "with-slash", 0, NULL);
+    expect(fixture, "with-slash/b/deep", 0, "deep");
+    expect(fixture, "through", 0, "deep");
+    expect(fixture, "odd", 0, "deep");
+    expect(fixture, "folder-link", 0, NULL);
+    expect(fixture, "folder-link/", 0, NULL);
+    expect(fixture, "here//", 0, NULL);
+    expect(fixture, "link/", -ENOTDIR, NULL);
+    expect(fixture, "link/x", -ENOTDIR, NULL);
+    expect(fixture, "dangling", -ENOENT, NULL);
+    expect(fixture, "loop-a", -ELOOP, NULL);
+    expect(fixture, "grow", -ELOOP, NULL);
+    expect(fixture, "here/../secret", -EXDEV, NULL);
+    expect(fixture, "/etc/passwd", -EXDEV, NULL);
 }
 
-/* Gives a name, not what it may lead to, to another user. */
-static void give_away(const struct place *place, const char *path)
+/* Gives a name itself, not the target of a link, to another user. */
+static void change_owner(const struct fixture *fixture, const char *path)
 {
-    assert_int_equal(fchownat(place->directory, path, 1, (gid_t)-1, AT_SYMLINK_NOFOLLOW), 0);
+    assert_int_equal(fchownat(fixture->directory, path, 1, (gid_t)-1, AT_SYMLINK_NOFOLLOW), 0);
 }
 
-static void test_links_to_what_another_owner_has(void **state)
+static void test_links_owner_refuses_other_owner(void **state)
 {
-    struct place *place = *state;
-    use_policy(place, UVH_FILE_LINKS_OWNER);
-    if (geteuid() != 0) { /* nothing can be given away, but there is something of root's */
-        expect(place, "absolute", -EACCES, NULL);
+    struct fixture *fixture = *state;
+    use_policy(fixture, UVH_FILE_LINKS_OWNER);
+    if (geteuid() != 0) { /* the owner cannot be changed, but root has files */
+        expect(fixture, "absolute", -EACCES, NULL);
         return;
     }
-    make_link(place->directory, "link", "root/chain");
-    make_link(place->directory, "../secret", "root/theirs");
-    make_link(place->directory, "theirs", "root/to-theirs");
-    make_link(place->directory, "/", "root/top");
-    give_away(place, "root/file");
-    give_away(place, "root/theirs");
-    give_away(place, "root/folder-link");
-    give_away(place, "root/top");
-    expect(place, "file", 0, "at the root"); /* no link leads there */
-    expect(place, "link", -EACCES, NULL);
-    expect(place, "chain", -EACCES, NULL);
-    expect(place, "a/b/up", -EACCES, NULL);
-    expect(place, "theirs", -EACCES, NULL);
-    expect(place, "to-theirs", -EACCES, NULL);
-    expect(place, "folder-link", -EACCES, NULL);
-    expect(place, "folder-link/", -EACCES, NULL);
-    expect(place, "folder-link/deep", -EACCES, NULL); /* a link in the middle counts, too */
-    expect(place, "through", -EACCES, NULL);          /* and one that another leads through */
-    expect(place, "top", -EACCES, NULL);
-    give_away(place, "root/link");
-    expect(place, "link", 0, "at the root");
-    expect(place, "chain", -EACCES, NULL); /* the first of the chain is not theirs */
-    give_away(place, "root/chain");
-    expect(place, "chain", 0, "at the root");
-    give_away(place, "root/a/b");
-    expect(place, "folder-link/deep", 0, "deep");
+    make_link(fixture->directory, "link", "root/chain");
+    make_link(fixture->directory, "../secret", "root/theirs");
+    make_link(fixture->directory, "theirs", "root/to-theirs");
+    make_link(fixture->directory, "/", "root/top");
+    change_owner(fixture, "root/file");
+    change_owner(fixture, "root/theirs");
+    change_owner(fixture, "root/folder-link");
+    change_owner(fixture, "root/top");
+    expect(fixture, "file", 0, "at the root"); /* not reached by a link */
+    expect(fixture, "link", -EACCES, NULL);
+    expect(fixture, "chain", -EACCES, NULL);
+    expect(fixture, "a/b/up", -EACCES, NULL);
+    expect(fixture, "theirs", -EACCES, NULL);
+    expect(fixture, "to-theirs", -EACCES, NULL);
+    expect(fixture, "folder-link", -EACCES, NULL);
+    expect(fixture, "folder-link/", -EACCES, NULL);
+    expect(fixture, "folder-link/deep", -EACCES, NULL); /* a link in the middle counts, too */
+    expect(fixture, "through", -EACCES, NULL);          /* and one in the target of another link */
+    expect(fixture, "top", -EACCES, NULL);
+    change_owner(fixture, "root/link");
+    expect(fixture, "link", 0, "at the root");
+    expect(fixture, "chain", -EACCES, NULL); /* the first link of the chain has another owner */
+    change_owner(fixture, "root/chain");
+    expect(fixture, "chain", 0, "at the root");
+    change_owner(fixture, "root/a/b");
+    expect(fixture, "folder-link/deep", 0, "deep");
 }
 
-static void test_a_second_root_has_what_the_first_has_not(void **state)
+static void test_second_root_is_fallback(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct uvh_file_root second;
     char path[128];
-    make_dir(place->directory, "second");
-    make_dir(place->directory, "second/c");
-    make_dir(place->directory, "second/a");
-    write_file(place->directory, "second/file", "never seen");
-    write_file(place->directory, "second/other", "other");
-    write_file(place->directory, "second/out", "never seen");
-    write_file(place->directory, "second/dangling", "found");
-    write_file(place->directory, "second/a/more", "more");
-    write_file(place->directory, "second/c/d", "d");
-    snprintf(path, sizeof(path), "%s/second", place->parent);
+    make_dir(fixture->directory, "second");
+    make_dir(fixture->directory, "second/c");
+    make_dir(fixture->directory, "second/a");
+    write_file(fixture->directory, "second/file", "never seen");
+    write_file(fixture->directory, "second/other", "other");
+    write_file(fixture->directory, "second/out", "never seen");
+    write_file(fixture->directory, "second/dangling", "found");
+    write_file(fixture->directory, "second/a/more", "more");
+    write_file(fixture->directory, "second/c/d", "d");
+    snprintf(path, sizeof(path), "%s/second", fixture->parent);
     assert_int_equal(uvh_file_root_open(&second, path), 0);
-    place->kernel.next = &second;
-    place->walk.next = &second;
-    expect(place, "file", 0, "at the root");
-    expect(place, "other", 0, "other");
-    expect(place, "a/b/deep", 0, "deep");
-    expect(place, "a/more", 0, "more");
-    expect(place, "c/d", 0, "d");
-    expect(place, "dangling", 0, "found");
-    expect(place, "missing", -ENOENT, NULL);
-    expect(place, "../secret", -EXDEV, NULL);
-    expect(place, "out", -EXDEV, NULL); /* what the first one refuses is not looked for */
+    fixture->kernel.next = &second;
+    fixture->walk.next = &second;
+    expect(fixture, "file", 0, "at the root");
+    expect(fixture, "other", 0, "other");
+    expect(fixture, "a/b/deep", 0, "deep");
+    expect(fixture, "a/more", 0, "more");
+    expect(fixture, "c/d", 0, "d");
+    expect(fixture, "dangling", 0, "found");
+    expect(fixture, "missing", -ENOENT, NULL);
+    expect(fixture, "../secret", -EXDEV, NULL);
+    /* paths refused by the first root are not looked up in the second */
+    expect(fixture, "out", -EXDEV, NULL);
     struct names names = {.limit = 100};
-    assert_int_equal(uvh_file_list(&place->kernel, "c", add_name, &names), 0);
+    assert_int_equal(uvh_file_list(&fixture->kernel, "c", add_name, &names), 0);
     assert_string_equal(names.text, "rd ");
     uvh_file_root_close(&second);
 }
@@ -627,31 +630,29 @@ static void test_a_second_root_has_what_the_first_has_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_paths_below_the_root_open, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_links_inside_the_root_are_followed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nothing_outside_the_root_opens, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_errors_are_those_of_the_system, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_paths_below_root_open, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_inside_root_are_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_paths_outside_root_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_errors_match_system_errors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_growing_link_loop_ends, set_up, tear_down),
         cmocka_unit_test(test_magic_links_are_refused),
         cmocka_unit_test_setup_teardown(test_special_files_do_not_block, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_looking_does_not_open, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_facts_read_does_not_open_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_descriptors_are_closed_on_exec, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_facts_tell_a_changed_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_reading_stops_at_the_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_root_that_was_removed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bad_roots, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_listing_a_folder, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_opening_folders, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_making_folders, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_looking_in_a_folder_follows_no_link, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_without_links_any_link_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_links_may_lead_anywhere, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_links_to_what_the_same_owner_has, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_links_to_what_another_owner_has, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_second_root_has_what_the_first_has_not, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_running_out_of_descriptors, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_facts_differ_for_changed_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_read_stops_at_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_removed_root_has_no_files, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_invalid_roots_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_directory_is_listed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_directories_are_opened, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_directories_are_created, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_facts_read_in_follows_no_link, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_none_refuses_any_link, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_anywhere_follows_all_links, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_owner_follows_same_owner, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_owner_refuses_other_owner, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_second_root_is_fallback, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_descriptor_limit_gives_emfile, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

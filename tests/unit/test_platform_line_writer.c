@@ -1,5 +1,5 @@
-/* The writer of lines: order, whole lines, drops that are counted and noted in their place, full
- * disks, readers that do not read, and several threads at once (for ThreadSanitizer). */
+/* The line writer: order, whole lines, dropped lines that are counted and noted in place, full
+ * disks, blocked readers, and several threads (for ThreadSanitizer). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,41 +28,41 @@ static struct fault_heap heap;
 static char directory[64];
 static char path[96];
 
-/* What the writer has said, from its thread. */
+/* The messages logged by the writer's thread. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t more;
     int count;
     char text[MESSAGES][256];
     uvhttp_log_level_t level[MESSAGES];
-} said = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
+} logged = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 
 static void on_log(uvhttp_log_level_t level, const char *message, void *arg)
 {
     (void)arg;
-    pthread_mutex_lock(&said.lock);
-    if (said.count < MESSAGES) {
-        snprintf(said.text[said.count], sizeof(said.text[0]), "%s", message);
-        said.level[said.count] = level;
-        said.count++;
+    pthread_mutex_lock(&logged.lock);
+    if (logged.count < MESSAGES) {
+        snprintf(logged.text[logged.count], sizeof(logged.text[0]), "%s", message);
+        logged.level[logged.count] = level;
+        logged.count++;
     }
-    pthread_cond_broadcast(&said.more);
-    pthread_mutex_unlock(&said.lock);
+    pthread_cond_broadcast(&logged.more);
+    pthread_mutex_unlock(&logged.lock);
 }
 
-static void wait_until_said(int count)
+static void wait_until_logged(int count)
 {
-    pthread_mutex_lock(&said.lock);
-    while (said.count < count)
-        pthread_cond_wait(&said.more, &said.lock);
-    pthread_mutex_unlock(&said.lock);
+    pthread_mutex_lock(&logged.lock);
+    while (logged.count < count)
+        pthread_cond_wait(&logged.more, &logged.lock);
+    pthread_mutex_unlock(&logged.lock);
 }
 
 static int set_up(void **state)
 {
     (void)state;
     fault_heap_init(&heap);
-    said.count = 0;
+    logged.count = 0;
     snprintf(directory, sizeof(directory), "/tmp/line_writer_XXXXXX");
     if (mkdtemp(directory) == NULL)
         return -1;
@@ -105,7 +105,7 @@ static void put_number(struct uvh_line_writer *writer, unsigned number)
     uvh_line_writer_put(writer, line, (size_t)length);
 }
 
-/* Of different lengths, so that after a line without room there is one that would still fit. */
+/* Of different lengths, so that a shorter line could still fit after one that does not. */
 static void put_number_padded(struct uvh_line_writer *writer, unsigned number)
 {
     char line[64];
@@ -115,7 +115,7 @@ static void put_number_padded(struct uvh_line_writer *writer, unsigned number)
 }
 
 /* The file as text; the caller frees it. */
-static char *content(const char *name)
+static char *read_text(const char *name)
 {
     FILE *file = fopen(name, "rb");
     assert_non_null(file);
@@ -132,7 +132,7 @@ static void wait_until_written(struct uvh_line_writer *writer, uint64_t count)
         poll(NULL, 0, 1);
 }
 
-/* Walks "line N" and "dropped N" and checks that numbers go up by one, those dropped included.
+/* Parses "line N" and "dropped N" and checks that numbers increase by one, including dropped ones.
  * Returns the number after the last. */
 static unsigned check_sequence(const char *text, unsigned *notices)
 {
@@ -156,7 +156,7 @@ static unsigned check_sequence(const char *text, unsigned *notices)
     return next;
 }
 
-static void lines_arrive_in_order_and_closing_writes_the_rest(void **state)
+static void close_writes_all_lines_in_order(void **state)
 {
     (void)state;
     unsigned notices;
@@ -164,27 +164,27 @@ static void lines_arrive_in_order_and_closing_writes_the_rest(void **state)
     for (unsigned i = 0; i < 1000; i++)
         put_number(writer, i);
     uvh_line_writer_close(writer);
-    char *text = content(path);
+    char *text = read_text(path);
     assert_int_equal(strlen(text), 13000);
     assert_int_equal(check_sequence(text, &notices), 1000);
     assert_int_equal(notices, 0);
-    assert_int_equal(said.count, 0);
+    assert_int_equal(logged.count, 0);
     free(text);
 }
 
-static void a_line_does_not_wait_longer_than_flush_ms(void **state)
+static void flush_ms_limits_delay_of_line(void **state)
 {
     (void)state;
     struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
     put_number(writer, 0);
     wait_until_written(writer, 1);
-    char *text = content(path);
+    char *text = read_text(path);
     assert_string_equal(text, "line 0000000\n");
     free(text);
     uvh_line_writer_close(writer);
 }
 
-static void a_half_full_buffer_is_written_at_once(void **state)
+static void half_full_buffer_is_written_at_once(void **state)
 {
     (void)state;
     struct uvh_line_writer *writer = open_writer(path, BUFFER, 3600000);
@@ -194,7 +194,7 @@ static void a_half_full_buffer_is_written_at_once(void **state)
     uvh_line_writer_close(writer);
 }
 
-static void it_appends_and_others_may_not_read(void **state)
+static void open_appends_with_private_mode(void **state)
 {
     (void)state;
     struct stat facts;
@@ -203,16 +203,16 @@ static void it_appends_and_others_may_not_read(void **state)
         put_number(writer, i);
         uvh_line_writer_close(writer);
     }
-    char *text = content(path);
+    char *text = read_text(path);
     assert_string_equal(text, "line 0000000\nline 0000001\n");
     free(text);
     assert_int_equal(stat(path, &facts), 0);
     assert_int_equal(facts.st_mode & 0137, 0);
 }
 
-/* A pipe that nobody reads: putting never waits, what finds no room is counted, and when somebody
- * reads the notice says how many. */
-static void a_reader_that_does_not_read_costs_lines_and_no_time(void **state)
+/* A pipe without a reader: put never blocks, lines that do not fit are counted, and the notice has
+ * their number once the pipe is read. */
+static void blocked_pipe_drops_lines(void **state)
 {
     (void)state;
     enum { PUT = 100000 };
@@ -224,7 +224,7 @@ static void a_reader_that_does_not_read_costs_lines_and_no_time(void **state)
     assert_true(counts.dropped > PUT / 2);
     assert_true(counts.written + counts.dropped <= PUT);
 
-    /* Reads until all there was has come out, and lines that are put now behind it. */
+    /* Reads until all buffered lines are received, and new lines after them. */
     int reader = open(path, O_RDONLY | O_NONBLOCK);
     assert_true(reader >= 0);
     char *text = calloc(1, 1 << 21);
@@ -253,7 +253,7 @@ static void a_reader_that_does_not_read_costs_lines_and_no_time(void **state)
     free(text);
 }
 
-static void closing_gives_a_reader_up_that_does_not_read(void **state)
+static void close_drops_lines_of_blocked_pipe(void **state)
 {
     (void)state;
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -261,30 +261,30 @@ static void closing_gives_a_reader_up_that_does_not_read(void **state)
     for (unsigned i = 0; i < 10000; i++) /* more than a pipe holds */
         put_number(writer, i);
     uvh_line_writer_close(writer);
-    assert_int_equal(said.count, 1);
-    assert_non_null(strstr(said.text[0], "lines lost on close"));
-    assert_int_equal(said.level[0], UVHTTP_LOG_ERROR);
+    assert_int_equal(logged.count, 1);
+    assert_non_null(strstr(logged.text[0], "lines lost on close"));
+    assert_int_equal(logged.level[0], UVHTTP_LOG_ERROR);
 }
 
-static void a_full_disk_is_reported_once_and_tried_again(void **state)
+static void full_disk_is_reported_once(void **state)
 {
     (void)state;
     struct uvh_line_writer *writer = open_writer("/dev/full", BUFFER, 1);
     for (unsigned i = 0; i < 10000; i++)
         put_number(writer, i);
-    wait_until_said(1);
-    assert_non_null(strstr(said.text[0], "/dev/full"));
-    assert_non_null(strstr(said.text[0], "no space left"));
+    wait_until_logged(1);
+    assert_non_null(strstr(logged.text[0], "/dev/full"));
+    assert_non_null(strstr(logged.text[0], "no space left"));
     assert_true(uvh_line_writer_counts(writer).written == 0);
     assert_true(uvh_line_writer_counts(writer).dropped > 0);
     uvh_line_writer_close(writer);
-    assert_int_equal(said.count, 2);
-    assert_non_null(strstr(said.text[1], "lines lost on close"));
+    assert_int_equal(logged.count, 2);
+    assert_non_null(strstr(logged.text[1], "lines lost on close"));
 }
 
-/* A link to /dev/full that becomes one to a file: what waited is written there, beginning with a
- * whole line. */
-static void lines_survive_a_failure_that_ends(void **state)
+/* A link to /dev/full that is changed to a link to a file: buffered lines are written there,
+ * beginning with a whole line. */
+static void write_failure_keeps_buffered_lines(void **state)
 {
     (void)state;
     unsigned notices;
@@ -293,22 +293,22 @@ static void lines_survive_a_failure_that_ends(void **state)
     assert_int_equal(symlink("/dev/full", path), 0);
     struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
     put_number(writer, 0);
-    wait_until_said(1);
+    wait_until_logged(1);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink(file, path), 0);
     uvh_line_writer_reopen(writer);
-    wait_until_said(2);
-    assert_non_null(strstr(said.text[1], "writing resumed"));
-    assert_int_equal(said.level[1], UVHTTP_LOG_INFO);
+    wait_until_logged(2);
+    assert_non_null(strstr(logged.text[1], "writing resumed"));
+    assert_int_equal(logged.level[1], UVHTTP_LOG_INFO);
     put_number(writer, 1);
     uvh_line_writer_close(writer);
-    char *text = content(file);
+    char *text = read_text(file);
     assert_int_equal(check_sequence(text, &notices), 2);
     free(text);
-    assert_int_equal(said.count, 2);
+    assert_int_equal(logged.count, 2);
 }
 
-static void a_renamed_file_is_opened_again(void **state)
+static void reopen_creates_new_file(void **state)
 {
     (void)state;
     char old[96];
@@ -318,24 +318,24 @@ static void a_renamed_file_is_opened_again(void **state)
     put_number(writer, 0);
     wait_until_written(writer, 1);
     assert_int_equal(rename(path, old), 0);
-    put_number(writer, 1); /* still into the old one */
+    put_number(writer, 1); /* still written to the old file */
     wait_until_written(writer, 2);
     uvh_line_writer_reopen(writer);
     while (stat(path, &facts) != 0)
         poll(NULL, 0, 1);
     put_number(writer, 2);
     uvh_line_writer_close(writer);
-    char *text = content(old);
+    char *text = read_text(old);
     assert_string_equal(text, "line 0000000\nline 0000001\n");
     free(text);
-    text = content(path);
+    text = read_text(path);
     assert_string_equal(text, "line 0000002\n");
     free(text);
 }
 
-/* A line that was cut off at the end of the old file, here by a limit of its size, stands in the
- * new one as a whole. */
-static void a_new_file_begins_with_a_whole_line(void **state)
+/* A line truncated at the end of the old file, here by a limit of its size, is written whole to the
+ * new one. */
+static void reopened_file_begins_with_whole_line(void **state)
 {
     (void)state;
     char old[96];
@@ -347,23 +347,23 @@ static void a_new_file_begins_with_a_whole_line(void **state)
         put_number(writer, i);
     small = (struct rlimit){.rlim_cur = 100, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    uvh_line_writer_reopen(writer); /* writes what there is first */
-    wait_until_said(1);
+    uvh_line_writer_reopen(writer); /* first writes the buffered lines */
+    wait_until_logged(1);
     assert_int_equal(rename(path, old), 0);
     uvh_line_writer_reopen(writer);
-    wait_until_said(2);
+    wait_until_logged(2);
     uvh_line_writer_close(writer);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    char *text = content(old);
+    char *text = read_text(old);
     assert_int_equal(strlen(text), 100);
     assert_string_equal(text + 91, "line 0000");
     free(text);
-    text = content(path);
+    text = read_text(path);
     assert_string_equal(text, "line 0000007\nline 0000008\nline 0000009\n");
     free(text);
 }
 
-static void an_old_file_stays_in_use_when_the_new_one_cannot_be_opened(void **state)
+static void failed_reopen_keeps_old_file(void **state)
 {
     (void)state;
     char old[96];
@@ -372,11 +372,11 @@ static void an_old_file_stays_in_use_when_the_new_one_cannot_be_opened(void **st
     assert_int_equal(rename(path, old), 0);
     assert_int_equal(mkdir(path, 0700), 0);
     uvh_line_writer_reopen(writer);
-    wait_until_said(1);
-    assert_non_null(strstr(said.text[0], "cannot be reopened"));
+    wait_until_logged(1);
+    assert_non_null(strstr(logged.text[0], "cannot be reopened"));
     put_number(writer, 0);
     uvh_line_writer_close(writer);
-    char *text = content(old);
+    char *text = read_text(old);
     assert_string_equal(text, "line 0000000\n");
     free(text);
 }
@@ -399,7 +399,7 @@ static void *put_many(void *arg)
     return NULL;
 }
 
-static void threads_put_whole_lines_in_their_order(void **state)
+static void concurrent_puts_keep_lines_whole(void **state)
 {
     (void)state;
     pthread_t threads[THREADS];
@@ -412,7 +412,7 @@ static void threads_put_whole_lines_in_their_order(void **state)
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     uvh_line_writer_close(writer);
-    char *text = content(path);
+    char *text = read_text(path);
     unsigned next[THREADS] = {0};
     for (char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
         unsigned number, i;
@@ -425,7 +425,7 @@ static void threads_put_whole_lines_in_their_order(void **state)
     free(text);
 }
 
-static void opening_fails_with_a_reason_and_leaves_nothing(void **state)
+static void failed_open_leaves_nothing(void **state)
 {
     (void)state;
     struct uvh_line_writer *writer;
@@ -446,24 +446,24 @@ static void opening_fails_with_a_reason_and_leaves_nothing(void **state)
     uvh_line_writer_close(NULL);
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define WITH_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(lines_arrive_in_order_and_closing_writes_the_rest),
-        WITH_FOLDER(a_line_does_not_wait_longer_than_flush_ms),
-        WITH_FOLDER(a_half_full_buffer_is_written_at_once),
-        WITH_FOLDER(it_appends_and_others_may_not_read),
-        WITH_FOLDER(a_reader_that_does_not_read_costs_lines_and_no_time),
-        WITH_FOLDER(closing_gives_a_reader_up_that_does_not_read),
-        WITH_FOLDER(a_full_disk_is_reported_once_and_tried_again),
-        WITH_FOLDER(lines_survive_a_failure_that_ends),
-        WITH_FOLDER(a_renamed_file_is_opened_again),
-        WITH_FOLDER(a_new_file_begins_with_a_whole_line),
-        WITH_FOLDER(an_old_file_stays_in_use_when_the_new_one_cannot_be_opened),
-        WITH_FOLDER(threads_put_whole_lines_in_their_order),
-        WITH_FOLDER(opening_fails_with_a_reason_and_leaves_nothing),
+        WITH_DIRECTORY(close_writes_all_lines_in_order),
+        WITH_DIRECTORY(flush_ms_limits_delay_of_line),
+        WITH_DIRECTORY(half_full_buffer_is_written_at_once),
+        WITH_DIRECTORY(open_appends_with_private_mode),
+        WITH_DIRECTORY(blocked_pipe_drops_lines),
+        WITH_DIRECTORY(close_drops_lines_of_blocked_pipe),
+        WITH_DIRECTORY(full_disk_is_reported_once),
+        WITH_DIRECTORY(write_failure_keeps_buffered_lines),
+        WITH_DIRECTORY(reopen_creates_new_file),
+        WITH_DIRECTORY(reopened_file_begins_with_whole_line),
+        WITH_DIRECTORY(failed_reopen_keeps_old_file),
+        WITH_DIRECTORY(concurrent_puts_keep_lines_whole),
+        WITH_DIRECTORY(failed_open_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

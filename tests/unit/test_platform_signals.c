@@ -1,4 +1,4 @@
-/* The signals of failed writes are ignored, unless the program has set an action for them. */
+/* The signals of failed writes are ignored unless the program has set an action for them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static struct sigaction action_of(int number)
     return action;
 }
 
-static void default_action_is_replaced(void **state)
+static void default_signal_action_is_replaced(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 2; i++)
@@ -41,7 +41,7 @@ static void default_action_is_replaced(void **state)
         assert_true(action_of(numbers[i]).sa_handler == SIG_IGN);
 }
 
-static void action_of_the_program_is_kept(void **state)
+static void signal_action_of_program_is_kept(void **state)
 {
     const struct sigaction with_info = {.sa_sigaction = on_signal_with_info,
                                         .sa_flags = SA_SIGINFO};
@@ -61,8 +61,8 @@ static void action_of_the_program_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(default_action_is_replaced),
-        cmocka_unit_test(action_of_the_program_is_kept),
+        cmocka_unit_test(default_signal_action_is_replaced),
+        cmocka_unit_test(signal_action_of_program_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

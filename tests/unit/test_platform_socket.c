@@ -1,4 +1,4 @@
-/* platform/socket.c: what a socket says of its send queue. The wire tests see the rest. */
+/* platform/socket.c: the size of the send queue. The wire tests cover the rest. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #include <netinet/in.h>
 
-static void unsent_counts_what_the_peer_has_not_read(void **state)
+static void unsent_counts_bytes_not_acknowledged(void **state)
 {
     (void)state;
     static char bytes[1 << 20];
@@ -39,7 +39,7 @@ static void unsent_counts_what_the_peer_has_not_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unsent_counts_what_the_peer_has_not_read),
+        cmocka_unit_test(unsent_counts_bytes_not_acknowledged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Files that come into being: what is seen under which name when, and what is removed. */
+/* New files: which name has which content when, and which files are removed. */
 #include "platform/store.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ static int set_up(void **state)
     return mkdtemp(directory) == NULL ? -1 : uvh_store_open(&store, directory);
 }
 
-/* Fails when a test has left a file behind. */
+/* Fails if a test left a file. */
 static int tear_down(void **state)
 {
     (void)state;
@@ -82,7 +82,7 @@ static int tear_down(void **state)
     return rmdir(directory);
 }
 
-static void a_file_is_hidden_until_it_is_published(void **state)
+static void file_is_hidden_until_published(void **state)
 {
     (void)state;
     bool created = false;
@@ -100,7 +100,7 @@ static void a_file_is_hidden_until_it_is_published(void **state)
     assert_content("x", "one two four");
 }
 
-static void publishing_replaces_unless_it_is_to_keep(void **state)
+static void publish_replaces_unless_keep(void **state)
 {
     (void)state;
     bool created = false;
@@ -116,7 +116,7 @@ static void publishing_replaces_unless_it_is_to_keep(void **state)
     assert_content("x", "second");
 }
 
-static void a_folder_is_not_replaced(void **state)
+static void publish_does_not_replace_directory(void **state)
 {
     (void)state;
     bool created;
@@ -128,7 +128,7 @@ static void a_folder_is_not_replaced(void **state)
     assert_int_equal(rmdir(path_of("x")), 0);
 }
 
-static void moving_replaces_nothing(void **state)
+static void move_does_not_replace_file(void **state)
 {
     (void)state;
     make("first");
@@ -140,13 +140,13 @@ static void moving_replaces_nothing(void **state)
     uvh_store_remove(&store, name);
 }
 
-static void permissions(void **state)
+static void permissions_follow_mode_and_umask(void **state)
 {
     (void)state;
     bool created;
     mode_t before = umask(027);
     assert_int_equal(uvh_store_begin(&store, 0666, name), 0);
-    assert_int_equal(mode_of(name), 0600); /* as long as it is not complete */
+    assert_int_equal(mode_of(name), 0600); /* until it is complete */
     assert_int_equal(uvh_store_end(&store, 0666, false), 0);
     assert_int_equal(uvh_store_publish(&store, name, "x", false, false, &created), 0);
     assert_int_equal(mode_of("x"), 0666);
@@ -158,7 +158,7 @@ static void permissions(void **state)
     umask(before);
 }
 
-static void bytes_to_a_new_file(void **state)
+static void write_new_creates_file_exclusively(void **state)
 {
     (void)state;
     assert_int_equal(uvh_store_write_new(path_of("y"), "abc", 3, 0), 0);
@@ -169,7 +169,7 @@ static void bytes_to_a_new_file(void **state)
     assert_content("x", "");
 }
 
-static void errors_of_folders(void **state)
+static void directory_errors_are_returned(void **state)
 {
     (void)state;
     struct uvh_store other;
@@ -177,12 +177,12 @@ static void errors_of_folders(void **state)
     assert_int_equal(uvh_store_open(&other, path_of("nowhere")), -ENOENT);
     assert_int_equal(uvh_store_write_new(path_of("y"), "", 0, 0), 0);
     assert_int_equal(uvh_store_open(&other, path_of("y")), -ENOTDIR);
-    uvh_store_close(&other); /* harmless */
+    uvh_store_close(&other); /* no effect */
     uvh_store_remove(&other, "x");
     uvh_store_remove(&store, "");
 }
 
-static void what_is_a_plain_name(void **state)
+static void plain_names_are_recognized(void **state)
 {
     (void)state;
     static const char *const good[] = {"a",   "a.txt",    ".htaccess", "...",    "..a",
@@ -203,15 +203,14 @@ static void what_is_a_plain_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_file_is_hidden_until_it_is_published, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(publishing_replaces_unless_it_is_to_keep, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_folder_is_not_replaced, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(moving_replaces_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(permissions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bytes_to_a_new_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(errors_of_folders, set_up, tear_down),
-        cmocka_unit_test(what_is_a_plain_name),
+        cmocka_unit_test_setup_teardown(file_is_hidden_until_published, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(publish_replaces_unless_keep, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(publish_does_not_replace_directory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(move_does_not_replace_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(permissions_follow_mode_and_umask, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(write_new_creates_file_exclusively, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(directory_errors_are_returned, set_up, tear_down),
+        cmocka_unit_test(plain_names_are_recognized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

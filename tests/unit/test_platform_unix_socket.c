@@ -1,5 +1,5 @@
-/* platform/unix_socket.c: of processes that start in the same moment on what a dead one has left,
- * one gets the name. */
+/* platform/unix_socket.c: of several processes that start at the same time with a stale socket, one
+ * gets the name. */
 #include "platform/unix_socket.h"
 
 #include <setjmp.h>
@@ -34,15 +34,15 @@ static int make_dir(void **state)
     return 0;
 }
 
-static int remove_folder(void **state)
+static int remove_dir(void **state)
 {
     (void)state;
     unlink(path);
     return rmdir(directory);
 }
 
-/* A socket whose server was killed: the file stays. */
-static void leave_over(void)
+/* A socket whose server was killed: the file remains. */
+static void make_stale_socket(void)
 {
     struct uvh_unix_socket_file file;
     unlink(path);
@@ -51,9 +51,9 @@ static void leave_over(void)
     uvh_socket_close(socket);
 }
 
-/* In a process of its own: tries when `go` ends, says how it went, and listens until `hold`
- * ends. */
-static void start_one(int go, int result, int hold)
+/* Runs in a child process: starts when `go` is closed, writes the result, and listens until `hold`
+ * is closed. */
+static void run_starter(int go, int result, int hold)
 {
     struct uvh_unix_socket_file file;
     char byte;
@@ -68,14 +68,14 @@ static void start_one(int go, int result, int hold)
     _exit(0);
 }
 
-static void of_several_that_start_at_once_one_listens(void **state)
+static void concurrent_start_gives_one_listener(void **state)
 {
     (void)state;
     for (int time = 0; time < TIMES; time++) {
         int go[2], result[2], hold[2];
-        char said[STARTERS];
+        char results[STARTERS];
         size_t listening = 0;
-        leave_over();
+        make_stale_socket();
         assert_true(pipe(go) == 0 && pipe(result) == 0 && pipe(hold) == 0);
         for (int i = 0; i < STARTERS; i++) {
             pid_t starter = fork();
@@ -83,34 +83,34 @@ static void of_several_that_start_at_once_one_listens(void **state)
             if (starter == 0) {
                 close(go[1]);
                 close(hold[1]);
-                start_one(go[0], result[1], hold[0]);
+                run_starter(go[0], result[1], hold[0]);
             }
         }
         close(go[1]);
-        close(result[1]); /* so that reading ends when a starter has died */
+        close(result[1]); /* so that reading ends if a starter has died */
         for (int i = 0; i < STARTERS; i++)
-            assert_int_equal(read(result[0], &said[i], 1), 1);
+            assert_int_equal(read(result[0], &results[i], 1), 1);
         close(hold[1]);
         for (int i = 0; i < STARTERS; i++) {
-            assert_true(said[i] == 'l' || said[i] == 'u');
-            listening += said[i] == 'l';
+            assert_true(results[i] == 'l' || results[i] == 'u');
+            listening += results[i] == 'l';
             assert_true(wait(NULL) > 0);
         }
         assert_int_equal(listening, 1);
-        const int left[] = {go[0], result[0], hold[0]};
-        for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
-            close(left[i]);
+        const int open_ends[] = {go[0], result[0], hold[0]};
+        for (size_t i = 0; i < sizeof(open_ends) / sizeof(open_ends[0]); i++)
+            close(open_ends[i]);
     }
 }
 
-/* It may be the lock of a program that never ends. */
-static void a_folder_that_somebody_keeps_locked_is_no_reason_not_to_start(void **state)
+/* The lock may belong to a process that never ends. */
+static void locked_directory_does_not_prevent_listen(void **state)
 {
     (void)state;
     struct uvh_unix_socket_file file;
     int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(lock >= 0 && flock(lock, LOCK_EX) == 0);
-    leave_over();
+    make_stale_socket();
     int socket = uvh_unix_socket_listen(path, 0, BACKLOG, &file);
     assert_true(socket >= 0);
     assert_int_equal(access(path, F_OK), 0);
@@ -123,8 +123,8 @@ static void a_folder_that_somebody_keeps_locked_is_no_reason_not_to_start(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_several_that_start_at_once_one_listens),
-        cmocka_unit_test(a_folder_that_somebody_keeps_locked_is_no_reason_not_to_start),
+        cmocka_unit_test(concurrent_start_gives_one_listener),
+        cmocka_unit_test(locked_directory_does_not_prevent_listen),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_folder);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

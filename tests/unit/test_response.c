@@ -1,4 +1,4 @@
-/* The response as a value: status, fields, prepared fields; what is refused on the way in. */
+/* The response as a value: status, fields, prepared fields, and refused input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static int tear_down(void **state)
     return atomic_load(&heap.live) == 0 ? 0 : -1;
 }
 
-/* The fields as text, and that each is well formed. */
+/* The fields as text; also checks that each is well-formed. */
 static const char *fields(void)
 {
     static char text[1024];
@@ -52,7 +52,7 @@ static const char *fields(void)
     return text;
 }
 
-static void set_replaces_and_add_adds(void **state)
+static void set_header_replaces_and_add_header_adds(void **state)
 {
     (void)state;
     assert_int_equal(uvhttp_response_set_header(&response, "X-A", "1"), 0);
@@ -67,7 +67,7 @@ static void set_replaces_and_add_adds(void **state)
     assert_string_equal(fields(), "x-a=2;SET-COOKIE=;X-A=3;");
 }
 
-static void name_and_value_are_copied(void **state)
+static void header_name_and_value_are_copied(void **state)
 {
     (void)state;
     char name[] = "X-A", value[] = "one";
@@ -80,7 +80,7 @@ static void name_and_value_are_copied(void **state)
 static const struct {
     const char *name, *value;
     int err;
-} judged[] = {
+} cases[] = {
     {"X-A", "", 0},
     {"X-A", "\t b \xff", 0},
     {"!#$%&'*+-.^_`|~09azAZ", "1", 0},
@@ -103,24 +103,24 @@ static const struct {
     {"X-A", NULL, UVHTTP_EINVAL},
 };
 
-static void bad_fields_are_refused_and_change_nothing(void **state)
+static void invalid_fields_are_refused(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint16_t before = response.headers.count;
-        assert_int_equal(uvhttp_response_add_header(&response, judged[i].name, judged[i].value),
-                         judged[i].err);
-        assert_int_equal(response.headers.count, before + (judged[i].err == 0 ? 1 : 0));
+        assert_int_equal(uvhttp_response_add_header(&response, cases[i].name, cases[i].value),
+                         cases[i].err);
+        assert_int_equal(response.headers.count, before + (cases[i].err == 0 ? 1 : 0));
         before = response.headers.count;
-        if (judged[i].err != 0) {
-            assert_int_equal(uvhttp_response_set_header(&response, judged[i].name, judged[i].value),
-                             judged[i].err);
+        if (cases[i].err != 0) {
+            assert_int_equal(uvhttp_response_set_header(&response, cases[i].name, cases[i].value),
+                             cases[i].err);
             assert_int_equal(response.headers.count, before);
         }
     }
 }
 
-static void the_status_has_a_range(void **state)
+static void status_range_is_checked(void **state)
 {
     (void)state;
     static const int good[] = {200, 204, 304, 404, 599};
@@ -136,7 +136,7 @@ static void the_status_has_a_range(void **state)
     }
 }
 
-static void nothing_can_be_set_once_it_is_sent_or_the_client_has_gone(void **state)
+static void closed_response_refuses_changes(void **state)
 {
     (void)state;
     static const struct {
@@ -158,7 +158,7 @@ static void nothing_can_be_set_once_it_is_sent_or_the_client_has_gone(void **sta
     }
 }
 
-static void a_thousand_fields_fit_and_then_it_is_enough(void **state)
+static void header_limit_is_1024_fields(void **state)
 {
     (void)state;
     char name[16];
@@ -174,7 +174,7 @@ static void a_thousand_fields_fit_and_then_it_is_enough(void **state)
     assert_string_equal(response.headers.items[1023].name.base, "X-1023");
 }
 
-static void running_out_of_memory_changes_nothing(void **state)
+static void failed_allocation_changes_nothing(void **state)
 {
     (void)state;
     assert_int_equal(uvhttp_response_set_header(&response, "X-A", "1"), 0);
@@ -189,8 +189,8 @@ static void running_out_of_memory_changes_nothing(void **state)
     assert_string_equal(fields(), "X-A=2;");
 }
 
-/* What is kept of an answer is found by its id, so another state has another one. */
-static void prepared_fields_of_a_body_have_an_id_for_each_state(void **state)
+/* Cached responses are found by id, so different content needs a different id. */
+static void prepared_body_id_changes_with_content(void **state)
 {
     (void)state;
     static const char body[] = "body";
@@ -226,10 +226,10 @@ static void prepared_fields_are_encoded_once(void **state)
     assert_int_equal(prepared->lines.length, 0);
     assert_int_equal(uvhttp_prepared_add(prepared, "ETag", "\"1\""), 0);
     assert_int_equal(uvhttp_prepared_add(prepared, "X-A", ""), 0);
-    for (size_t i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
-        if (judged[i].err != 0)
-            assert_int_equal(uvhttp_prepared_add(prepared, judged[i].name, judged[i].value),
-                             judged[i].err);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (cases[i].err != 0)
+            assert_int_equal(uvhttp_prepared_add(prepared, cases[i].name, cases[i].value),
+                             cases[i].err);
     }
     static const char lines[] = "ETag: \"1\"\r\nX-A: \r\n";
     assert_int_equal(prepared->lines.length, strlen(lines));
@@ -239,7 +239,7 @@ static void prepared_fields_are_encoded_once(void **state)
     large[sizeof(large) - 1] = '\0';
     fault_heap_arm(&heap, 1, true);
     assert_int_equal(uvhttp_prepared_add(prepared, "X-B", large), UVHTTP_ENOMEM);
-    assert_int_equal(prepared->lines.length, strlen(lines)); /* no half line */
+    assert_int_equal(prepared->lines.length, strlen(lines)); /* no partial line */
     assert_null(uvhttp_prepared_new(&heap.allocator));
     fault_heap_arm(&heap, 0, false);
     assert_int_equal(uvhttp_prepared_add(prepared, "X-B", "2"), 0);
@@ -252,7 +252,7 @@ static void prepared_fields_are_encoded_once(void **state)
     uvhttp_prepared_free(prepared);
 }
 
-static void prepared_fields_are_taken_over_but_for_one_name(void **state)
+static void prepared_add_all_copies_except_one_name(void **state)
 {
     (void)state;
     uvhttp_prepared_t *from = uvhttp_prepared_new(NULL);
@@ -277,7 +277,7 @@ static void prepared_fields_are_taken_over_but_for_one_name(void **state)
     fault_heap_arm(&heap, 1, true);
     assert_int_equal(uvhttp_prepared_add_all(to, from, NULL), UVHTTP_ENOMEM);
     fault_heap_arm(&heap, 0, false);
-    assert_int_equal(to->lines.length, strlen(lines)); /* none of them */
+    assert_int_equal(to->lines.length, strlen(lines)); /* nothing was added */
     assert_false(to->has_content_type);
     assert_int_equal(uvhttp_prepared_add_all(to, from, "X-A"), 0);
     assert_true(to->has_content_type);
@@ -297,7 +297,7 @@ static void assert_header_slice(const char *name, const char *value)
     }
 }
 
-static void fields_are_found_among_prepared_ones_too(void **state)
+static void header_lookup_includes_prepared_fields(void **state)
 {
     (void)state;
     uvhttp_prepared_t *prepared = uvhttp_prepared_new(&heap.allocator);
@@ -336,7 +336,7 @@ static void count_release(void *arg)
     released++;
 }
 
-static void a_body_is_released_once(void **state)
+static void body_is_released_once(void **state)
 {
     (void)state;
     released = 0;
@@ -349,40 +349,40 @@ static void a_body_is_released_once(void **state)
     assert_int_equal(released, 1);
 }
 
-static void assert_seen(const char *name, const char *value)
+static void assert_header(const char *name, const char *value)
 {
-    uvhttp_slice_t seen = uvhttp_response_header_slice(&response, name);
+    uvhttp_slice_t found = uvhttp_response_header_slice(&response, name);
     if (value == NULL) {
-        assert_null(seen.base);
+        assert_null(found.base);
         return;
     }
-    assert_int_equal(seen.length, strlen(value));
-    assert_memory_equal(seen.base, value, seen.length);
+    assert_int_equal(found.length, strlen(value));
+    assert_memory_equal(found.base, value, found.length);
 }
 
-static void prepared_fields_are_seen_behind_the_others(void **state)
+static void prepared_fields_follow_set_fields(void **state)
 {
     (void)state;
     uvhttp_prepared_t *prepared = uvhttp_prepared_new(&heap.allocator);
-    assert_seen("X-A", NULL);
+    assert_header("X-A", NULL);
     uvhttp_response_use_prepared(&response, prepared); /* empty */
-    assert_seen("X-A", NULL);
+    assert_header("X-A", NULL);
     assert_int_equal(uvhttp_prepared_add(prepared, "X-A", "a: b"), 0);
     assert_int_equal(uvhttp_prepared_add(prepared, "X-Empty", ""), 0);
     assert_int_equal(uvhttp_prepared_add(prepared, "X-B", "first"), 0);
     assert_int_equal(uvhttp_prepared_add(prepared, "X-B", "second"), 0);
-    assert_seen("x-a", "a: b");
-    assert_seen("X-Empty", "");
-    assert_seen("X-B", "first");
-    assert_seen("X", NULL);
-    assert_seen("X-A: a", NULL);
-    assert_seen(NULL, NULL);
+    assert_header("x-a", "a: b");
+    assert_header("X-Empty", "");
+    assert_header("X-B", "first");
+    assert_header("X", NULL);
+    assert_header("X-A: a", NULL);
+    assert_header(NULL, NULL);
     assert_int_equal(uvhttp_response_set_header(&response, "X-B", "set"), 0);
-    assert_seen("X-B", "set");
+    assert_header("X-B", "set");
     uvhttp_prepared_free(prepared);
 }
 
-static void a_body_is_replaced_only_on_its_way_out(void **state)
+static void replace_body_requires_sending(void **state)
 {
     (void)state;
     released = 0;
@@ -403,7 +403,7 @@ static void a_body_is_replaced_only_on_its_way_out(void **state)
     assert_int_equal(uvhttp_response_replace_body(&response, "x", 1), UVHTTP_EINVAL);
 }
 
-static void the_smallest_limit_of_a_body_counts(void **state)
+static void smallest_body_limit_applies(void **state)
 {
     (void)state;
     uvh_response_forget(&response);
@@ -416,7 +416,7 @@ static void the_smallest_limit_of_a_body_counts(void **state)
     assert_true(response.body_limit == UINT64_MAX);
 }
 
-static void status_texts(void **state)
+static void status_texts_are_registered_phrases(void **state)
 {
     (void)state;
     assert_string_equal(uvhttp_status_text(200), "OK");
@@ -425,7 +425,7 @@ static void status_texts(void **state)
     assert_string_equal(uvhttp_status_text(505), "HTTP Version Not Supported");
     assert_string_equal(uvhttp_status_text(299), "");
     assert_string_equal(uvhttp_status_text(-1), "");
-    /* the room reserved for a status line counts on it */
+    /* the space reserved for a status line depends on it */
     for (int status = 0; status < 1000; status++)
         assert_true(strlen(uvhttp_status_text(status)) <= 31);
     assert_true(uvh_response_is_bodiless(204));
@@ -437,22 +437,22 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(set_replaces_and_add_adds),
-        TEST(name_and_value_are_copied),
-        TEST(bad_fields_are_refused_and_change_nothing),
-        TEST(the_status_has_a_range),
-        TEST(nothing_can_be_set_once_it_is_sent_or_the_client_has_gone),
-        TEST(a_thousand_fields_fit_and_then_it_is_enough),
-        TEST(running_out_of_memory_changes_nothing),
-        TEST(prepared_fields_of_a_body_have_an_id_for_each_state),
+        TEST(set_header_replaces_and_add_header_adds),
+        TEST(header_name_and_value_are_copied),
+        TEST(invalid_fields_are_refused),
+        TEST(status_range_is_checked),
+        TEST(closed_response_refuses_changes),
+        TEST(header_limit_is_1024_fields),
+        TEST(failed_allocation_changes_nothing),
+        TEST(prepared_body_id_changes_with_content),
         TEST(prepared_fields_are_encoded_once),
-        TEST(prepared_fields_are_taken_over_but_for_one_name),
-        TEST(fields_are_found_among_prepared_ones_too),
-        TEST(a_body_is_released_once),
-        TEST(prepared_fields_are_seen_behind_the_others),
-        TEST(a_body_is_replaced_only_on_its_way_out),
-        TEST(the_smallest_limit_of_a_body_counts),
-        TEST(status_texts),
+        TEST(prepared_add_all_copies_except_one_name),
+        TEST(header_lookup_includes_prepared_fields),
+        TEST(body_is_released_once),
+        TEST(prepared_fields_follow_set_fields),
+        TEST(replace_body_requires_sending),
+        TEST(smallest_body_limit_applies),
+        TEST(status_texts_are_registered_phrases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

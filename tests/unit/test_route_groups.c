@@ -17,21 +17,21 @@
 
 static struct fault_heap heap;
 static uvhttp_router_t *router;
-static char complaint[1024];
+static char last_message[1024];
 static struct uvh_match match;
 
-static void complain(const char *message, void *arg)
+static void record_message(const char *message, void *arg)
 {
     assert_ptr_equal(arg, &heap);
-    snprintf(complaint, sizeof(complaint), "%s", message);
+    snprintf(last_message, sizeof(last_message), "%s", message);
 }
 
 static int set_up(void **state)
 {
     (void)state;
     fault_heap_init(&heap);
-    complaint[0] = '\0';
-    router = uvh_router_new(&heap.allocator, complain, &heap);
+    last_message[0] = '\0';
+    router = uvh_router_new(&heap.allocator, record_message, &heap);
     return router == NULL;
 }
 
@@ -42,7 +42,7 @@ static int tear_down(void **state)
     return atomic_load(&heap.live) == 0 ? 0 : -1;
 }
 
-/* Handlers and middleware are told apart by their arguments. Never called. */
+/* Handlers and middleware are identified by their arguments. Never called. */
 static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
@@ -51,7 +51,7 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
     return 0;
 }
 
-static void *named(const char *name)
+static void *as_arg(const char *name)
 {
     return (void *)(uintptr_t)name;
 }
@@ -60,12 +60,12 @@ static int add(uvhttp_router_t *to, const char *method, const char *pattern, con
 {
     return uvhttp_router_add(
         to, &(uvhttp_route_t){
-                .method = method, .pattern = pattern, .handler = handler, .arg = named(name)});
+                .method = method, .pattern = pattern, .handler = handler, .arg = as_arg(name)});
 }
 
 static void use(uvhttp_router_t *to, const char *name)
 {
-    assert_int_equal(uvhttp_router_use(to, handler, named(name)), 0);
+    assert_int_equal(uvhttp_router_use(to, handler, as_arg(name)), 0);
 }
 
 static uvhttp_router_t *group_of(uvhttp_router_t *of, const char *prefix)
@@ -89,23 +89,23 @@ static void freeze(void)
     assert_int_equal(uvh_router_freeze(router), 0);
 }
 
-static uvhttp_slice_t padded(const char *path)
+static uvhttp_slice_t pad_path(const char *path)
 {
-    static char room[1024 + UVH_REQUEST_PATH_SLACK];
+    static char buffer[1024 + UVH_REQUEST_PATH_SLACK];
     size_t length = strlen(path);
     assert_true(length <= 1024);
-    memcpy(room, path, length);
-    memset(room + length, 'x', UVH_REQUEST_PATH_SLACK);
-    return (uvhttp_slice_t){room, length};
+    memcpy(buffer, path, length);
+    memset(buffer + length, 'x', UVH_REQUEST_PATH_SLACK);
+    return (uvhttp_slice_t){buffer, length};
 }
 
-/* The name of the route that takes the request, or what is said instead. */
+/* The name of the matching route, or the result without one. */
 static const char *find_at(const char *host, const char *method, const char *path)
 {
     uvhttp_slice_t name = {method, strlen(method)};
     uvhttp_slice_t authority = {host, strlen(host)};
     uvh_router_match(uvh_router_site(router, authority), uvh_method_lookup(name), name,
-                     padded(path), &match);
+                     pad_path(path), &match);
     if (match.route != NULL)
         return match.route->arg;
     return match.other_slash ? "redirect" : match.known_path ? "405" : "404";
@@ -116,7 +116,7 @@ static const char *find(const char *method, const char *path)
     return find_at("", method, path);
 }
 
-/* The middleware of the last request, joined. */
+/* The middleware of the last request, separated by spaces. */
 static const char *chain(void)
 {
     static char text[256];
@@ -133,7 +133,7 @@ static void assert_allow_at(const char *host, const char *path, const char *expe
     struct uvh_bytes allow;
     uvh_bytes_init(&allow, &heap.allocator, 65536);
     const struct uvh_site *site = uvh_router_site(router, (uvhttp_slice_t){host, strlen(host)});
-    assert_int_equal(uvh_router_allow(site, padded(path), &allow), 0);
+    assert_int_equal(uvh_router_allow(site, pad_path(path), &allow), 0);
     assert_int_equal(uvh_bytes_append(&allow, "", 1), 0);
     assert_string_equal(allow.data, expected);
     uvh_bytes_release(&allow);
@@ -141,7 +141,7 @@ static void assert_allow_at(const char *host, const char *path, const char *expe
 
 /* ---- groups ---- */
 
-static void a_group_puts_its_prefix_before_its_patterns(void **state)
+static void group_prefix_precedes_patterns(void **state)
 {
     (void)state;
     uvhttp_router_t *api = group_of(router, "/api/v1");
@@ -168,12 +168,12 @@ static void a_group_puts_its_prefix_before_its_patterns(void **state)
     assert_allow_at("", "/api/v1/status", "GET, HEAD, OPTIONS");
 }
 
-static void wrong_prefixes_are_refused_and_named(void **state)
+static void invalid_prefixes_are_refused_with_reason(void **state)
 {
     (void)state;
     static const struct {
         const char *prefix, *why;
-    } wrong[] = {
+    } invalid[] = {
         {"api", "it does not begin with \"/\""},
         {"/", "a prefix must not end with \"/\""},
         {"/api/", "a prefix must not end with \"/\""},
@@ -184,21 +184,21 @@ static void wrong_prefixes_are_refused_and_named(void **state)
         {"/:outer", "two parameters have the same name"},
     };
     uvhttp_router_t *outer = group_of(router, "/:outer");
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
         char expected[256];
         uvhttp_router_t *group = router;
-        snprintf(expected, sizeof(expected), "route \"/:outer%s\" refused: %s", wrong[i].prefix,
-                 wrong[i].why);
-        assert_int_equal(uvhttp_router_group(outer, wrong[i].prefix, &group), UVHTTP_EROUTE);
+        snprintf(expected, sizeof(expected), "route \"/:outer%s\" refused: %s", invalid[i].prefix,
+                 invalid[i].why);
+        assert_int_equal(uvhttp_router_group(outer, invalid[i].prefix, &group), UVHTTP_EROUTE);
         assert_null(group);
-        assert_string_equal(complaint, expected);
+        assert_string_equal(last_message, expected);
     }
     assert_int_equal(add(outer, "GET", "/x/:outer", "x"), UVHTTP_EROUTE);
-    assert_string_equal(complaint,
+    assert_string_equal(last_message,
                         "route \"/:outer/x/:outer\" refused: two parameters have the same name");
     assert_int_equal(add(router, "GET", "", "x"), UVHTTP_EROUTE);
     assert_int_equal(add(outer, "GET", "x", "x"), UVHTTP_EROUTE);
-    assert_string_equal(complaint, "route \"x\" refused: it does not begin with \"/\"");
+    assert_string_equal(last_message, "route \"x\" refused: it does not begin with \"/\"");
 }
 
 static void pitfall_duplicates_are_refused_with_both_patterns_in_full(void **state)
@@ -212,15 +212,15 @@ static void pitfall_duplicates_are_refused_with_both_patterns_in_full(void **sta
     assert_int_equal(add(users, "GET", "/:id", "kinds"), 0);
     assert_int_equal(add(api, "GET", "/users/:name", "second"), UVHTTP_ECONFLICT);
     assert_string_equal(
-        complaint, "route \"/api/users/:name\" refused: GET \"/api/users/:id\" already exists");
+        last_message, "route \"/api/users/:name\" refused: GET \"/api/users/:id\" already exists");
     assert_int_equal(add(router, "GET", "/api/:a/:b", "third"), UVHTTP_ECONFLICT);
-    assert_string_equal(complaint,
+    assert_string_equal(last_message,
                         "route \"/api/:a/:b\" refused: GET \"/api/:kind/:id\" already exists");
-    /* another host, another tree */
+    /* another host has another tree */
     assert_int_equal(add(shop_api, "GET", "/users/:id", "shop"), 0);
     assert_int_equal(add(shop, "GET", "/api/users/:x", "fourth"), UVHTTP_ECONFLICT);
-    assert_string_equal(complaint, "route \"shop.example/api/users/:x\" refused: GET "
-                                   "\"shop.example/api/users/:id\" already exists");
+    assert_string_equal(last_message, "route \"shop.example/api/users/:x\" refused: GET "
+                                      "\"shop.example/api/users/:id\" already exists");
     freeze();
     assert_string_equal(find("GET", "/api/users/7"), "first");
     assert_string_equal(find_at("shop.example", "GET", "/api/users/7"), "shop");
@@ -228,7 +228,7 @@ static void pitfall_duplicates_are_refused_with_both_patterns_in_full(void **sta
 
 /* ---- middleware ---- */
 
-static void middleware_runs_from_the_outermost_to_the_innermost(void **state)
+static void middleware_runs_outermost_first(void **state)
 {
     (void)state;
     static const uvhttp_middleware_t own[] = {{handler, (void *)"r1"}, {handler, (void *)"r2"}};
@@ -248,7 +248,7 @@ static void middleware_runs_from_the_outermost_to_the_innermost(void **state)
     assert_int_equal(uvhttp_router_add(admin, &(uvhttp_route_t){.method = "GET",
                                                                 .pattern = "/own",
                                                                 .handler = handler,
-                                                                .arg = named("own"),
+                                                                .arg = as_arg("own"),
                                                                 .middleware = own,
                                                                 .middleware_count = 2}),
                      0);
@@ -263,14 +263,14 @@ static void middleware_runs_from_the_outermost_to_the_innermost(void **state)
     assert_string_equal(chain(), "server1 server2 api1 api2 admin1 admin2");
     assert_string_equal(find("GET", "/api/admin/own"), "own");
     assert_string_equal(chain(), "server1 server2 api1 api2 admin1 admin2 r1 r2");
-    /* Without a route a request belongs to no group. */
+    /* A request without a route does not belong to a group. */
     assert_string_equal(find("GET", "/api/admin/none"), "404");
     assert_string_equal(chain(), "server1 server2");
     assert_string_equal(find("POST", "/api/status"), "405");
     assert_string_equal(chain(), "server1 server2");
 }
 
-static void a_group_of_the_server_is_not_one_of_a_host(void **state)
+static void server_group_does_not_apply_to_host(void **state)
 {
     (void)state;
     uvhttp_router_t *shop = host_of("shop.example");
@@ -286,24 +286,25 @@ static void a_group_of_the_server_is_not_one_of_a_host(void **state)
     assert_string_equal(find_at("shop.example", "GET", "/cart/list"), "shop list");
     assert_string_equal(chain(), "server shop cart");
     assert_string_equal(find_at("shop.example", "GET", "/none"), "404");
-    assert_string_equal(chain(), "server shop"); /* a host's runs for its unrouted requests too */
+    /* a host's middleware also runs for its unrouted requests */
+    assert_string_equal(chain(), "server shop");
     assert_string_equal(find_at("else.example", "GET", "/cart/list"), "list");
     assert_string_equal(chain(), "server here");
     assert_string_equal(find_at("else.example", "GET", "/none"), "404");
     assert_string_equal(chain(), "server");
 }
 
-static void middleware_of_a_route_is_copied(void **state)
+static void route_middleware_is_copied(void **state)
 {
     (void)state;
-    uvhttp_middleware_t own = {handler, named("kept")};
+    uvhttp_middleware_t own = {handler, as_arg("kept")};
     uvhttp_route_t route = {.pattern = "/a",
                             .handler = handler,
-                            .arg = named("a"),
+                            .arg = as_arg("a"),
                             .middleware = &own,
                             .middleware_count = 1};
     assert_int_equal(uvhttp_router_add(router, &route), 0);
-    own.arg = named("changed");
+    own.arg = as_arg("changed");
     freeze();
     assert_string_equal(find("GET", "/a"), "a");
     assert_string_equal(chain(), "kept");
@@ -311,7 +312,7 @@ static void middleware_of_a_route_is_copied(void **state)
 
 /* ---- hosts ---- */
 
-static void a_host_has_routes_of_its_own(void **state)
+static void host_has_own_routes(void **state)
 {
     (void)state;
     uvhttp_router_t *shop = host_of("shop.example");
@@ -337,12 +338,12 @@ static void a_host_has_routes_of_its_own(void **state)
     assert_allow_at("", "/a", "GET, HEAD, OPTIONS");
     assert_allow_at("shop.example", "*", "PUT, OPTIONS, PURGE");
     assert_allow_at("", "*", "GET, HEAD, OPTIONS");
-    /* Some host implements it, so the server does. */
+    /* The server implements the methods of all hosts. */
     assert_true(uvh_router_knows_method(router, (uvhttp_slice_t){"PURGE", 5}));
     assert_false(uvh_router_knows_method(router, (uvhttp_slice_t){"BAN", 3}));
 }
 
-static void the_longest_name_of_a_host_wins(void **state)
+static void longest_host_name_matches(void **state)
 {
     (void)state;
     assert_int_equal(add(router, "GET", "/", "server"), 0);
@@ -371,7 +372,7 @@ static void the_longest_name_of_a_host_wins(void **state)
     assert_string_equal(find_at(longest + 300, "GET", "/"), "org");
 }
 
-static void many_hosts_are_all_found(void **state)
+static void many_hosts_are_found(void **state)
 {
     (void)state;
     enum { HOSTS = 500 };
@@ -382,38 +383,38 @@ static void many_hosts_are_all_found(void **state)
     }
     freeze();
     for (int i = 0; i < HOSTS; i++) {
-        char asked[40];
-        snprintf(asked, sizeof(asked), "%s%s", i % 2 == 0 ? "" : "x", names[i] + i % 2);
-        assert_string_equal(find_at(asked, "GET", "/"), names[i]);
+        char authority[40];
+        snprintf(authority, sizeof(authority), "%s%s", i % 2 == 0 ? "" : "x", names[i] + i % 2);
+        assert_string_equal(find_at(authority, "GET", "/"), names[i]);
     }
 }
 
-static void the_same_host_gives_the_same_router(void **state)
+static void equal_host_names_share_router(void **state)
 {
     (void)state;
     uvhttp_router_t *first = host_of("Example.com.");
     assert_ptr_equal(host_of("example.COM"), first);
     assert_ptr_not_equal(host_of("*.example.com"), first);
-    static const char *const wrong[] = {
+    static const char *const invalid[] = {
         "",   "*", "*.",        "*.*.com",      "a*.com", "example.com:80", "a b",
         "a/", ".", "user@host", "http://host/", "[::1",   "*.[::1]x"};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
         char expected[256];
         uvhttp_router_t *out = router;
-        if (strcmp(wrong[i], ".") == 0)
-            continue; /* a name as good as any to those who own it */
+        if (strcmp(invalid[i], ".") == 0)
+            continue; /* a valid name */
         snprintf(expected, sizeof(expected),
                  "route \"%s\" refused: it is neither a host name nor \"*.\" followed by one",
-                 wrong[i]);
-        assert_int_equal(uvhttp_router_host(router, wrong[i], &out), UVHTTP_EROUTE);
+                 invalid[i]);
+        assert_int_equal(uvhttp_router_host(router, invalid[i], &out), UVHTTP_EROUTE);
         assert_null(out);
-        assert_string_equal(complaint, expected);
+        assert_string_equal(last_message, expected);
     }
 }
 
-/* ---- the slash at the end ---- */
+/* ---- trailing slash ---- */
 
-static void a_slash_at_the_end_makes_another_path_unless_told(void **state)
+static void trailing_slash_is_strict_by_default(void **state)
 {
     (void)state;
     assert_int_equal(add(router, "GET", "/a", "a"), 0);
@@ -428,7 +429,7 @@ static void set_slash(uvhttp_router_t *of, uvhttp_slash_t slash)
     assert_int_equal(uvhttp_router_set_slash(of, slash), 0);
 }
 
-static void the_other_form_is_redirected_to(void **state)
+static void slash_redirect_finds_other_form(void **state)
 {
     (void)state;
     set_slash(router, UVHTTP_SLASH_REDIRECT);
@@ -452,18 +453,18 @@ static void the_other_form_is_redirected_to(void **state)
     assert_string_equal(find("GET", "/files/"), "file");
     assert_string_equal(find("GET", "/both"), "both");
     assert_string_equal(find("GET", "/both/"), "both slash");
-    /* By method: each path has its own. */
+    /* Per method: each path has its own methods. */
     assert_string_equal(find("GET", "/mixed"), "redirect");
     assert_string_equal(find("POST", "/mixed/"), "redirect");
     assert_string_equal(find("PUT", "/mixed/"), "405");
     assert_allow_at("", "/mixed/", "GET, HEAD, OPTIONS");
-    /* No route of the other form for this method: nothing to be redirected to. */
+    /* No route of the other form for this method: no redirect. */
     assert_string_equal(find("POST", "/a/"), "404");
     assert_string_equal(find("GET", "/"), "404");
     assert_string_equal(find("GET", "*"), "404");
 }
 
-static void the_other_form_is_served(void **state)
+static void slash_ignore_serves_other_form(void **state)
 {
     (void)state;
     set_slash(router, UVHTTP_SLASH_IGNORE);
@@ -488,7 +489,7 @@ static void the_other_form_is_served(void **state)
     assert_non_null(match.params[0].value.base);
     assert_string_equal(find("GET", "/files/x/"), "file");
     assert_int_equal(match.params[0].value.length, 2);
-    /* As if the other form had been asked for: what that allows. */
+    /* The methods allowed are those of the other form. */
     assert_string_equal(find("POST", "/a/"), "405");
     assert_allow_at("", "/a/", "GET, HEAD, OPTIONS, PURGE");
     assert_string_equal(find("POST", "/b"), "405");
@@ -497,7 +498,7 @@ static void the_other_form_is_served(void **state)
     assert_string_equal(find("GET", "/a//"), "404");
 }
 
-static void groups_and_hosts_inherit_the_slash_policy_unless_they_set_one(void **state)
+static void slash_policy_is_inherited(void **state)
 {
     (void)state;
     uvhttp_router_t *api = group_of(router, "/api");
@@ -522,20 +523,20 @@ static void groups_and_hosts_inherit_the_slash_policy_unless_they_set_one(void *
     assert_string_equal(find_at("shop.example", "GET", "/d/"), "redirect");
 }
 
-/* ---- the list ---- */
+/* ---- list of routes ---- */
 
-static char listed[1024];
+static char route_list[1024];
 
 static int list_route(const uvhttp_route_info_t *route, void *arg)
 {
-    size_t size = strlen(listed);
-    snprintf(listed + size, sizeof(listed) - size, "%s %s %s %zu %zu\n",
+    size_t size = strlen(route_list);
+    snprintf(route_list + size, sizeof(route_list) - size, "%s %s %s %zu %zu\n",
              route->host == NULL ? "-" : route->host, route->method == NULL ? "any" : route->method,
              route->pattern, route->max_body_size, route->middleware_count);
     return arg != NULL && strcmp(route->pattern, arg) == 0 ? 77 : 0;
 }
 
-static void routes_are_listed_in_the_order_of_adding(void **state)
+static void routes_are_listed_in_order(void **state)
 {
     (void)state;
     uvhttp_router_t *shop = host_of("*.Shop.example");
@@ -543,7 +544,7 @@ static void routes_are_listed_in_the_order_of_adding(void **state)
     uvhttp_router_t *inner = group_of(api, "/:x");
     static char stop[] = "/api/:x/y";
     assert_int_equal(uvhttp_router_each(router, list_route, NULL), 0);
-    assert_string_equal(listed, "");
+    assert_string_equal(route_list, "");
     use(api, "m");
     assert_int_equal(
         uvhttp_router_add(
@@ -553,27 +554,27 @@ static void routes_are_listed_in_the_order_of_adding(void **state)
     assert_int_equal(add(router, "PURGE", "/z", "z"), 0);
     assert_int_equal(add(api, "GET", "", "api"), 0);
     assert_int_equal(uvhttp_router_each(api, list_route, NULL), 0);
-    assert_string_equal(listed, "- GET /api/:x/y 0 0\n- GET /api 0 0\n");
+    assert_string_equal(route_list, "- GET /api/:x/y 0 0\n- GET /api 0 0\n");
     freeze();
-    listed[0] = '\0';
+    route_list[0] = '\0';
     assert_int_equal(uvhttp_router_each(router, list_route, NULL), 0);
     assert_string_equal(
-        listed,
+        route_list,
         "*.shop.example any /up 5 0\n- GET /api/:x/y 0 1\n- PURGE /z 0 0\n- GET /api 0 1\n");
-    listed[0] = '\0';
+    route_list[0] = '\0';
     assert_int_equal(uvhttp_router_each(router, list_route, stop), 77);
-    assert_string_equal(listed, "*.shop.example any /up 5 0\n- GET /api/:x/y 0 1\n");
-    listed[0] = '\0';
+    assert_string_equal(route_list, "*.shop.example any /up 5 0\n- GET /api/:x/y 0 1\n");
+    route_list[0] = '\0';
     assert_int_equal(uvhttp_router_each(inner, list_route, NULL), 0);
-    assert_string_equal(listed, "- GET /api/:x/y 0 1\n");
-    listed[0] = '\0';
+    assert_string_equal(route_list, "- GET /api/:x/y 0 1\n");
+    route_list[0] = '\0';
     assert_int_equal(uvhttp_router_each(shop, list_route, NULL), 0);
-    assert_string_equal(listed, "*.shop.example any /up 5 0\n");
+    assert_string_equal(route_list, "*.shop.example any /up 5 0\n");
 }
 
-/* ---- what is refused ---- */
+/* ---- refused calls ---- */
 
-static void nothing_changes_once_it_is_frozen(void **state)
+static void frozen_router_refuses_changes(void **state)
 {
     (void)state;
     uvhttp_router_t *group = group_of(router, "/g");
@@ -596,12 +597,12 @@ static void nothing_changes_once_it_is_frozen(void **state)
     assert_string_equal(find("GET", "/late"), "404");
 }
 
-/* An authentication that is left out silently is worse than a route that is refused. */
+/* A silently ignored authentication would be worse than a refused route. */
 static void middleware_without_count_is_refused(void **state)
 {
     (void)state;
     static const uvhttp_middleware_t own = {handler, NULL}, none = {NULL, NULL};
-    const uvhttp_route_t wrong[] = {
+    const uvhttp_route_t invalid[] = {
         {.pattern = "/b", .handler = handler, .middleware = &own},
         {.pattern = "/b", .handler = handler, .middleware_count = 2},
         {.pattern = "/b", .handler = handler, .middleware = &none, .middleware_count = 1},
@@ -613,10 +614,10 @@ static void middleware_without_count_is_refused(void **state)
         "middleware[0] has no handler",
     };
     uvhttp_router_t *group = group_of(host_of("example.com"), "/a");
-    for (size_t i = 0; i < UVH_COUNT_OF(wrong); i++) {
-        assert_int_equal(uvhttp_router_add(group, &wrong[i]), UVHTTP_EINVAL);
-        assert_memory_equal(complaint, beginning, sizeof(beginning) - 1);
-        assert_string_equal(complaint + sizeof(beginning) - 1, reasons[i]);
+    for (size_t i = 0; i < UVH_COUNT_OF(invalid); i++) {
+        assert_int_equal(uvhttp_router_add(group, &invalid[i]), UVHTTP_EINVAL);
+        assert_memory_equal(last_message, beginning, sizeof(beginning) - 1);
+        assert_string_equal(last_message + sizeof(beginning) - 1, reasons[i]);
     }
     freeze();
 }
@@ -624,20 +625,20 @@ static void middleware_without_count_is_refused(void **state)
 static void middleware_macro_sets_list_and_count(void **state)
 {
     (void)state;
-    const uvhttp_middleware_t first = {handler, named("1")};
+    const uvhttp_middleware_t first = {handler, as_arg("1")};
     const uvhttp_route_t route = {
-        .pattern = "/a", .handler = handler, UVHTTP_MIDDLEWARE(first, {handler, named("2")})};
+        .pattern = "/a", .handler = handler, UVHTTP_MIDDLEWARE(first, {handler, as_arg("2")})};
     assert_int_equal(route.middleware_count, 2);
-    assert_ptr_equal(route.middleware[1].arg, named("2"));
+    assert_ptr_equal(route.middleware[1].arg, as_arg("2"));
     assert_int_equal(uvhttp_router_add(router, &route), 0);
     freeze();
     find("GET", "/a");
     assert_int_equal(match.chain_length, 2);
-    assert_ptr_equal(match.chain[0].arg, named("1"));
-    assert_ptr_equal(match.chain[1].arg, named("2"));
+    assert_ptr_equal(match.chain[0].arg, as_arg("1"));
+    assert_ptr_equal(match.chain[1].arg, as_arg("2"));
 }
 
-static void wrong_arguments_are_refused(void **state)
+static void invalid_arguments_are_refused(void **state)
 {
     (void)state;
     static const uvhttp_middleware_t none = {NULL, NULL};
@@ -679,45 +680,45 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(match.chain_length, 0);
 }
 
-/* ---- memory that runs out ---- */
+/* ---- failed allocations ---- */
 
-static uvhttp_router_t *made_group, *made_host;
+static uvhttp_router_t *new_group, *new_host;
 static const uvhttp_middleware_t late = {handler, (void *)"late"};
 
 static int make_group(void)
 {
-    return uvhttp_router_group(router, "/:g/h", &made_group);
+    return uvhttp_router_group(router, "/:g/h", &new_group);
 }
 
 static int make_host(void)
 {
-    return uvhttp_router_host(router, "*.example.com", &made_host);
+    return uvhttp_router_host(router, "*.example.com", &new_host);
 }
 
 static int add_to_group(void)
 {
-    return uvhttp_router_add(made_group,
+    return uvhttp_router_add(new_group,
                              &(uvhttp_route_t){.method = "PURGE",
                                                .pattern = "/a-segment-of-more-than-two-words",
                                                .handler = handler,
-                                               .arg = named("purge"),
+                                               .arg = as_arg("purge"),
                                                .middleware = &late,
                                                .middleware_count = 1});
 }
 
 static int add_to_host(void)
 {
-    return add(made_host, "GET", "/x/*", "host");
+    return add(new_host, "GET", "/x/*", "host");
 }
 
 static int use_in_group(void)
 {
-    return uvhttp_router_use(made_group, handler, named("group"));
+    return uvhttp_router_use(new_group, handler, as_arg("group"));
 }
 
 static int use_in_server(void)
 {
-    return uvhttp_router_use(router, handler, named("server"));
+    return uvhttp_router_use(router, handler, as_arg("server"));
 }
 
 static int freeze_all(void)
@@ -725,8 +726,9 @@ static int freeze_all(void)
     return uvh_router_freeze(router);
 }
 
-/* Each allocation of each step fails in turn: the step says so, and works when tried again. */
-static void running_out_of_memory_changes_nothing(void **state)
+/* Each allocation of each step fails in turn: the step returns the error, and works when
+ * repeated. */
+static void failed_allocation_changes_nothing(void **state)
 {
     (void)state;
     static int (*const steps[])(void) = {make_group,   make_host,     add_to_group, add_to_host,
@@ -752,13 +754,14 @@ static void running_out_of_memory_changes_nothing(void **state)
     assert_string_equal(chain(), "server group late");
     assert_string_equal(find_at("a.example.com", "GET", "/x/y"), "host");
     assert_string_equal(chain(), "server");
-    listed[0] = '\0';
+    route_list[0] = '\0';
     assert_int_equal(uvhttp_router_each(router, list_route, NULL), 0);
     assert_string_equal(
-        listed, "- PURGE /:g/h/a-segment-of-more-than-two-words 0 3\n*.example.com GET /x/* 0 1\n");
+        route_list,
+        "- PURGE /:g/h/a-segment-of-more-than-two-words 0 3\n*.example.com GET /x/* 0 1\n");
 }
 
-static void looking_up_a_host_asks_for_no_memory(void **state)
+static void host_lookup_does_not_allocate(void **state)
 {
     (void)state;
     set_slash(router, UVHTTP_SLASH_IGNORE);
@@ -774,27 +777,27 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_group_puts_its_prefix_before_its_patterns),
-        TEST(wrong_prefixes_are_refused_and_named),
+        TEST(group_prefix_precedes_patterns),
+        TEST(invalid_prefixes_are_refused_with_reason),
         TEST(pitfall_duplicates_are_refused_with_both_patterns_in_full),
-        TEST(middleware_runs_from_the_outermost_to_the_innermost),
-        TEST(a_group_of_the_server_is_not_one_of_a_host),
-        TEST(middleware_of_a_route_is_copied),
-        TEST(a_host_has_routes_of_its_own),
-        TEST(the_longest_name_of_a_host_wins),
-        TEST(many_hosts_are_all_found),
-        TEST(the_same_host_gives_the_same_router),
-        TEST(a_slash_at_the_end_makes_another_path_unless_told),
-        TEST(the_other_form_is_redirected_to),
-        TEST(the_other_form_is_served),
-        TEST(groups_and_hosts_inherit_the_slash_policy_unless_they_set_one),
-        TEST(routes_are_listed_in_the_order_of_adding),
-        TEST(nothing_changes_once_it_is_frozen),
+        TEST(middleware_runs_outermost_first),
+        TEST(server_group_does_not_apply_to_host),
+        TEST(route_middleware_is_copied),
+        TEST(host_has_own_routes),
+        TEST(longest_host_name_matches),
+        TEST(many_hosts_are_found),
+        TEST(equal_host_names_share_router),
+        TEST(trailing_slash_is_strict_by_default),
+        TEST(slash_redirect_finds_other_form),
+        TEST(slash_ignore_serves_other_form),
+        TEST(slash_policy_is_inherited),
+        TEST(routes_are_listed_in_order),
+        TEST(frozen_router_refuses_changes),
         TEST(middleware_without_count_is_refused),
         TEST(middleware_macro_sets_list_and_count),
-        TEST(wrong_arguments_are_refused),
-        TEST(running_out_of_memory_changes_nothing),
-        TEST(looking_up_a_host_asks_for_no_memory),
+        TEST(invalid_arguments_are_refused),
+        TEST(failed_allocation_changes_nothing),
+        TEST(host_lookup_does_not_allocate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The router: which pattern takes a path, with which parameters, and what is said when none
- * does. */
+/* The router: which pattern matches a path, with which parameters, and the result without a
+ * match. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,22 +18,22 @@
 
 static struct fault_heap heap;
 static struct uvhttp_router *router;
-static char complaint[1024];
+static char last_message[1024];
 static struct uvh_match match;
-static uvhttp_slice_t host; /* what requests are for: none in particular */
+static uvhttp_slice_t host; /* the authority of requests: none */
 
-static void complain(const char *message, void *arg)
+static void record_message(const char *message, void *arg)
 {
     assert_ptr_equal(arg, &heap);
-    snprintf(complaint, sizeof(complaint), "%s", message);
+    snprintf(last_message, sizeof(last_message), "%s", message);
 }
 
 static int set_up(void **state)
 {
     (void)state;
     fault_heap_init(&heap);
-    complaint[0] = '\0';
-    router = uvh_router_new(&heap.allocator, complain, &heap);
+    last_message[0] = '\0';
+    router = uvh_router_new(&heap.allocator, record_message, &heap);
     return router == NULL;
 }
 
@@ -44,7 +44,7 @@ static int tear_down(void **state)
     return atomic_load(&heap.live) == 0 ? 0 : -1;
 }
 
-/* Handlers are told apart by their argument: here the pattern. Never called. */
+/* Handlers are identified by their argument, here the pattern. Never called. */
 static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
@@ -67,23 +67,23 @@ static void must_add(const char *method, const char *pattern)
     assert_int_equal(add(method, pattern), 0);
 }
 
-/* The path as a request has it, with what may be read behind it; all slashes, which shall not
+/* The path as in a request, followed by the readable padding; all slashes, which must not
  * matter. */
-static uvhttp_slice_t padded(const char *path)
+static uvhttp_slice_t pad_path(const char *path)
 {
-    static char room[4096 + UVH_REQUEST_PATH_SLACK];
+    static char buffer[4096 + UVH_REQUEST_PATH_SLACK];
     size_t length = strlen(path);
     assert_true(length <= 4096);
-    memcpy(room, path, length);
-    memset(room + length, '/', UVH_REQUEST_PATH_SLACK);
-    return (uvhttp_slice_t){room, length};
+    memcpy(buffer, path, length);
+    memset(buffer + length, '/', UVH_REQUEST_PATH_SLACK);
+    return (uvhttp_slice_t){buffer, length};
 }
 
-/* The pattern that takes the request, NULL when none does. */
+/* The matching pattern, NULL without a match. */
 static const char *find(const char *method, const char *path)
 {
     uvhttp_slice_t name = {method, strlen(method)};
-    uvh_router_match(uvh_router_site(router, host), uvh_method_lookup(name), name, padded(path),
+    uvh_router_match(uvh_router_site(router, host), uvh_method_lookup(name), name, pad_path(path),
                      &match);
     return match.route == NULL ? NULL : match.route->arg;
 }
@@ -105,13 +105,13 @@ static void assert_allow(const char *path, const char *expected)
 {
     struct uvh_bytes allow;
     uvh_bytes_init(&allow, &heap.allocator, 65536);
-    assert_int_equal(uvh_router_allow(uvh_router_site(router, host), padded(path), &allow), 0);
+    assert_int_equal(uvh_router_allow(uvh_router_site(router, host), pad_path(path), &allow), 0);
     assert_int_equal(uvh_bytes_append(&allow, "", 1), 0);
     assert_string_equal(allow.data, expected);
     uvh_bytes_release(&allow);
 }
 
-static void a_path_without_any_route_is_missed(void **state)
+static void empty_router_finds_nothing(void **state)
 {
     (void)state;
     ASSERT_MISSES("GET", "/");
@@ -121,7 +121,7 @@ static void a_path_without_any_route_is_missed(void **state)
     assert_false(match.known_path);
 }
 
-static void literals_match_whole_segments_only(void **state)
+static void literals_match_whole_segments(void **state)
 {
     (void)state;
     must_add("GET", "/");
@@ -138,7 +138,7 @@ static void literals_match_whole_segments_only(void **state)
     assert_false(match.known_path);
 }
 
-static void a_trailing_slash_and_empty_segments_make_another_path(void **state)
+static void trailing_slash_and_empty_segments_differ(void **state)
 {
     (void)state;
     must_add("GET", "/a");
@@ -156,7 +156,7 @@ static void a_trailing_slash_and_empty_segments_make_another_path(void **state)
     ASSERT_MISSES("GET", "///");
 }
 
-static void a_parameter_is_one_segment_that_is_not_empty(void **state)
+static void parameter_matches_one_nonempty_segment(void **state)
 {
     (void)state;
     must_add("GET", "/users/:id");
@@ -175,7 +175,7 @@ static void a_parameter_is_one_segment_that_is_not_empty(void **state)
     ASSERT_MISSES("GET", "/users/1/2");
 }
 
-static void a_wildcard_takes_all_the_rest_even_nothing(void **state)
+static void wildcard_matches_rest_of_path(void **state)
 {
     (void)state;
     must_add("GET", "/files/*path");
@@ -192,7 +192,7 @@ static void a_wildcard_takes_all_the_rest_even_nothing(void **state)
     ASSERT_MISSES("GET", "/files");
 }
 
-static void literal_goes_before_parameter_before_wildcard(void **state)
+static void literal_precedes_parameter_precedes_wildcard(void **state)
 {
     (void)state;
     must_add("GET", "/*all");
@@ -213,7 +213,7 @@ static void literal_goes_before_parameter_before_wildcard(void **state)
     assert_param(0, "all", "");
 }
 
-static void a_specific_branch_that_leads_nowhere_is_left_again(void **state)
+static void matching_backtracks_from_dead_end(void **state)
 {
     (void)state;
     must_add("GET", "/a/b/c");
@@ -233,7 +233,7 @@ static void a_specific_branch_that_leads_nowhere_is_left_again(void **state)
     assert_param(0, "rest", "a/b/c/f");
 }
 
-static void a_branch_without_the_method_is_left_again_too(void **state)
+static void matching_backtracks_for_method(void **state)
 {
     (void)state;
     must_add("POST", "/a/b");
@@ -248,7 +248,7 @@ static void a_branch_without_the_method_is_left_again_too(void **state)
     assert_allow("/a/b", "GET, HEAD, POST, DELETE, OPTIONS");
 }
 
-static void a_path_with_other_methods_names_them(void **state)
+static void allow_lists_methods_of_path(void **state)
 {
     (void)state;
     must_add("GET", "/page");
@@ -264,7 +264,7 @@ static void a_path_with_other_methods_names_them(void **state)
     assert_false(match.known_path);
 }
 
-static void the_asterisk_allows_what_any_route_does(void **state)
+static void asterisk_allows_methods_of_all_routes(void **state)
 {
     (void)state;
     ASSERT_MISSES("OPTIONS", "*");
@@ -278,7 +278,7 @@ static void the_asterisk_allows_what_any_route_does(void **state)
     assert_allow("*", "GET, HEAD, OPTIONS, PATCH, PURGE, BAN");
 }
 
-static void every_pattern_that_fits_the_path_adds_its_methods(void **state)
+static void allow_includes_all_matching_patterns(void **state)
 {
     (void)state;
     static const char *const methods[] = {"POST", "PUT",  "DELETE", "PATCH",
@@ -296,7 +296,7 @@ static void every_pattern_that_fits_the_path_adds_its_methods(void **state)
     assert_allow("/b/a/a", "OPTIONS, COPY, MOVE, LOCK, UNLOCK, BAN");
 }
 
-static void a_method_of_several_candidates_is_named_once(void **state)
+static void allow_lists_each_method_once(void **state)
 {
     (void)state;
     must_add("PURGE", "/a/:x");
@@ -308,7 +308,7 @@ static void a_method_of_several_candidates_is_named_once(void **state)
     assert_allow("/a/b", "PUT, OPTIONS, PURGE");
 }
 
-static void head_uses_get_unless_it_has_a_route(void **state)
+static void head_falls_back_to_get(void **state)
 {
     (void)state;
     must_add("GET", "/a");
@@ -326,7 +326,7 @@ static void head_uses_get_unless_it_has_a_route(void **state)
     assert_string_equal(match.route->method, "HEAD");
 }
 
-static void a_route_for_any_method_comes_after_one_for_the_method(void **state)
+static void method_route_precedes_any_method_route(void **state)
 {
     (void)state;
     must_add(NULL, "/a");
@@ -339,7 +339,7 @@ static void a_route_for_any_method_comes_after_one_for_the_method(void **state)
     assert_null(match.route->method);
 }
 
-static void extension_methods_are_told_apart_by_name_and_case(void **state)
+static void extension_methods_are_case_sensitive(void **state)
 {
     (void)state;
     must_add("PURGE", "/a");
@@ -351,9 +351,9 @@ static void extension_methods_are_told_apart_by_name_and_case(void **state)
     ASSERT_MISSES("GET", "/a");
     ASSERT_MISSES("PURG", "/a");
     ASSERT_MISSES("purge", "/a");
-    /* It would never match, since no client writes it so. */
+    /* It would never match, since clients send upper case. */
     assert_int_equal(add("get", "/a"), UVHTTP_EINVAL);
-    assert_string_equal(complaint,
+    assert_string_equal(last_message,
                         "route \"/a\" refused: methods are case-sensitive: use upper case");
     assert_true(uvh_router_knows_method(router, (uvhttp_slice_t){"BAN", 3}));
     assert_true(uvh_router_knows_method(router, (uvhttp_slice_t){"PURGE", 5}));
@@ -361,7 +361,7 @@ static void extension_methods_are_told_apart_by_name_and_case(void **state)
     assert_false(uvh_router_knows_method(router, (uvhttp_slice_t){"ban", 3}));
 }
 
-static void every_method_of_the_table_has_its_own_place(void **state)
+static void every_known_method_has_own_route(void **state)
 {
     (void)state;
     static const char *const names[] = {
@@ -377,12 +377,12 @@ static void every_method_of_the_table_has_its_own_place(void **state)
     }
 }
 
-static void invalid_patterns_are_refused_and_named(void **state)
+static void invalid_patterns_are_refused_with_reason(void **state)
 {
     (void)state;
     static const struct {
         const char *pattern, *why;
-    } wrong[] = {
+    } invalid[] = {
         {"", "it does not begin with \"/\""},
         {"a/b", "it does not begin with \"/\""},
         {"*", "it does not begin with \"/\""},
@@ -398,19 +398,19 @@ static void invalid_patterns_are_refused_and_named(void **state)
         {"/:1/:2/:3/:4/:5/:6/:7/:8/:9/:10/:11/:12/:13/:14/:15/:16/*",
          "it has more than 16 parameters"},
     };
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
         char expected[256];
-        snprintf(expected, sizeof(expected), "route \"%s\" refused: %s", wrong[i].pattern,
-                 wrong[i].why);
-        assert_int_equal(add("GET", wrong[i].pattern), UVHTTP_EROUTE);
-        assert_string_equal(complaint, expected);
+        snprintf(expected, sizeof(expected), "route \"%s\" refused: %s", invalid[i].pattern,
+                 invalid[i].why);
+        assert_int_equal(add("GET", invalid[i].pattern), UVHTTP_EROUTE);
+        assert_string_equal(last_message, expected);
     }
     ASSERT_MISSES("GET", "/");
     ASSERT_MISSES("GET", "/a/x/b");
     assert_false(match.known_path);
 }
 
-static void conflicts_are_refused_and_both_patterns_named(void **state)
+static void conflict_error_names_both_patterns(void **state)
 {
     (void)state;
     must_add("GET", "/a/:id");
@@ -419,16 +419,16 @@ static void conflicts_are_refused_and_both_patterns_named(void **state)
     must_add(NULL, "/any");
     static const struct {
         const char *method, *pattern, *message;
-    } again[] = {
+    } conflicts[] = {
         {"GET", "/a/:id", "route \"/a/:id\" refused: GET \"/a/:id\" already exists"},
         {"GET", "/a/:name", "route \"/a/:name\" refused: GET \"/a/:id\" already exists"},
         {"GET", "/files/*", "route \"/files/*\" refused: GET \"/files/*path\" already exists"},
         {"PURGE", "/a/:x", "route \"/a/:x\" refused: PURGE \"/a/:id\" already exists"},
         {NULL, "/any", "route \"/any\" refused: any method of \"/any\" already exists"},
     };
-    for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
-        assert_int_equal(add(again[i].method, again[i].pattern), UVHTTP_ECONFLICT);
-        assert_string_equal(complaint, again[i].message);
+    for (size_t i = 0; i < sizeof(conflicts) / sizeof(conflicts[0]); i++) {
+        assert_int_equal(add(conflicts[i].method, conflicts[i].pattern), UVHTTP_ECONFLICT);
+        assert_string_equal(last_message, conflicts[i].message);
     }
     must_add("POST", "/a/:name"); /* another method may use another name */
     ASSERT_FINDS("POST", "/a/1", "/a/:name");
@@ -437,7 +437,7 @@ static void conflicts_are_refused_and_both_patterns_named(void **state)
     assert_param(0, "id", "1");
 }
 
-static void very_long_patterns_are_named_as_far_as_there_is_room(void **state)
+static void long_pattern_is_truncated_in_error(void **state)
 {
     (void)state;
     char pattern[3000];
@@ -446,12 +446,12 @@ static void very_long_patterns_are_named_as_far_as_there_is_room(void **state)
     pattern[sizeof(pattern) - 1] = '\0';
     must_add("GET", pattern);
     assert_int_equal(add("GET", pattern), UVHTTP_ECONFLICT);
-    assert_memory_equal(complaint, "route \"/xxxx", 12);
-    assert_true(strlen(complaint) > 100);
+    assert_memory_equal(last_message, "route \"/xxxx", 12);
+    assert_true(strlen(last_message) > 100);
     assert_non_null(find("GET", pattern));
 }
 
-static void wrong_arguments_are_refused(void **state)
+static void invalid_arguments_are_refused(void **state)
 {
     (void)state;
     uvhttp_route_t route = {.method = "GET", .pattern = "/a", .handler = NULL};
@@ -485,12 +485,12 @@ static void static_handler_on_blocking_route_is_refused(void **state)
         for (size_t k = 0; k < 2; k++) {
             uvhttp_route_t route = {
                 .pattern = "/files/*", .handler = handlers[k], .flags = UVHTTP_ROUTE_BLOCKING};
-            complaint[0] = '\0';
+            last_message[0] = '\0';
             assert_int_equal(uvhttp_router_add(routers[i], &route), UVHTTP_EINVAL);
-            assert_non_null(strstr(complaint, "/files/*"));
-            assert_non_null(strstr(complaint, "UVHTTP_ROUTE_BLOCKING"));
+            assert_non_null(strstr(last_message, "/files/*"));
+            assert_non_null(strstr(last_message, "UVHTTP_ROUTE_BLOCKING"));
         }
-        /* Neither the handler nor the flag is refused alone. */
+        /* The handler and the flag are each allowed alone. */
         uvhttp_route_t route = {.pattern = "/files/*", .handler = uvhttp_static_handle_request};
         assert_int_equal(uvhttp_router_add(routers[i], &route), 0);
         route =
@@ -499,7 +499,7 @@ static void static_handler_on_blocking_route_is_refused(void **state)
     }
 }
 
-static void a_frozen_router_takes_no_routes(void **state)
+static void frozen_router_refuses_routes(void **state)
 {
     (void)state;
     must_add("GET", "/a");
@@ -509,7 +509,7 @@ static void a_frozen_router_takes_no_routes(void **state)
     ASSERT_MISSES("GET", "/b");
 }
 
-static void method_and_pattern_are_copied_and_the_rest_is_kept(void **state)
+static void route_method_and_pattern_are_copied(void **state)
 {
     (void)state;
     char method[] = "PURGE", pattern[] = "/a/:name";
@@ -531,7 +531,7 @@ static void method_and_pattern_are_copied_and_the_rest_is_kept(void **state)
     assert_int_equal(match.route->max_body_size, 77);
 }
 
-static void sixteen_parameters_are_possible(void **state)
+static void sixteen_parameters_are_supported(void **state)
 {
     (void)state;
     static const char pattern[] = "/:1/:2/:3/:4/:5/:6/:7/:8/:9/:10/:11/:12/:13/:14/:15/*16";
@@ -543,20 +543,19 @@ static void sixteen_parameters_are_possible(void **state)
     assert_param(15, "16", "p/q");
 }
 
-/* ---- beside a matcher that only compares texts ---- */
+/* ---- comparison with a matcher that only compares texts ---- */
 
 enum { RANDOM_PATTERNS = 60, RANDOM_SIZE = 256 };
 
 static uint32_t seed = 1;
 
-static unsigned next_random(unsigned below)
+static unsigned next_random(unsigned limit)
 {
     seed = seed * 1664525u + 1013904223u;
-    return (seed >> 16) % below;
+    return (seed >> 16) % limit;
 }
 
-/* A segment whose neighbours in kind differ in one letter, at either end or in the middle, or in
- * their length. */
+/* Segments that differ in one letter, at either end or in the middle, or in length. */
 static size_t random_segment(char *out)
 {
     static const unsigned char lengths[] = {0, 1, 1, 2, 3, 7, 8, 9, 15, 16, 17, 18, 24, 33, 40, 70};
@@ -583,8 +582,8 @@ static void random_path(char *out, bool pattern)
     *out = '\0';
 }
 
-/* "0" for a literal, "1" for a parameter, "2" for the rest, segment by segment; false when the
- * pattern does not take the path. */
+/* "0" for a literal, "1" for a parameter, "2" for a wildcard, segment by segment; false if the
+ * pattern does not match the path. */
 static bool reference_rank(const char *pattern, const char *path, char *rank)
 {
     for (;; pattern += strcspn(pattern, "/"), path += strcspn(path, "/")) {
@@ -595,22 +594,23 @@ static bool reference_rank(const char *pattern, const char *path, char *rank)
         pattern++;
         path++;
         size_t length = strcspn(pattern, "/");
-        size_t asked = strcspn(path, "/");
+        size_t segment = strcspn(path, "/");
         if (*pattern == '*') {
             memcpy(rank, "2", 2);
             return true;
         }
-        if (*pattern == ':' ? asked == 0 : length != asked || memcmp(pattern, path, length) != 0)
+        if (*pattern == ':' ? segment == 0
+                            : length != segment || memcmp(pattern, path, length) != 0)
             return false;
         *rank++ = *pattern == ':' ? '1' : '0';
     }
 }
 
-static void random_routes_are_found_as_by_comparing_texts(void **state)
+static void random_routes_match_reference(void **state)
 {
     (void)state;
     static char patterns[RANDOM_PATTERNS][4 * RANDOM_SIZE];
-    size_t hits = 0;
+    size_t matches = 0;
     for (int round = 0; round < 60; round++) {
         size_t count = 0;
         for (int i = 0; i < RANDOM_PATTERNS; i++) {
@@ -632,15 +632,15 @@ static void random_routes_are_found_as_by_comparing_texts(void **state)
             if (found != expected)
                 fail_msg("%s: %s instead of %s", path, found == NULL ? "none" : found,
                          expected == NULL ? "none" : expected);
-            hits += expected != NULL;
+            matches += expected != NULL;
         }
         tear_down(NULL);
         assert_int_equal(set_up(NULL), 0);
     }
-    assert_true(hits > 1000);
+    assert_true(matches > 1000);
 }
 
-/* Guards against a table that forgets what does not fit it. */
+/* A fixed-size route table would lose routes. */
 static void pitfall_ten_thousand_routes_are_all_found(void **state)
 {
     (void)state;
@@ -667,7 +667,7 @@ static void pitfall_ten_thousand_routes_are_all_found(void **state)
     ASSERT_MISSES("GET", pattern);
 }
 
-static void matching_asks_for_no_memory(void **state)
+static void matching_does_not_allocate(void **state)
 {
     (void)state;
     must_add("GET", "/a/:b/*c");
@@ -679,9 +679,9 @@ static void matching_asks_for_no_memory(void **state)
     assert_int_equal(atomic_load(&heap.calls), 0);
 }
 
-/* Each allocation in turn fails: adding then says so, changes nothing that shows, and works when
- * tried again. */
-static void running_out_of_memory_while_adding_changes_nothing(void **state)
+/* Each allocation fails in turn: add returns the error, changes nothing visible, and works when
+ * repeated. */
+static void failed_add_changes_nothing(void **state)
 {
     (void)state;
     static const struct {
@@ -709,7 +709,7 @@ static void running_out_of_memory_while_adding_changes_nothing(void **state)
     }
 }
 
-static void running_out_of_memory_while_listing_methods_is_said(void **state)
+static void allow_without_memory_fails(void **state)
 {
     (void)state;
     must_add("GET", "/a");
@@ -718,7 +718,7 @@ static void running_out_of_memory_while_listing_methods_is_said(void **state)
         struct uvh_bytes allow;
         uvh_bytes_init(&allow, &heap.allocator, 65536);
         fault_heap_arm(&heap, n, false);
-        int err = uvh_router_allow(uvh_router_site(router, host), padded("/a"), &allow);
+        int err = uvh_router_allow(uvh_router_site(router, host), pad_path("/a"), &allow);
         bool failed = atomic_load(&heap.failures) > 0;
         fault_heap_arm(&heap, 0, false);
         assert_int_equal(err, failed ? UVHTTP_ENOMEM : 0);
@@ -732,35 +732,35 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_path_without_any_route_is_missed),
-        TEST(literals_match_whole_segments_only),
-        TEST(a_trailing_slash_and_empty_segments_make_another_path),
-        TEST(a_parameter_is_one_segment_that_is_not_empty),
-        TEST(a_wildcard_takes_all_the_rest_even_nothing),
-        TEST(literal_goes_before_parameter_before_wildcard),
-        TEST(a_specific_branch_that_leads_nowhere_is_left_again),
-        TEST(a_branch_without_the_method_is_left_again_too),
-        TEST(a_path_with_other_methods_names_them),
-        TEST(the_asterisk_allows_what_any_route_does),
-        TEST(every_pattern_that_fits_the_path_adds_its_methods),
-        TEST(a_method_of_several_candidates_is_named_once),
-        TEST(running_out_of_memory_while_listing_methods_is_said),
-        TEST(head_uses_get_unless_it_has_a_route),
-        TEST(a_route_for_any_method_comes_after_one_for_the_method),
-        TEST(extension_methods_are_told_apart_by_name_and_case),
-        TEST(every_method_of_the_table_has_its_own_place),
-        TEST(invalid_patterns_are_refused_and_named),
-        TEST(conflicts_are_refused_and_both_patterns_named),
-        TEST(very_long_patterns_are_named_as_far_as_there_is_room),
-        TEST(wrong_arguments_are_refused),
+        TEST(empty_router_finds_nothing),
+        TEST(literals_match_whole_segments),
+        TEST(trailing_slash_and_empty_segments_differ),
+        TEST(parameter_matches_one_nonempty_segment),
+        TEST(wildcard_matches_rest_of_path),
+        TEST(literal_precedes_parameter_precedes_wildcard),
+        TEST(matching_backtracks_from_dead_end),
+        TEST(matching_backtracks_for_method),
+        TEST(allow_lists_methods_of_path),
+        TEST(asterisk_allows_methods_of_all_routes),
+        TEST(allow_includes_all_matching_patterns),
+        TEST(allow_lists_each_method_once),
+        TEST(allow_without_memory_fails),
+        TEST(head_falls_back_to_get),
+        TEST(method_route_precedes_any_method_route),
+        TEST(extension_methods_are_case_sensitive),
+        TEST(every_known_method_has_own_route),
+        TEST(invalid_patterns_are_refused_with_reason),
+        TEST(conflict_error_names_both_patterns),
+        TEST(long_pattern_is_truncated_in_error),
+        TEST(invalid_arguments_are_refused),
         TEST(static_handler_on_blocking_route_is_refused),
-        TEST(a_frozen_router_takes_no_routes),
-        TEST(method_and_pattern_are_copied_and_the_rest_is_kept),
-        TEST(sixteen_parameters_are_possible),
-        TEST(random_routes_are_found_as_by_comparing_texts),
+        TEST(frozen_router_refuses_routes),
+        TEST(route_method_and_pattern_are_copied),
+        TEST(sixteen_parameters_are_supported),
+        TEST(random_routes_match_reference),
         TEST(pitfall_ten_thousand_routes_are_all_found),
-        TEST(matching_asks_for_no_memory),
-        TEST(running_out_of_memory_while_adding_changes_nothing),
+        TEST(matching_does_not_allocate),
+        TEST(failed_add_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* How much may leave when: the account of a response whose rate is limited, and the slices of large
- * files. Time is an argument, so nothing waits. */
+/* Rate limits of responses, and the slice sizes of large files. Time is an argument, so no test
+ * waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 /* ---- the rate ---- */
 
-static void the_burst_leaves_at_once_and_then_the_rate(void **state)
+static void burst_is_followed_by_rate(void **state)
 {
     (void)state;
     struct uvh_pace pace;
@@ -28,19 +28,19 @@ static void the_burst_leaves_at_once_and_then_the_rate(void **state)
     assert_int_equal(uvh_pace_allowed(&pace, 327), 0);
 }
 
-static void without_a_burst_a_quarter_of_a_second_leaves_at_once(void **state)
+static void default_burst_is_quarter_second(void **state)
 {
     (void)state;
     struct uvh_pace pace;
     uvh_pace_init(&pace, 1000, 0);
     assert_int_equal(uvh_pace_allowed(&pace, 0), 251);
-    uvh_pace_init(&pace, 1000, 250); /* nor less than that, whatever burst is asked for */
+    uvh_pace_init(&pace, 1000, 250); /* the minimum for any burst */
     assert_int_equal(uvh_pace_allowed(&pace, 0), 251);
     uvh_pace_init(&pace, 1, 0);
-    assert_int_equal(uvh_pace_allowed(&pace, 0), 1); /* never nothing at all */
+    assert_int_equal(uvh_pace_allowed(&pace, 0), 1); /* never zero */
 }
 
-static void what_is_not_used_is_kept_for_a_second(void **state)
+static void unused_rate_is_kept_for_one_second(void **state)
 {
     (void)state;
     struct uvh_pace pace;
@@ -48,13 +48,13 @@ static void what_is_not_used_is_kept_for_a_second(void **state)
     uvh_pace_take(&pace, 251);
     assert_int_equal(uvh_pace_allowed(&pace, 10), 0);
     assert_int_equal(uvh_pace_allowed(&pace, 3600010), 1000);
-    /* A burst that is still there neither grows nor goes. */
+    /* A remaining burst neither grows nor expires. */
     uvh_pace_init(&pace, 1000, 9000);
     assert_int_equal(uvh_pace_allowed(&pace, 0), 9000);
     assert_int_equal(uvh_pace_allowed(&pace, 60000), 9000);
 }
 
-static void a_debt_is_paid_in_full(void **state)
+static void overdraft_is_repaid_in_full(void **state)
 {
     (void)state;
     struct uvh_pace pace;
@@ -67,7 +67,7 @@ static void a_debt_is_paid_in_full(void **state)
     assert_int_equal(uvh_pace_allowed(&pace, 20000), 0);
 }
 
-static void slow_rates_lose_no_thousandths(void **state)
+static void slow_rates_have_no_rounding_loss(void **state)
 {
     (void)state;
     struct uvh_pace pace;
@@ -81,7 +81,7 @@ static void slow_rates_lose_no_thousandths(void **state)
     assert_int_equal(sent, 1 + 300);
 }
 
-static void the_rate_is_never_exceeded_however_often_one_looks(void **state)
+static void rate_is_never_exceeded(void **state)
 {
     (void)state;
     uint64_t random = 1;
@@ -104,7 +104,7 @@ static void the_rate_is_never_exceeded_however_often_one_looks(void **state)
     }
 }
 
-static void a_new_rate_counts_from_now_on(void **state)
+static void changed_rate_applies_immediately(void **state)
 {
     (void)state;
     struct uvh_pace pace;
@@ -124,19 +124,19 @@ static uint64_t next_slice(struct uvh_file_share *share, uint64_t responses, uin
     return uvh_file_share_next(share, now);
 }
 
-static void slices_are_long_while_all_ask_for_large_files(void **state)
+static void slices_are_long_for_large_files_only(void **state)
 {
     (void)state;
     struct uvh_file_share share = {0};
-    uint64_t answers = 0;
+    uint64_t responses = 0;
     for (uint64_t now = 0; now < 10000; now += 7) {
-        answers++;
+        responses++;
         uvh_file_share_begin(&share, 10 << 20);
-        assert_int_equal(next_slice(&share, answers, now), UVH_FILE_SHARE_LONG);
+        assert_int_equal(next_slice(&share, responses, now), UVH_FILE_SHARE_LONG);
     }
 }
 
-static void slices_are_short_while_others_ask_for_small_things(void **state)
+static void slices_are_short_with_small_responses(void **state)
 {
     (void)state;
     struct uvh_file_share share = {0};
@@ -144,14 +144,14 @@ static void slices_are_short_while_others_ask_for_small_things(void **state)
     assert_int_equal(next_slice(&share, 1, 1000), UVH_FILE_SHARE_LONG);
     assert_int_equal(next_slice(&share, 2, 1010), UVH_FILE_SHARE_SHORT);
     assert_int_equal(next_slice(&share, 2, 1010),
-                     UVH_FILE_SHARE_SHORT); /* of the next download in this turn */
+                     UVH_FILE_SHARE_SHORT); /* of the next download in this iteration */
     assert_int_equal(next_slice(&share, 2, 1010 + UVH_FILE_SHARE_KEPT_MS - 1),
                      UVH_FILE_SHARE_SHORT);
     assert_int_equal(next_slice(&share, 2, 1010 + UVH_FILE_SHARE_KEPT_MS), UVH_FILE_SHARE_LONG);
     assert_int_equal(next_slice(&share, 3, 5000), UVH_FILE_SHARE_SHORT);
 }
 
-static void a_small_file_is_a_small_thing(void **state)
+static void small_file_counts_as_small_response(void **state)
 {
     (void)state;
     struct uvh_file_share share = {0};
@@ -164,16 +164,16 @@ static void a_small_file_is_a_small_thing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_burst_leaves_at_once_and_then_the_rate),
-        cmocka_unit_test(without_a_burst_a_quarter_of_a_second_leaves_at_once),
-        cmocka_unit_test(what_is_not_used_is_kept_for_a_second),
-        cmocka_unit_test(a_debt_is_paid_in_full),
-        cmocka_unit_test(slow_rates_lose_no_thousandths),
-        cmocka_unit_test(the_rate_is_never_exceeded_however_often_one_looks),
-        cmocka_unit_test(a_new_rate_counts_from_now_on),
-        cmocka_unit_test(slices_are_long_while_all_ask_for_large_files),
-        cmocka_unit_test(slices_are_short_while_others_ask_for_small_things),
-        cmocka_unit_test(a_small_file_is_a_small_thing),
+        cmocka_unit_test(burst_is_followed_by_rate),
+        cmocka_unit_test(default_burst_is_quarter_second),
+        cmocka_unit_test(unused_rate_is_kept_for_one_second),
+        cmocka_unit_test(overdraft_is_repaid_in_full),
+        cmocka_unit_test(slow_rates_have_no_rounding_loss),
+        cmocka_unit_test(rate_is_never_exceeded),
+        cmocka_unit_test(changed_rate_applies_immediately),
+        cmocka_unit_test(slices_are_long_for_large_files_only),
+        cmocka_unit_test(slices_are_short_with_small_responses),
+        cmocka_unit_test(small_file_counts_as_small_response),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* uvhttp_error_t: each constructor and each set-up call of a server names field, value and
+/* uvhttp_error_t: each constructor and each setup function of a server reports field, value and
  * reason. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,15 +26,15 @@ static void expect(int err, int code, const char *field, const char *value, cons
     assert_string_equal(error.value, value);
     assert_non_null(strstr(error.reason, reason));
     assert_non_null(strstr(error.text, reason));
-    memset(&error, 'x', sizeof(error)); /* the next call sets all of it */
+    memset(&error, 'x', sizeof(error)); /* the next call must set all of it */
 }
 
-#define EXPECT_REFUSED_AS(code, name, field, value, reason, ...)                          \
-    do {                                                                                  \
-        uvhttp_##name##_t *made;                                                          \
-        const uvhttp_##name##_options_t options = {__VA_ARGS__};                          \
-        expect(uvhttp_##name##_new(&made, &options, &error), code, field, value, reason); \
-        assert_null(made);                                                                \
+#define EXPECT_REFUSED_AS(code, name, field, value, reason, ...)                             \
+    do {                                                                                     \
+        uvhttp_##name##_t *created;                                                          \
+        const uvhttp_##name##_options_t options = {__VA_ARGS__};                             \
+        expect(uvhttp_##name##_new(&created, &options, &error), code, field, value, reason); \
+        assert_null(created);                                                                \
     } while (0)
 #define EXPECT_REFUSED(name, field, value, reason, ...) \
     EXPECT_REFUSED_AS(UVHTTP_ECONFIG, name, field, value, reason, __VA_ARGS__)
@@ -52,7 +52,7 @@ static int respond(uvhttp_request_t *request, uvhttp_response_t *response, void 
     return uvhttp_response_send_text(response, 200, "");
 }
 
-static void middleware_names_its_option(void **state)
+static void middleware_error_names_option(void **state)
 {
     (void)state;
     uvhttp_address_rule_t rules[] = {{"all", true}, {"10.0.0.1/8", true}};
@@ -81,7 +81,7 @@ static void middleware_names_its_option(void **state)
 #endif
 }
 
-static void static_files_name_their_option(void **state)
+static void static_files_error_names_option(void **state)
 {
     (void)state;
     uvhttp_static_rule_t rules[] = {{"*", "X-A", "a"}, {"*", "X-A", ""}};
@@ -97,7 +97,7 @@ static void static_files_name_their_option(void **state)
            "no such file or directory");
 }
 
-static void access_log_names_its_option(void **state)
+static void access_log_error_names_option(void **state)
 {
     (void)state;
     uvhttp_access_log_t *log;
@@ -112,7 +112,7 @@ static void access_log_names_its_option(void **state)
            "no such file or directory");
 }
 
-static void configuration_names_its_number(void **state)
+static void config_error_names_limit(void **state)
 {
     (void)state;
     uvhttp_config_t *config = uvhttp_config_new();
@@ -135,7 +135,7 @@ static void expect_server(const uvhttp_server_t *server, int err, int code, cons
     expect(err, code, field, value, reason);
 }
 
-static void server_describes_its_last_setup_call(void **state)
+static void server_error_describes_last_setup_call(void **state)
 {
     (void)state;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
@@ -194,7 +194,7 @@ static void mount_reports_options_and_routes(void **state)
     uvhttp_server_free(server);
 }
 
-static void long_values_are_cut(void **state)
+static void long_values_are_truncated(void **state)
 {
     (void)state;
     char value[2000];
@@ -633,13 +633,13 @@ static void server_without_memory_says_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(middleware_names_its_option),
-        cmocka_unit_test(static_files_name_their_option),
-        cmocka_unit_test(access_log_names_its_option),
-        cmocka_unit_test(configuration_names_its_number),
-        cmocka_unit_test(server_describes_its_last_setup_call),
+        cmocka_unit_test(middleware_error_names_option),
+        cmocka_unit_test(static_files_error_names_option),
+        cmocka_unit_test(access_log_error_names_option),
+        cmocka_unit_test(config_error_names_limit),
+        cmocka_unit_test(server_error_describes_last_setup_call),
         cmocka_unit_test(mount_reports_options_and_routes),
-        cmocka_unit_test(long_values_are_cut),
+        cmocka_unit_test(long_values_are_truncated),
         cmocka_unit_test(cut_strings_end_with_a_character),
         cmocka_unit_test(text_is_one_line),
         cmocka_unit_test(secrets_are_not_shown),

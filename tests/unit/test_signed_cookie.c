@@ -1,5 +1,5 @@
-/* Signed cookies: vectors from elsewhere, every way to damage one, names, times, keys that change,
- * what is refused, memory. */
+/* Signed cookies: vectors of another implementation, every way to damage a signed text, names,
+ * expiry, key rotation, refused input, failed allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,10 +35,10 @@ static uvhttp_cookie_signer_t *make(const char *a, size_t a_length, const char *
         {a, a_length},
         {b, b_length},
     };
-    uvhttp_cookie_signer_t *made;
+    uvhttp_cookie_signer_t *created;
     const uvhttp_cookie_signer_options_t config = {.keys = keys, .key_count = b == NULL ? 1 : 2};
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), 0);
-    return made;
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &config, &error), 0);
+    return created;
 }
 
 static int set_up(void **state)
@@ -73,13 +73,12 @@ static int verify(const char *name, const char *signed_text, int64_t now)
                                 &length);
 }
 
-/* Computed by Python's hmac, hashlib and base64:
+/* Computed with hmac, hashlib and base64 of Python:
  *
  *     data = struct.pack(">q", expires) + value
  *     code = hmac.new(key, b"uvhttp-cookie-1\0" + name + b"\0" + data, hashlib.sha256).digest()
- *     base64.urlsafe_b64encode(data + code).rstrip(b"=")
- */
-static void the_vectors_of_another_implementation(void **state)
+ *     base64.urlsafe_b64encode(data + code).rstrip(b"=") */
+static void signatures_match_python_hmac(void **state)
 {
     (void)state;
     assert_string_equal(sign("session", "user=17", 2000000000),
@@ -97,7 +96,7 @@ static void the_vectors_of_another_implementation(void **state)
     uvhttp_cookie_signer_free(other);
 }
 
-static void what_was_signed_comes_back(void **state)
+static void signed_value_is_verified(void **state)
 {
     (void)state;
     static char value[4097];
@@ -111,7 +110,7 @@ static void what_was_signed_comes_back(void **state)
     }
 }
 
-static void every_damaged_text_is_refused(void **state)
+static void damaged_signed_text_is_refused(void **state)
 {
     (void)state;
     static char damaged[sizeof(text) + 3];
@@ -121,11 +120,11 @@ static void every_damaged_text_is_refused(void **state)
         for (int byte = 0; byte < 256; byte++) {
             memcpy(damaged, text, whole);
             damaged[i] = (char)byte;
-            int wanted = damaged[i] == text[i] ? 0 : UVHTTP_ESIGNATURE;
+            int expected = damaged[i] == text[i] ? 0 : UVHTTP_ESIGNATURE;
             assert_int_equal(uvhttp_cookie_verify(signer, "name", (uvhttp_slice_t){damaged, whole},
                                                   0, out, sizeof(out), &length),
-                             wanted);
-            assert_int_equal(length, wanted == 0 ? 5 : 0);
+                             expected);
+            assert_int_equal(length, expected == 0 ? 5 : 0);
         }
     }
     for (size_t cut = 0; cut < whole; cut++) {
@@ -139,12 +138,12 @@ static void every_damaged_text_is_refused(void **state)
     assert_int_equal(verify("name", damaged, 0), UVHTTP_ESIGNATURE);
     snprintf(damaged, sizeof(damaged), "\"%s\"", text);
     assert_int_equal(verify("name", damaged, 0), UVHTTP_ESIGNATURE);
-    memset(text, 'A', 7000); /* more than any signed text */
+    memset(text, 'A', 7000); /* longer than any signed text */
     text[7000] = '\0';
     assert_int_equal(verify("name", text, 0), UVHTTP_ESIGNATURE);
 }
 
-static void a_name_does_not_stand_for_another(void **state)
+static void signature_covers_cookie_name(void **state)
 {
     (void)state;
     sign("user", "17", 0);
@@ -156,7 +155,7 @@ static void a_name_does_not_stand_for_another(void **state)
     assert_int_equal(verify(NULL, text, 0), UVHTTP_EINVAL);
 }
 
-static void it_expires_at_its_second(void **state)
+static void signed_cookie_expires_at_its_second(void **state)
 {
     (void)state;
     sign("name", "v", 1000);
@@ -165,10 +164,10 @@ static void it_expires_at_its_second(void **state)
     assert_int_equal(length, 0);
     assert_int_equal(verify("name", text, INT64_MAX), UVHTTP_EEXPIRED);
     assert_int_equal(verify("other", text, INT64_MAX),
-                     UVHTTP_ESIGNATURE); /* of what is not ours nothing is told */
+                     UVHTTP_ESIGNATURE); /* an invalid signature hides the expiry */
 }
 
-static void all_keys_verify_and_the_first_one_signs(void **state)
+static void all_keys_verify_and_first_signs(void **state)
 {
     (void)state;
     static char old_text[sizeof(text)];
@@ -189,7 +188,7 @@ static void all_keys_verify_and_the_first_one_signs(void **state)
     uvhttp_cookie_signer_free(renewed);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+static void too_large_input_is_refused(void **state)
 {
     (void)state;
     char name[300];
@@ -218,7 +217,7 @@ static void what_does_not_fit_is_refused(void **state)
                      0);
 }
 
-static void wrong_options_are_named(void **state)
+static void invalid_options_are_named_in_error(void **state)
 {
     (void)state;
     const uvhttp_slice_t keys[] = {
@@ -236,45 +235,45 @@ static void wrong_options_are_named(void **state)
         {2, 1, "keys[0].length is 1025; allowed are 32 to 1024 bytes"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        uvhttp_cookie_signer_t *made = signer;
+        uvhttp_cookie_signer_t *created = signer;
         const uvhttp_cookie_signer_options_t config = {.keys = keys + cases[i].first,
                                                        .key_count = cases[i].count};
-        assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), UVHTTP_ECONFIG);
-        assert_null(made);
+        assert_int_equal(uvhttp_cookie_signer_new(&created, &config, &error), UVHTTP_ECONFIG);
+        assert_null(created);
         assert_string_equal(error.text, cases[i].message);
-        assert_int_equal(uvhttp_cookie_signer_new(&made, &config, NULL), UVHTTP_ECONFIG);
+        assert_int_equal(uvhttp_cookie_signer_new(&created, &config, NULL), UVHTTP_ECONFIG);
     }
 }
 
 static void keys_without_count_are_refused(void **state)
 {
     (void)state;
-    uvhttp_cookie_signer_t *made;
+    uvhttp_cookie_signer_t *created;
     const uvhttp_cookie_signer_options_t none = {.key_count = 1};
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &none, &error), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &none, &error), UVHTTP_EINVAL);
     assert_string_equal(error.text, "keys is NULL and its count is 1");
     const uvhttp_cookie_signer_options_t both = {
         UVHTTP_SIGNING_KEYS({first_key, 32}, {second_key, 32})};
     assert_int_equal(both.key_count, 2);
     assert_ptr_equal(both.keys[1].base, second_key);
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &both, &error), 0);
-    uvhttp_cookie_signer_free(made);
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &both, &error), 0);
+    uvhttp_cookie_signer_free(created);
 }
 
-static void out_of_memory_leaves_nothing(void **state)
+static void new_fails_without_memory(void **state)
 {
     (void)state;
     struct fault_heap heap;
     const uvhttp_slice_t key = {first_key, 32};
-    uvhttp_cookie_signer_t *made;
+    uvhttp_cookie_signer_t *created;
     fault_heap_init(&heap);
     const uvhttp_cookie_signer_options_t config = {
         .keys = &key, .key_count = 1, .allocator = &heap.allocator};
     fault_heap_arm(&heap, 1, false);
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), UVHTTP_ENOMEM);
-    assert_null(made);
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), 0);
-    uvhttp_cookie_signer_free(made);
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &config, &error), UVHTTP_ENOMEM);
+    assert_null(created);
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &config, &error), 0);
+    uvhttp_cookie_signer_free(created);
     assert_int_equal(atomic_load(&heap.live), 0);
     uvhttp_cookie_signer_free(NULL);
 }
@@ -283,13 +282,13 @@ static void out_of_memory_leaves_nothing(void **state)
 
 static int64_t now_ms;
 
-static int64_t own_clock(void *arg)
+static int64_t read_clock(void *arg)
 {
     (void)arg;
     return now_ms;
 }
 
-static int give_cookie(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int set_cookie(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const uvhttp_cookie_t cookie = {.name = "user", .value = "ada", .max_age = 60};
     (void)request;
@@ -298,7 +297,7 @@ static int give_cookie(uvhttp_request_t *request, uvhttp_response_t *response, v
     return uvhttp_response_send_status(response, 204);
 }
 
-static int know_cookie(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int check_cookie(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     uvhttp_slice_t user;
     (void)arg;
@@ -308,7 +307,7 @@ static int know_cookie(uvhttp_request_t *request, uvhttp_response_t *response, v
                                                                           : 500);
 }
 
-static void the_servers_clock_says_when_a_cookie_expires(void **state)
+static void server_clock_decides_cookie_expiry(void **state)
 {
     (void)state;
     static const struct {
@@ -321,60 +320,61 @@ static void the_servers_clock_says_when_a_cookie_expires(void **state)
     };
     struct stage stage;
     struct raw_client client;
-    struct raw_answer answer;
+    struct raw_response reply;
     size_t offset = 0;
-    char field[256], asked[320];
+    char field[256], request_text[320];
     stage_begin(&stage);
-    stage.config->clock = own_clock;
+    stage.config->clock = read_clock;
     assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/give", give_cookie, NULL), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/know", know_cookie, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/give", set_cookie, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/know", check_cookie, NULL), 0);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    int64_t given_ms = now_ms = 784111777000; /* in 1994 */
+    int64_t set_ms = now_ms = 784111777000; /* in 1994 */
     raw_client_send_text(&client, "GET /give HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_int_equal(stage_drive_answers(&stage, &client, 1000, 1), 1);
-    assert_true(raw_client_answer(&client, &offset, false, &answer));
-    assert_true(raw_answer_field(&answer, "Set-Cookie", field, sizeof(field)));
-    snprintf(asked, sizeof(asked), "GET /know HTTP/1.1\r\nHost: h\r\nCookie: %.*s\r\n\r\n",
-             (int)strcspn(field, ";"), field);
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &reply));
+    assert_true(raw_response_field(&reply, "Set-Cookie", field, sizeof(field)));
+    snprintf(request_text, sizeof(request_text),
+             "GET /know HTTP/1.1\r\nHost: h\r\nCookie: %.*s\r\n\r\n", (int)strcspn(field, ";"),
+             field);
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
-        now_ms = given_ms + cases[i].later_ms;
-        raw_client_send_text(&client, asked);
-        assert_int_equal(stage_drive_answers(&stage, &client, 1000, i + 2), i + 2);
-        assert_true(raw_client_answer(&client, &offset, false, &answer));
-        assert_int_equal(answer.status, cases[i].status);
+        now_ms = set_ms + cases[i].later_ms;
+        raw_client_send_text(&client, request_text);
+        assert_int_equal(stage_drive_responses(&stage, &client, 1000, i + 2), i + 2);
+        assert_true(raw_client_response(&client, &offset, false, &reply));
+        assert_int_equal(reply.status, cases[i].status);
     }
     raw_client_close(&client, false);
     stage_end(&stage);
 }
 
-static void a_build_without_openssl_says_so(void **state)
+static void signer_without_openssl_is_unsupported(void **state)
 {
     (void)state;
     const uvhttp_slice_t key = {first_key, 32};
-    uvhttp_cookie_signer_t *made;
+    uvhttp_cookie_signer_t *created;
     const uvhttp_cookie_signer_options_t config = {.keys = &key, .key_count = 1};
-    assert_int_equal(uvhttp_cookie_signer_new(&made, &config, &error), UVHTTP_ENOTSUP);
-    assert_null(made);
+    assert_int_equal(uvhttp_cookie_signer_new(&created, &config, &error), UVHTTP_ENOTSUP);
+    assert_null(created);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_vectors_of_another_implementation),
-        cmocka_unit_test(what_was_signed_comes_back),
-        cmocka_unit_test(every_damaged_text_is_refused),
-        cmocka_unit_test(a_name_does_not_stand_for_another),
-        cmocka_unit_test(it_expires_at_its_second),
-        cmocka_unit_test(all_keys_verify_and_the_first_one_signs),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(wrong_options_are_named),
+        cmocka_unit_test(signatures_match_python_hmac),
+        cmocka_unit_test(signed_value_is_verified),
+        cmocka_unit_test(damaged_signed_text_is_refused),
+        cmocka_unit_test(signature_covers_cookie_name),
+        cmocka_unit_test(signed_cookie_expires_at_its_second),
+        cmocka_unit_test(all_keys_verify_and_first_signs),
+        cmocka_unit_test(too_large_input_is_refused),
+        cmocka_unit_test(invalid_options_are_named_in_error),
         cmocka_unit_test(keys_without_count_are_refused),
-        cmocka_unit_test(out_of_memory_leaves_nothing),
-        cmocka_unit_test(the_servers_clock_says_when_a_cookie_expires),
+        cmocka_unit_test(new_fails_without_memory),
+        cmocka_unit_test(server_clock_decides_cookie_expiry),
     };
-    const struct CMUnitTest without[] = {cmocka_unit_test(a_build_without_openssl_says_so)};
+    const struct CMUnitTest without[] = {cmocka_unit_test(signer_without_openssl_is_unsupported)};
     if (!UVHTTP_TESTS_LIBCRYPTO)
         return cmocka_run_group_tests(without, NULL, NULL);
     return cmocka_run_group_tests(tests, set_up, tear_down);

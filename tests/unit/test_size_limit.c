@@ -1,5 +1,5 @@
-/* Size limits on a server: bodies that are announced, that grow, that are taken in pieces; answers
- * as a whole, of a known length, and without one; which of several limits counts. */
+/* Size limits of a server: request bodies with a length, chunked, and read in chunks; whole
+ * responses, those of known length, and those without; which of several limits applies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,16 +21,17 @@ static uvhttp_size_limit_t *limit;
 static int handled;
 static int last_error;
 
-static int take(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int respond_taken(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)arg;
     handled++;
-    assert_int_equal(uvhttp_request_limit_body(request, 1), UVHTTP_EINVAL); /* too late */
+    /* too late: the body has been received */
+    assert_int_equal(uvhttp_request_limit_body(request, 1), UVHTTP_EINVAL);
     return uvhttp_response_send_text(response, 200, "taken");
 }
 
-static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
-                      size_t size, void *arg)
+static int count_chunk(uvhttp_request_t *request, uvhttp_response_t *response, const char *data,
+                       size_t size, void *arg)
 {
     (void)request;
     (void)data;
@@ -38,15 +39,15 @@ static int take_piece(uvhttp_request_t *request, uvhttp_response_t *response, co
     return size > 0 ? 0 : uvhttp_response_send_text(response, 200, "taken");
 }
 
-static int take_pieces(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int read_in_chunks(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)response;
     handled++;
-    return uvhttp_request_on_body(request, take_piece, arg);
+    return uvhttp_request_on_body(request, count_chunk, arg);
 }
 
-/* Sends as many bytes as the query says, in the way that `how` says. */
-static int give(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+/* Sends the number of bytes of the query, in the way named by `how`. */
+static int send_bytes(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     static const char bytes[256];
     const char *how = uvhttp_request_param(request, "how");
@@ -57,7 +58,7 @@ static int give(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
     uvhttp_response_set_header(response, "X-Of-The-Handler", "1");
     if (strcmp(how, "whole") == 0)
         return uvhttp_response_send(response, 200, NULL, bytes, size);
-    if (strcmp(how, "reset") == 0) /* which has no body, however much is given */
+    if (strcmp(how, "reset") == 0) /* a 205 has no body, whatever its size */
         return uvhttp_response_send(response, 205, NULL, bytes, size);
     if (strcmp(how, "unchanged") == 0)
         return uvhttp_response_send(response, 304, NULL, bytes, size);
@@ -87,20 +88,20 @@ static int set_up(void **state)
     assert_int_equal(uvhttp_router_use(group, uvhttp_size_limit_handle_request, limit), 0);
     uvhttp_router_t *const routers[] = {root, group};
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(
-            uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/take", .handler = take}),
-            0);
+        assert_int_equal(uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/take",
+                                                                         .handler = respond_taken}),
+                         0);
         assert_int_equal(uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/less",
-                                                                         .handler = take,
+                                                                         .handler = respond_taken,
                                                                          .max_body_size = 4}),
                          0);
         assert_int_equal(
             uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/pieces",
-                                                            .handler = take_pieces,
+                                                            .handler = read_in_chunks,
                                                             .flags = UVHTTP_ROUTE_STREAM}),
             0);
         assert_int_equal(uvhttp_router_add(routers[i], &(uvhttp_route_t){.pattern = "/give/:how",
-                                                                         .handler = give}),
+                                                                         .handler = send_bytes}),
                          0);
     }
     stage_listen(&stage);
@@ -114,45 +115,45 @@ static int tear_down(void **state)
     (void)state;
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     uvhttp_size_limit_free(limit);
     stage_end(&stage);
     return 0;
 }
 
-/* The status of the only answer on a connection of its own; 0: the server has closed before one was
+/* The status of the only response of a new connection; 0: the server closed before one was
  * complete. */
-static int ask(const char *request, struct raw_answer *answer)
+static int send_request(const char *request, struct raw_response *reply)
 {
     size_t offset = 0;
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&client, request);
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int iteration = 0; iteration < STAGE_MAX_ITERATIONS; iteration++) {
         raw_client_step(&client, 10000);
-        if (client.ended || raw_client_answer(&client, &offset, false, answer))
+        if (client.ended || raw_client_response(&client, &offset, false, reply))
             break;
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
-    return offset > 0 ? answer->status : 0;
+    return offset > 0 ? reply->status : 0;
 }
 
 static void expect(const char *request, int status, int runs)
 {
-    struct raw_answer answer;
+    struct raw_response reply;
     handled = 0;
-    assert_int_equal(ask(request, &answer), status);
+    assert_int_equal(send_request(request, &reply), status);
     assert_int_equal(handled, runs);
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
 }
 
 #define HEAD_OF(path) "POST " path " HTTP/1.1\r\nHost: h\r\n"
 
-static void bodies_of_requests_are_limited(void **state)
+static void request_body_is_limited(void **state)
 {
     (void)state;
     expect(HEAD_OF("/limited/take") "Content-Length: 8\r\n\r\n12345678", 200, 1);
-    /* Refused by its head alone: nothing of the body is sent here. */
+    /* Refused by its head: the client sends no body here. */
     expect(HEAD_OF("/limited/take") "Content-Length: 9\r\n\r\n", 413, 0);
     expect(HEAD_OF("/limited/take") "Content-Length: 9\r\nExpect: 100-continue\r\n\r\n", 413, 0);
     expect(HEAD_OF("/limited/pieces") "Content-Length: 9\r\n\r\n", 413, 0);
@@ -171,7 +172,7 @@ static void bodies_of_requests_are_limited(void **state)
            1);
 }
 
-static void a_smaller_limit_of_the_route_stays(void **state)
+static void smaller_route_limit_applies(void **state)
 {
     (void)state;
     expect(HEAD_OF("/limited/less") "Content-Length: 4\r\n\r\n1234", 200, 1);
@@ -180,43 +181,43 @@ static void a_smaller_limit_of_the_route_stays(void **state)
 
 static void expect_size(const char *how, int size, int status)
 {
-    struct raw_answer answer;
+    struct raw_response reply;
     char request[128];
     snprintf(request, sizeof(request), "GET %s?size=%d HTTP/1.1\r\nHost: h\r\n\r\n", how, size);
     stage.errors_logged = 0;
-    assert_int_equal(ask(request, &answer), status);
+    assert_int_equal(send_request(request, &reply), status);
     if (status == 200)
-        assert_int_equal(answer.body_length, size);
+        assert_int_equal(reply.body_length, size);
     char of_handler[8];
     if (status != 0)
         assert_int_equal(
-            raw_answer_field(&answer, "X-Of-The-Handler", of_handler, sizeof(of_handler)),
+            raw_response_field(&reply, "X-Of-The-Handler", of_handler, sizeof(of_handler)),
             status < 500);
     bool refused = status == 500 || status == 0;
     assert_int_equal(stage.errors_logged, refused);
     if (status == 0) {
-        assert_true(client.received > 0); /* it had begun */
+        assert_true(client.received > 0); /* the response has begun */
         assert_non_null(strstr(stage.last_error, "the body is too large"));
         assert_int_equal(last_error, UVHTTP_ETOOLARGE);
-        /* and does not look complete */
+        /* and has no regular end */
         assert_null(memmem(client.data, client.received, "\r\n0\r\n", 5));
     }
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
 }
 
-static void bodies_of_responses_are_limited(void **state)
+static void response_body_is_limited(void **state)
 {
     (void)state;
-    static const char *const before_it_begins[] = {"whole", "known"};
-    static const char *const in_the_middle[] = {"unknown", "careless"};
+    static const char *const refused_before_head[] = {"whole", "known"};
+    static const char *const refused_in_body[] = {"unknown", "careless"};
     char path[64];
     for (size_t i = 0; i < 2; i++) {
-        snprintf(path, sizeof(path), "/limited/give/%s", before_it_begins[i]);
+        snprintf(path, sizeof(path), "/limited/give/%s", refused_before_head[i]);
         expect_size(path, MOST_OUT, 200);
         expect_size(path, MOST_OUT + 1, 500);
         expect_size(path + strlen("/limited"), MOST_OUT + 1, 200);
-        snprintf(path, sizeof(path), "/limited/give/%s", in_the_middle[i]);
+        snprintf(path, sizeof(path), "/limited/give/%s", refused_in_body[i]);
         expect_size(path, MOST_OUT, 200);
         expect_size(path, MOST_OUT + 1, 0);
         expect_size(path + strlen("/limited"), MOST_OUT + 1, 200);
@@ -225,33 +226,33 @@ static void bodies_of_responses_are_limited(void **state)
     expect_size("/limited/give/unchanged", 256, 304);
 }
 
-static void one_limit_has_to_be_given(void **state)
+static void options_without_limit_are_refused(void **state)
 {
     (void)state;
     uvhttp_error_t error;
-    uvhttp_size_limit_t *made = limit;
+    uvhttp_size_limit_t *created = limit;
     const uvhttp_size_limit_options_t none = {0};
-    assert_int_equal(uvhttp_size_limit_new(&made, &none, &error), UVHTTP_ECONFIG);
-    assert_null(made);
+    assert_int_equal(uvhttp_size_limit_new(&created, &none, &error), UVHTTP_ECONFIG);
+    assert_null(created);
     assert_string_equal(
         error.text,
         "max_request_body and max_response_body are 0; one of them must be 1 byte or more");
-    assert_int_equal(uvhttp_size_limit_new(&made, &none, NULL), UVHTTP_ECONFIG);
+    assert_int_equal(uvhttp_size_limit_new(&created, &none, NULL), UVHTTP_ECONFIG);
     const uvhttp_size_limit_options_t one = {.max_response_body = 1,
                                              .allocator = &stage.heap.allocator};
     fault_heap_arm(&stage.heap, 1, false);
-    assert_int_equal(uvhttp_size_limit_new(&made, &one, &error), UVHTTP_ENOMEM);
-    assert_null(made);
+    assert_int_equal(uvhttp_size_limit_new(&created, &one, &error), UVHTTP_ENOMEM);
+    assert_null(created);
     uvhttp_size_limit_free(NULL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(bodies_of_requests_are_limited, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_smaller_limit_of_the_route_stays, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bodies_of_responses_are_limited, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_limit_has_to_be_given, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(request_body_is_limited, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(smaller_route_limit_applies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(response_body_is_limited, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(options_without_limit_are_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

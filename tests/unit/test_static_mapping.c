@@ -1,5 +1,5 @@
-/* files/static_map.c and static_resolve.c: what options say, and which file a path becomes, without
- * a server. Each resolution runs with the kernel's openat2 and with the checked walk. */
+/* files/static_map.c and static_resolve.c: checks of options, and which file a path is mapped to,
+ * without a server. Each path is resolved with openat2 of the kernel and with the checked walk. */
 #include "files/static_resolve.h"
 
 #include <setjmp.h>
@@ -22,48 +22,48 @@
 #include "base/alloc.h"
 #include "files/static_path.h"
 
-struct place {
+struct fixture {
     char root[64];
     int directory;
 };
 
-static void make_file(const struct place *place, const char *path)
+static void make_file(const struct fixture *fixture, const char *path)
 {
-    int descriptor = openat(place->directory, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    int descriptor = openat(fixture->directory, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     assert_true(descriptor >= 0);
     assert_int_equal(close(descriptor), 0);
 }
 
-static void make_dir(const struct place *place, const char *path)
+static void make_dir(const struct fixture *fixture, const char *path)
 {
-    assert_int_equal(mkdirat(place->directory, path, 0755), 0);
+    assert_int_equal(mkdirat(fixture->directory, path, 0755), 0);
 }
 
 static int set_up(void **state)
 {
-    struct place *place = calloc(1, sizeof(*place));
-    assert_non_null(place);
-    snprintf(place->root, sizeof(place->root), "/tmp/uvhttp-mapping-XXXXXX");
-    assert_non_null(mkdtemp(place->root));
-    place->directory = open(place->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(place->directory >= 0);
-    *state = place;
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    assert_non_null(fixture);
+    snprintf(fixture->root, sizeof(fixture->root), "/tmp/uvhttp-mapping-XXXXXX");
+    assert_non_null(mkdtemp(fixture->root));
+    fixture->directory = open(fixture->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fixture->directory >= 0);
+    *state = fixture;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char command[128];
-    close(place->directory);
-    snprintf(command, sizeof(command), "rm -rf '%s'", place->root);
+    close(fixture->directory);
+    snprintf(command, sizeof(command), "rm -rf '%s'", fixture->root);
     assert_int_equal(system(command), 0);
-    free(place);
+    free(fixture);
     return 0;
 }
 
-/* What a path becomes, as text: the file's path, or "+/" and the like for redirects, "[]" for a
- * listing, the error's or status's number, "=path" for a page and "?path" for a fallback. */
+/* The result as text: the file's path, "+/" and similar for redirects, "[]" for a listing, the
+ * number of an error or status, "=path" for a page and "?path" for a fallback. */
 static void describe(const struct uvh_static_settings *settings,
                      const struct uvh_static_found *found, char *text, size_t size)
 {
@@ -104,11 +104,11 @@ struct expected {
     const char *result;
 };
 
-static void expect(const struct place *place, uvhttp_static_options_t config,
+static void expect(const struct fixture *fixture, uvhttp_static_options_t config,
                    const struct expected *all, size_t count)
 {
     struct uvh_static_settings settings;
-    config.root = place->root;
+    config.root = fixture->root;
     assert_int_equal(uvh_static_settings_open(&settings, &config, NULL), 0);
     for (int walk = 0; walk < 2; walk++) {
         if (walk == 1)
@@ -126,49 +126,49 @@ static void expect(const struct place *place, uvhttp_static_options_t config,
     uvh_static_settings_release(&settings);
 }
 
-#define EXPECT(place, config, ...)                                   \
-    do {                                                             \
-        static const struct expected all_[] = {__VA_ARGS__};         \
-        expect(place, config, all_, sizeof(all_) / sizeof(all_[0])); \
+#define EXPECT(fixture, config, ...)                                   \
+    do {                                                               \
+        static const struct expected all_[] = {__VA_ARGS__};           \
+        expect(fixture, config, all_, sizeof(all_) / sizeof(all_[0])); \
     } while (0)
 
-static void make_site(const struct place *place)
+static void make_site(const struct fixture *fixture)
 {
-    make_file(place, "about.html");
-    make_file(place, "both");
-    make_file(place, "both.html");
-    make_dir(place, "docs");
-    make_file(place, "docs/index.html");
-    make_file(place, "docs/more.html");
-    make_dir(place, "bare");
-    make_file(place, "bare/x");
-    make_file(place, "bare.html");
-    make_dir(place, "only");
-    make_file(place, "app.html");
-    make_file(place, ".html");
-    make_file(place, "bare/.html");
-    assert_int_equal(mkfifoat(place->directory, "pipe", 0644), 0);
-    make_file(place, "pipe.html");
-    assert_int_equal(symlinkat("../../etc/passwd", place->directory, "out.html"), 0);
+    make_file(fixture, "about.html");
+    make_file(fixture, "both");
+    make_file(fixture, "both.html");
+    make_dir(fixture, "docs");
+    make_file(fixture, "docs/index.html");
+    make_file(fixture, "docs/more.html");
+    make_dir(fixture, "bare");
+    make_file(fixture, "bare/x");
+    make_file(fixture, "bare.html");
+    make_dir(fixture, "only");
+    make_file(fixture, "app.html");
+    make_file(fixture, ".html");
+    make_file(fixture, "bare/.html");
+    assert_int_equal(mkfifoat(fixture->directory, "pipe", 0644), 0);
+    make_file(fixture, "pipe.html");
+    assert_int_equal(symlinkat("../../etc/passwd", fixture->directory, "out.html"), 0);
 }
 
-static void test_the_usual_list(void **state)
+static void test_default_options_map_paths(void **state)
 {
-    struct place *place = *state;
-    make_site(place);
+    struct fixture *fixture = *state;
+    make_site(fixture);
     const uvhttp_static_options_t config = {.root = ""};
-    EXPECT(place, config, {"about.html", "about.html"}, {"about", "-2"}, {"docs", "+/"},
+    EXPECT(fixture, config, {"about.html", "about.html"}, {"about", "-2"}, {"docs", "+/"},
            {"docs/", "docs/index.html"}, {"bare", "+/"}, {"bare/", "-13"}, {"", "-13"},
            {"pipe", "-10012"}, {"both/", "-20"}, {"both/x", "-20"}, {"no/", "-2"},
            {"docs/index.html", "docs/index.html"}, {"out.html", "-18"});
 }
 
-static void test_clean_urls(void **state)
+static void test_clean_urls_map_and_redirect(void **state)
 {
-    struct place *place = *state;
-    make_site(place);
+    struct fixture *fixture = *state;
+    make_site(fixture);
     uvhttp_static_options_t config = {.clean_urls = true};
-    EXPECT(place, config, {"about", "about.html"}, {"about.html", "-.html"}, {"about/", "-/"},
+    EXPECT(fixture, config, {"about", "about.html"}, {"about.html", "-.html"}, {"about/", "-/"},
            {"both", "both"}, {"both.html", "both.html"}, {"both/", "-20"}, {"docs", "+/"},
            {"docs/", "docs/index.html"}, {"docs/index.html", "-name"}, {"docs/index", "-name"},
            {"docs/index/", "-name"}, {"docs/more", "docs/more.html"}, {"docs/more.html", "-.html"},
@@ -176,55 +176,56 @@ static void test_clean_urls(void **state)
            {"only/", "-13"}, {"none", "-2"}, {"none.html", "-2"}, {"pipe", "-10012"},
            {"pipe.html", "pipe.html"}, {"out", "-18"}, {"", "-13"});
     config.listing = true;
-    EXPECT(place, config, {"bare", "+/"}, {"bare/", "[]"}, {"bare.html", "bare.html"}, {"", "[]"},
+    EXPECT(fixture, config, {"bare", "+/"}, {"bare/", "[]"}, {"bare.html", "bare.html"}, {"", "[]"},
            {"only", "+/"});
-    /* a file without a name in front of ".html" is still none of a folder's */
+    /* a file named ".html" is not mapped to its directory */
     config.hidden = true;
-    EXPECT(place, config, {"bare/", "[]"}, {".html", ".html"}, {"bare/.html", "bare/.html"});
+    EXPECT(fixture, config, {"bare/", "[]"}, {".html", ".html"}, {"bare/.html", "bare/.html"});
     config = (uvhttp_static_options_t){.clean_urls = true, .index = " more.html index.html"};
-    EXPECT(place, config, {"docs/", "docs/more.html"}, {"docs/more.html", "-name"},
+    EXPECT(fixture, config, {"docs/", "docs/more.html"}, {"docs/more.html", "-name"},
            {"docs/more", "-name"}, {"docs/index.html", "-.html"}, {"docs/index", "docs/index.html"},
            {"docs/index/", "-/"});
 }
 
-static void test_a_fallback(void **state)
+static void test_fallback_serves_unknown_paths(void **state)
 {
-    struct place *place = *state;
-    make_site(place);
+    struct fixture *fixture = *state;
+    make_site(fixture);
     uvhttp_static_options_t config = {.fallback = "/app.html"};
-    EXPECT(place, config, {"", "?app.html -13"}, {"a/b", "?app.html -2"}, {"a/b/", "?app.html -2"},
-           {"a/b.png", "-2"}, {"a.b/c", "?app.html -2"}, {"a.b/", "-2"}, {"docs", "+/"},
-           {"bare", "?app.html -13"}, {"bare/", "?app.html -13"}, {"both/x", "?app.html -20"},
-           {"pipe", "-10012"}, {"about.html", "about.html"});
+    EXPECT(fixture, config, {"", "?app.html -13"}, {"a/b", "?app.html -2"},
+           {"a/b/", "?app.html -2"}, {"a/b.png", "-2"}, {"a.b/c", "?app.html -2"}, {"a.b/", "-2"},
+           {"docs", "+/"}, {"bare", "?app.html -13"}, {"bare/", "?app.html -13"},
+           {"both/x", "?app.html -20"}, {"pipe", "-10012"}, {"about.html", "about.html"});
     config =
         (uvhttp_static_options_t){.spa = true, .index = "app.html index.html", .listing = true};
-    EXPECT(place, config, {"", "app.html"}, {"bare", "+/"}, {"bare/", "[]"}, {"x", "?app.html -2"});
+    EXPECT(fixture, config, {"", "app.html"}, {"bare", "+/"}, {"bare/", "[]"},
+           {"x", "?app.html -2"});
 }
 
-static void test_lists(void **state)
+static void test_try_files_are_tried_in_order(void **state)
 {
-    struct place *place = *state;
-    make_site(place);
+    struct fixture *fixture = *state;
+    make_site(fixture);
     uvhttp_static_options_t config = {
         .try_files = "{path} /{path}.html  docs/{path}.html {path}/index.html /app.html =410"};
-    EXPECT(place, config, {"both", "both"}, {"about", "about.html"}, {"more", "docs/more.html"},
+    EXPECT(fixture, config, {"both", "both"}, {"about", "about.html"}, {"more", "docs/more.html"},
            {"docs", "docs/index.html"}, {"docs/", "docs/index.html"}, {"bare", "bare.html"},
            {"bare/", "=app.html"}, {"", "=app.html"}, {"pipe", "-10012"}, {"out", "-18"});
     config.try_files = "/missing {path}/ =410";
-    EXPECT(place, config, {"both", "410"}, {"docs", "+/"}, {"docs/", "docs/index.html"},
+    EXPECT(fixture, config, {"both", "410"}, {"docs", "+/"}, {"docs/", "docs/index.html"},
            {"bare/", "410"}, {"bare", "410"});
     config.try_files = "{path}{path}";
-    make_file(place, "abab");
-    EXPECT(place, config, {"ab", "abab"}, {"a", "-2"}, {"abab", "-2"});
+    make_file(fixture, "abab");
+    EXPECT(fixture, config, {"ab", "abab"}, {"a", "-2"}, {"abab", "-2"});
     config.try_files = "{path}.html";
-    EXPECT(place, config, {"", "-2"}, {"bare/", "-2"}, {"docs", "-2"});
+    EXPECT(fixture, config, {"", "-2"}, {"bare/", "-2"}, {"docs", "-2"});
     config.hidden = true;
-    EXPECT(place, config, {"", ".html"}, {"bare/", "bare/.html"});
+    EXPECT(fixture, config, {"", ".html"}, {"bare/", "bare/.html"});
 }
 
 static void test_long_paths_are_missing(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     static char path[2 * PATH_MAX];
     for (size_t length = PATH_MAX - 20; length < PATH_MAX + 20; length++) {
         memset(path, 'a', length);
@@ -234,15 +235,15 @@ static void test_long_paths_are_missing(void **state)
         if (path[length - 1] == '/')
             continue;
         struct expected one = {path, "-2"};
-        expect(place, (uvhttp_static_options_t){.clean_urls = true}, &one, 1);
+        expect(fixture, (uvhttp_static_options_t){.clean_urls = true}, &one, 1);
         one.result = "404";
-        expect(place,
+        expect(fixture,
                (uvhttp_static_options_t){.try_files = "{path} {path}.html {path}{path} =404"}, &one,
                1);
     }
 }
 
-static void test_what_options_say_is_checked(void **state)
+static void test_invalid_options_are_refused(void **state)
 {
     (void)state;
     uvhttp_error_t error;
@@ -265,7 +266,7 @@ static void test_what_options_say_is_checked(void **state)
     assert_int_equal(uvhttp_static_new(&files, &config, NULL), UVHTTP_ECONFIG);
 }
 
-static void test_error_pages_by_status(void **state)
+static void test_error_pages_are_found_by_status(void **state)
 {
     (void)state;
     struct uvh_static_map map;
@@ -290,7 +291,7 @@ static void test_error_pages_by_status(void **state)
     uvh_static_map_release(&map);
 }
 
-static void test_paths_as_text(void **state)
+static void test_paths_are_normalized_and_classified(void **state)
 {
     (void)state;
     char path[] = "//a///b/";
@@ -311,14 +312,14 @@ static void test_paths_as_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_the_usual_list, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_clean_urls, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_fallback, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_lists, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_default_options_map_paths, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_clean_urls_map_and_redirect, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_fallback_serves_unknown_paths, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_try_files_are_tried_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_paths_are_missing, set_up, tear_down),
-        cmocka_unit_test(test_what_options_say_is_checked),
-        cmocka_unit_test(test_error_pages_by_status),
-        cmocka_unit_test(test_paths_as_text),
+        cmocka_unit_test(test_invalid_options_are_refused),
+        cmocka_unit_test(test_error_pages_are_found_by_status),
+        cmocka_unit_test(test_paths_are_normalized_and_classified),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

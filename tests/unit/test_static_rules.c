@@ -1,5 +1,5 @@
-/* files/static_rules.c: which type and which fields a file's name gives it, what is refused, and
- * what happens without memory. */
+/* files/static_rules.c: the type and the fields of files by name, refused options, and failed
+ * allocations. */
 #include <uvhttp.h>
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static void copy_lines(const uvhttp_prepared_t *prepared, char *out, size_t size
 
 static char fields[2048], validators[2048];
 
-static int ask(const char *path)
+static int add_fields(const char *path)
 {
     uvhttp_prepared_t *one = uvhttp_prepared_new(NULL), *other = uvhttp_prepared_new(NULL);
     int err = uvh_static_rules_add(rules, path, one, other);
@@ -54,14 +54,14 @@ static int ask(const char *path)
     return err;
 }
 
-static void expect(const char *path, const char *wanted, const char *wanted_in_304)
+static void expect(const char *path, const char *expected, const char *expected_in_304)
 {
-    assert_int_equal(ask(path), 0);
-    assert_string_equal(fields, wanted);
-    assert_string_equal(validators, wanted_in_304);
+    assert_int_equal(add_fields(path), 0);
+    assert_string_equal(fields, expected);
+    assert_string_equal(validators, expected_in_304);
 }
 
-static void without_rules(void **state)
+static void empty_rules_use_default_types(void **state)
 {
     (void)state;
     begin((uvhttp_static_options_t){.root = "."});
@@ -72,7 +72,7 @@ static void without_rules(void **state)
     end();
 }
 
-static void types(void **state)
+static void type_rules_take_precedence(void **state)
 {
     (void)state;
     static const char *const given[] = {"md=text/x-md", ".GZ=application/x-one; a=b=c",
@@ -107,11 +107,11 @@ static void types(void **state)
                                     .rule_count = COUNT(by_pattern)});
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_string_equal(uvh_static_rules_type(rules, rows[i].path), rows[i].type);
-    expect("LICENSE", "", ""); /* the type is no field of its own */
+    expect("LICENSE", "", ""); /* the type is not in the fields */
     end();
 }
 
-static void the_last_rule_for_a_field_has_its_way(void **state)
+static void last_rule_of_field_applies(void **state)
 {
     (void)state;
     static const uvhttp_static_rule_t given[] = {
@@ -131,7 +131,7 @@ static void the_last_rule_for_a_field_has_its_way(void **state)
     end();
 }
 
-static void downloads_have_the_files_name(void **state)
+static void content_disposition_gets_filename(void **state)
 {
     (void)state;
     static const uvhttp_static_rule_t given[] = {
@@ -149,29 +149,29 @@ static void downloads_have_the_files_name(void **state)
     end();
 }
 
-static void immutable_assets(void **state)
+static void immutable_assets_get_cache_control(void **state)
 {
     (void)state;
     static const uvhttp_static_rule_t given[] = {
         {"/old/**", "Cache-Control", "no-store"},
         {"/plain/**", "Cache-Control", NULL},
     };
-    static const char kept[] = "Cache-Control: public, max-age=31536000, immutable\r\n";
-    static const char asked[] = "Cache-Control: no-cache\r\n";
+    static const char immutable[] = "Cache-Control: public, max-age=31536000, immutable\r\n";
+    static const char revalidated[] = "Cache-Control: no-cache\r\n";
     begin((uvhttp_static_options_t){
         .rules = given, .rule_count = COUNT(given), .immutable_assets = true});
-    expect("assets/index-BfK3x_9Q.js", kept, kept);
-    expect("main.3f2a9c01.css.map", kept, kept);
-    expect("index.html", asked, asked);
-    expect("docs/main.3f2a9c01.html", asked, asked);
-    expect("page.xhtml", asked, asked);
+    expect("assets/index-BfK3x_9Q.js", immutable, immutable);
+    expect("main.3f2a9c01.css.map", immutable, immutable);
+    expect("index.html", revalidated, revalidated);
+    expect("docs/main.3f2a9c01.html", revalidated, revalidated);
+    expect("page.xhtml", revalidated, revalidated);
     expect("logo.svg", "", "");
     expect("old/main.3f2a9c01.css", "Cache-Control: no-store\r\n", "Cache-Control: no-store\r\n");
     expect("plain/main.3f2a9c01.css", "", "");
     end();
 }
 
-static void refused(uvhttp_static_options_t config, const char *message)
+static void expect_refused(uvhttp_static_options_t config, const char *message)
 {
     uvhttp_error_t error;
     config.root = ".";
@@ -186,17 +186,17 @@ static void refused(uvhttp_static_options_t config, const char *message)
 
 static void refuse_type(const char *type, const char *message)
 {
-    refused((uvhttp_static_options_t){.types = &type, .type_count = 1}, message);
+    expect_refused((uvhttp_static_options_t){.types = &type, .type_count = 1}, message);
 }
 
 static void refuse_rule(const char *pattern, const char *field, const char *value,
                         const char *message)
 {
     const uvhttp_static_rule_t rule = {pattern, field, value};
-    refused((uvhttp_static_options_t){.rules = &rule, .rule_count = 1}, message);
+    expect_refused((uvhttp_static_options_t){.rules = &rule, .rule_count = 1}, message);
 }
 
-static void what_is_refused(void **state)
+static void invalid_options_are_refused(void **state)
 {
     (void)state;
     refuse_type("md", "types is \"md\"; must be an extension and its type");
@@ -209,8 +209,8 @@ static void what_is_refused(void **state)
     refuse_type("md=text/a b", "types is \"text/a b\"; must be a media type");
     refuse_type("md=text/plain\r\nX: y", "types is \"text/plain??X: y\"; must be a media type");
     refuse_type("md=text/plain; a\x01", "types is \"text/plain; a?\"; must be a media type");
-    refused((uvhttp_static_options_t){.default_type = "none"},
-            "default_type is \"none\"; must be a media type");
+    expect_refused((uvhttp_static_options_t){.default_type = "none"},
+                   "default_type is \"none\"; must be a media type");
     refuse_rule(NULL, "X-A", "b", "pattern is \"\"; must be a pattern such as");
     refuse_rule("[a", "X-A", "b", "pattern is \"[a\"; must be a pattern such as");
     refuse_rule("*", NULL, "b", "field is \"\"; must be the name of a field");
@@ -228,10 +228,10 @@ static void what_is_refused(void **state)
         many[i] = (uvhttp_static_rule_t){"*", "X-A", "b"};
     for (size_t i = 0; i < COUNT(many_types); i++)
         many_types[i] = "a=b/c";
-    refused((uvhttp_static_options_t){.rules = many, .rule_count = 257},
-            "rules has 257 elements; at most 256 are allowed");
-    refused((uvhttp_static_options_t){.types = many_types, .type_count = 1001},
-            "types has 1001 elements; at most 1000 are allowed");
+    expect_refused((uvhttp_static_options_t){.rules = many, .rule_count = 257},
+                   "rules has 257 elements; at most 256 are allowed");
+    expect_refused((uvhttp_static_options_t){.types = many_types, .type_count = 1001},
+                   "types has 1001 elements; at most 1000 are allowed");
     begin((uvhttp_static_options_t){
         .rules = many, .rule_count = 256, .types = many_types, .type_count = 1000});
     expect("x", "X-A: b\r\n", "");
@@ -304,7 +304,7 @@ static void macros_set_arrays_and_counts(void **state)
     end();
 }
 
-static void every_allocation_may_fail(void **state)
+static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
     static const char *const given_types[] = {"md=text/x-md"};
@@ -332,7 +332,7 @@ static void every_allocation_may_fail(void **state)
     }
     assert_true(failed > 8);
     fault_heap_arm(&heap, 1, false);
-    assert_int_equal(ask("x.md"), UVHTTP_ENOMEM);
+    assert_int_equal(add_fields("x.md"), UVHTTP_ENOMEM);
     fault_heap_arm(&heap, 0, false);
     expect("x.md",
            "Content-Disposition: attachment; filename=\"x.md\"\r\nCache-Control: no-cache\r\n",
@@ -343,16 +343,16 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_rules),
-        cmocka_unit_test(types),
-        cmocka_unit_test(the_last_rule_for_a_field_has_its_way),
-        cmocka_unit_test(downloads_have_the_files_name),
-        cmocka_unit_test(immutable_assets),
-        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(empty_rules_use_default_types),
+        cmocka_unit_test(type_rules_take_precedence),
+        cmocka_unit_test(last_rule_of_field_applies),
+        cmocka_unit_test(content_disposition_gets_filename),
+        cmocka_unit_test(immutable_assets_get_cache_control),
+        cmocka_unit_test(invalid_options_are_refused),
         cmocka_unit_test(array_without_count_is_refused),
         cmocka_unit_test(refused_mount_is_logged),
         cmocka_unit_test(macros_set_arrays_and_counts),
-        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

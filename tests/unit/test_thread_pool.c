@@ -1,6 +1,5 @@
-/* The thread pool: order, the limit of its queue, its counters, and threads that cannot be
- * created. Threads are created by this file's uv_thread_create, which the library calls instead
- * of libuv's. */
+/* The thread pool: order, the limit of its queue, its counters, and threads that cannot be created.
+ * uv_thread_create of failing_threads.h creates the threads instead of that of libuv. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -19,7 +18,7 @@
 
 enum { TASKS = 100 };
 
-struct order {
+struct job {
     struct uvh_task task;
     int number;
 };
@@ -29,10 +28,10 @@ static uv_sem_t started, gate;
 static atomic_int ran;
 static int numbers[TASKS];
 
-static void note(struct uvh_task *task)
+static void record_job(struct uvh_task *task)
 {
-    struct order *order = UVH_CONTAINER_OF(task, struct order, task);
-    numbers[atomic_fetch_add(&ran, 1)] = order->number;
+    struct job *job = UVH_CONTAINER_OF(task, struct job, task);
+    numbers[atomic_fetch_add(&ran, 1)] = job->number;
 }
 
 static void wait_at_gate(struct uvh_task *task)
@@ -70,12 +69,12 @@ static struct uvh_thread_pool_counts await_idle(void)
 static void one_thread_runs_tasks_in_order(void **state)
 {
     (void)state;
-    static struct order orders[TASKS];
+    static struct job jobs[TASKS];
     begin(1, TASKS);
     assert_int_equal(uvh_thread_pool_start(&pool), 0);
     for (int i = 0; i < TASKS; i++) {
-        orders[i] = (struct order){.task = {.run = note}, .number = i};
-        assert_int_equal(uvh_thread_pool_submit(&pool, &orders[i].task), 0);
+        jobs[i] = (struct job){.task = {.run = record_job}, .number = i};
+        assert_int_equal(uvh_thread_pool_submit(&pool, &jobs[i].task), 0);
     }
     await_idle();
     for (int i = 0; i < TASKS; i++)
@@ -84,7 +83,7 @@ static void one_thread_runs_tasks_in_order(void **state)
     assert_int_equal(ran, TASKS);
 }
 
-static void release_runs_what_is_running_to_its_end(void **state)
+static void release_waits_for_running_tasks(void **state)
 {
     (void)state;
     struct uvh_task blocked = {.run = wait_at_gate};
@@ -96,13 +95,14 @@ static void release_runs_what_is_running_to_its_end(void **state)
     end();
 }
 
-/* `started`: all threads are there from the beginning; else they are created one by one. */
+/* `threads_first`: all threads are created at the start; otherwise on demand. */
 static void fill(bool threads_first)
 {
     struct uvh_task blocked[3] = {
         {.run = wait_at_gate}, {.run = wait_at_gate}, {.run = wait_at_gate}};
-    struct order more[3] = {
-        {.task = {.run = note}}, {.task = {.run = note}}, {.task = {.run = note}}};
+    struct job more[3] = {{.task = {.run = record_job}},
+                          {.task = {.run = record_job}},
+                          {.task = {.run = record_job}}};
     begin(3, 2);
     if (threads_first)
         assert_int_equal(uvh_thread_pool_start(&pool), 0);
@@ -137,17 +137,17 @@ static void full_queue_refuses_one_more_task(void **state)
     fill(false);
 }
 
-/* The threads of a pool that has just been started may not have come to their first wait yet. */
-static void started_pool_takes_tasks_at_once(void **state)
+/* The threads of a new pool may not have reached their first wait yet. */
+static void started_pool_accepts_tasks_at_once(void **state)
 {
     (void)state;
     for (int round = 0; round < 200; round++) {
-        struct order orders[5];
+        struct job jobs[5];
         begin(4, 1);
         assert_int_equal(uvh_thread_pool_start(&pool), 0);
         for (int i = 0; i < 5; i++) {
-            orders[i] = (struct order){.task = {.run = note}};
-            assert_int_equal(uvh_thread_pool_submit(&pool, &orders[i].task), 0);
+            jobs[i] = (struct job){.task = {.run = record_job}};
+            assert_int_equal(uvh_thread_pool_submit(&pool, &jobs[i].task), 0);
         }
         await_idle();
         end();
@@ -155,14 +155,14 @@ static void started_pool_takes_tasks_at_once(void **state)
     }
 }
 
-static void threads_are_created_when_needed(void **state)
+static void threads_are_created_on_demand(void **state)
 {
     (void)state;
-    struct order order = {.task = {.run = note}};
+    struct job job = {.task = {.run = record_job}};
     begin(16, 1);
     assert_int_equal(failing_threads_created(), 0);
     for (int i = 0; i < TASKS; i++) {
-        assert_int_equal(uvh_thread_pool_submit(&pool, &order.task), 0);
+        assert_int_equal(uvh_thread_pool_submit(&pool, &job.task), 0);
         await_idle();
     }
     assert_int_equal(failing_threads_created(), 1);
@@ -170,12 +170,12 @@ static void threads_are_created_when_needed(void **state)
     assert_int_equal(ran, TASKS);
 }
 
-/* A thread that may be created takes a task, so even without a queue each of them gets one. */
-static void empty_queue_takes_tasks_for_new_threads(void **state)
+/* A new thread takes a task, so that each thread gets one even without a queue. */
+static void zero_queue_accepts_tasks_for_new_threads(void **state)
 {
     (void)state;
     struct uvh_task blocked[2] = {{.run = wait_at_gate}, {.run = wait_at_gate}};
-    struct order refused = {.task = {.run = note}};
+    struct job refused = {.task = {.run = record_job}};
     begin(2, 0);
     assert_int_equal(uvh_thread_pool_submit(&pool, &blocked[0]), 0);
     assert_int_equal(uvh_thread_pool_submit(&pool, &blocked[1]), 0);
@@ -187,16 +187,16 @@ static void empty_queue_takes_tasks_for_new_threads(void **state)
     assert_int_equal(ran, 0);
 }
 
-static void existing_thread_runs_tasks_when_no_other_can_be_created(void **state)
+static void failed_thread_creation_uses_existing_thread(void **state)
 {
     (void)state;
     struct uvh_task blocked = {.run = wait_at_gate};
-    struct order order = {.task = {.run = note}};
+    struct job job = {.task = {.run = record_job}};
     begin(2, 1);
     assert_int_equal(uvh_thread_pool_submit(&pool, &blocked), 0);
     uv_sem_wait(&started);
     failing_threads_fail_at(1);
-    assert_int_equal(uvh_thread_pool_submit(&pool, &order.task), 0);
+    assert_int_equal(uvh_thread_pool_submit(&pool, &job.task), 0);
     assert_int_equal(failing_threads_created(), 1);
     uv_sem_post(&gate);
     end();
@@ -216,15 +216,15 @@ static void failed_start_leaves_no_thread(void **state)
     }
 }
 
-static void task_is_refused_when_there_can_be_no_thread(void **state)
+static void task_without_any_thread_is_refused(void **state)
 {
     (void)state;
-    struct order order = {.task = {.run = note}};
+    struct job job = {.task = {.run = record_job}};
     begin(2, 1);
     failing_threads_fail_at(1);
-    assert_int_equal(uvh_thread_pool_submit(&pool, &order.task), UV_EAGAIN);
+    assert_int_equal(uvh_thread_pool_submit(&pool, &job.task), UV_EAGAIN);
     assert_int_equal(uvh_thread_pool_read(&pool).pending, 0);
-    assert_int_equal(uvh_thread_pool_submit(&pool, &order.task), 0);
+    assert_int_equal(uvh_thread_pool_submit(&pool, &job.task), 0);
     await_idle();
     end();
     assert_int_equal(ran, 1);
@@ -234,14 +234,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_thread_runs_tasks_in_order),
-        cmocka_unit_test(release_runs_what_is_running_to_its_end),
+        cmocka_unit_test(release_waits_for_running_tasks),
         cmocka_unit_test(full_queue_refuses_one_more_task),
-        cmocka_unit_test(started_pool_takes_tasks_at_once),
-        cmocka_unit_test(threads_are_created_when_needed),
-        cmocka_unit_test(empty_queue_takes_tasks_for_new_threads),
-        cmocka_unit_test(existing_thread_runs_tasks_when_no_other_can_be_created),
+        cmocka_unit_test(started_pool_accepts_tasks_at_once),
+        cmocka_unit_test(threads_are_created_on_demand),
+        cmocka_unit_test(zero_queue_accepts_tasks_for_new_threads),
+        cmocka_unit_test(failed_thread_creation_uses_existing_thread),
         cmocka_unit_test(failed_start_leaves_no_thread),
-        cmocka_unit_test(task_is_refused_when_there_can_be_no_thread),
+        cmocka_unit_test(task_without_any_thread_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Timeouts: the first to be armed is the first to expire, whatever was re-armed or cancelled in
- * between. Time is an argument, so nothing here waits. */
+/* Timeouts: the first to be armed is the first to expire, with any rearmed or cancelled ones
+ * between. Time is an argument, so no test waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* A ring of `count` members whose deadlines do not go down. */
+/* A circular list of `count` members with non-decreasing deadlines. */
 static void assert_sane(struct uvh_timeout_list *list, size_t count)
 {
     uint64_t last = 0;
@@ -37,7 +37,7 @@ static void assert_sane(struct uvh_timeout_list *list, size_t count)
     assert_int_equal(uvh_timeout_first(list) == NULL, count == 0);
 }
 
-static void members_expire_in_the_order_of_arming(void **state)
+static void timeouts_expire_in_order(void **state)
 {
     (void)state;
     struct uvh_timeout_list list;
@@ -51,7 +51,7 @@ static void members_expire_in_the_order_of_arming(void **state)
     assert_null(uvh_timeout_expired(&list, 1099));
     assert_ptr_equal(uvh_timeout_expired(&list, 1100), &members[0]);
     assert_ptr_equal(uvh_timeout_expired(&list, 1100),
-                     &members[0]); /* it stays until somebody takes it out */
+                     &members[0]); /* it stays until it is cancelled */
     uvh_timeout_cancel(&members[0]);
     assert_sane(&list, 2);
     assert_null(uvh_timeout_expired(&list, 1100));
@@ -63,7 +63,7 @@ static void members_expire_in_the_order_of_arming(void **state)
     assert_null(uvh_timeout_first(&list));
 }
 
-static void arming_again_puts_a_member_last(void **state)
+static void rearming_moves_timeout_to_end(void **state)
 {
     (void)state;
     struct uvh_timeout_list list;
@@ -74,7 +74,7 @@ static void arming_again_puts_a_member_last(void **state)
     assert_sane(&list, 3);
     assert_ptr_equal(uvh_timeout_first(&list), &members[1]);
     uvh_timeout_cancel(&members[1]);
-    uvh_timeout_cancel(&members[1]); /* harmless */
+    uvh_timeout_cancel(&members[1]); /* no effect */
     assert_sane(&list, 2);
     assert_ptr_equal(uvh_timeout_expired(&list, 12), &members[2]);
     uvh_timeout_arm(&list, &members[2], 12);
@@ -82,7 +82,7 @@ static void arming_again_puts_a_member_last(void **state)
     assert_ptr_equal(uvh_timeout_expired(&list, 15), &members[0]);
 }
 
-static void a_member_is_in_one_list_at_a_time(void **state)
+static void timeout_is_in_one_list(void **state)
 {
     (void)state;
     struct uvh_timeout_list shorter, longer;
@@ -96,7 +96,7 @@ static void a_member_is_in_one_list_at_a_time(void **state)
     assert_ptr_equal(uvh_timeout_expired(&longer, 1000), &members[0]);
 }
 
-static void never_means_never(void **state)
+static void timeout_never_does_not_expire(void **state)
 {
     (void)state;
     struct uvh_timeout_list list;
@@ -107,8 +107,8 @@ static void never_means_never(void **state)
     assert_ptr_equal(uvh_timeout_first(&list), &members[0]);
 }
 
-/* Against a plain array searched from end to end. */
-static void a_long_random_walk_agrees_with_a_simple_model(void **state)
+/* Compared with a linear search through an array. */
+static void random_operations_match_array(void **state)
 {
     (void)state;
     struct uvh_timeout_list list;
@@ -152,11 +152,11 @@ static void assert_step(uint32_t length)
     assert_true(rounded >= length);
     assert_true((uint64_t)(rounded - length) * 8 < length);
     assert_int_equal(uvh_timeout_step(rounded), step);
-    /* no smaller one would do */
+    /* the step before is too short */
     assert_true(step == 0 || uvh_timeout_step_length(step - 1) < length);
 }
 
-static void lengths_are_rounded_up_by_less_than_an_eighth(void **state)
+static void lengths_are_rounded_within_one_eighth(void **state)
 {
     (void)state;
     for (uint32_t length = 1; length < 100000; length++)
@@ -167,19 +167,19 @@ static void lengths_are_rounded_up_by_less_than_an_eighth(void **state)
         if (bit < 31)
             assert_step(((uint32_t)1 << bit) + 1);
     }
-    /* none too many */
+    /* no unused steps */
     assert_int_equal(uvh_timeout_step(UVH_TIMEOUT_STEP_MOST), UVH_TIMEOUT_STEPS - 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(members_expire_in_the_order_of_arming, set_up),
-        cmocka_unit_test_setup(arming_again_puts_a_member_last, set_up),
-        cmocka_unit_test_setup(a_member_is_in_one_list_at_a_time, set_up),
-        cmocka_unit_test_setup(never_means_never, set_up),
-        cmocka_unit_test_setup(lengths_are_rounded_up_by_less_than_an_eighth, set_up),
-        cmocka_unit_test_setup(a_long_random_walk_agrees_with_a_simple_model, set_up),
+        cmocka_unit_test_setup(timeouts_expire_in_order, set_up),
+        cmocka_unit_test_setup(rearming_moves_timeout_to_end, set_up),
+        cmocka_unit_test_setup(timeout_is_in_one_list, set_up),
+        cmocka_unit_test_setup(timeout_never_does_not_expire, set_up),
+        cmocka_unit_test_setup(lengths_are_rounded_within_one_eighth, set_up),
+        cmocka_unit_test_setup(random_operations_match_array, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Which host a name belongs to, and which key a ticket: the tables of src/tls, without OpenSSL's
- * sessions and without a clock. */
+/* Host lookup by name and ticket key lookup: the tables of src/tls, without sessions of OpenSSL and
+ * without a clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static struct uvh_tls_hosts hosts;
 static int begin(void **state)
 {
     (void)state;
-    hosts = (struct uvh_tls_hosts){.allocator = uvh_alloc_default()};
+    uvh_tls_hosts_init(&hosts, uvh_alloc_default());
     return 0;
 }
 
@@ -31,7 +31,7 @@ static int end(void **state)
     return 0;
 }
 
-/* The number is what is found again. */
+/* The number identifies the host. */
 static void add(const char *name, uint32_t number)
 {
     bool ignored;
@@ -61,7 +61,7 @@ static void names_are_found_without_case(void **state)
     assert_int_equal(find("."), 0);
 }
 
-static void wildcard_is_one_label(void **state)
+static void wildcard_matches_one_label(void **state)
 {
     (void)state;
     add("*.example", 1);
@@ -77,7 +77,7 @@ static void wildcard_is_one_label(void **state)
     assert_int_equal(find("*.example"), 1);
 }
 
-static void name_that_cannot_be_one_is_ignored(void **state)
+static void invalid_names_are_ignored(void **state)
 {
     (void)state;
     char name[UVH_TLS_NAME_MAX + 2];
@@ -94,16 +94,16 @@ static void name_that_cannot_be_one_is_ignored(void **state)
     assert_non_null(uvh_tls_hosts_find(&hosts, name, UVH_TLS_NAME_MAX));
 }
 
-static void many_names_are_all_found(void **state)
+static void many_names_are_found(void **state)
 {
     (void)state;
     char name[32];
     for (uint32_t i = 1; i <= MANY; i++) {
         snprintf(name, sizeof(name), "host%u.example", i);
         add(name, i);
-        add(name, i); /* once */
+        add(name, i); /* stored once */
     }
-    assert_int_equal(hosts.count, MANY);
+    assert_int_equal(hosts.table.count, MANY);
     for (uint32_t i = 1; i <= MANY; i++) {
         snprintf(name, sizeof(name), "HOST%u.example", i);
         assert_int_equal(find(name), i);
@@ -114,16 +114,16 @@ static void many_names_are_all_found(void **state)
 /* ---- tickets ---- */
 
 static bool find_key(struct uvh_tls_tickets *tickets, int64_t now,
-                     const struct uvh_tls_ticket_key *wanted, bool *newest)
+                     const struct uvh_tls_ticket_key *expected, bool *newest)
 {
     struct uvh_tls_ticket_key key;
-    if (!uvh_tls_tickets_find(tickets, now, LIFETIME, wanted->name, &key, newest))
+    if (!uvh_tls_tickets_find(tickets, now, LIFETIME, expected->name, &key, newest))
         return false;
-    assert_memory_equal(&key, wanted, sizeof(key));
+    assert_memory_equal(&key, expected, sizeof(key));
     return true;
 }
 
-static void ticket_keys_change_and_are_forgotten(void **state)
+static void ticket_keys_rotate_and_expire(void **state)
 {
     (void)state;
     struct uvh_tls_tickets tickets;
@@ -138,7 +138,7 @@ static void ticket_keys_change_and_are_forgotten(void **state)
     assert_memory_not_equal(&first, &second, sizeof(first));
     assert_true(find_key(&tickets, 1199, &first, &newest) && !newest);
     assert_true(find_key(&tickets, 1199, &second, &newest) && newest);
-    /* A look for an old one is enough for it to be forgotten. */
+    /* A lookup of an expired key removes it. */
     assert_false(find_key(&tickets, 1200, &first, &newest));
     assert_true(find_key(&tickets, 1200, &second, &newest) && !newest);
     assert_true(uvh_tls_tickets_current(&tickets, 1200, LIFETIME, &third));
@@ -146,7 +146,7 @@ static void ticket_keys_change_and_are_forgotten(void **state)
     uvh_tls_tickets_release(&tickets);
 }
 
-static void clock_that_is_set_back_changes_the_key(void **state)
+static void clock_set_back_changes_ticket_key(void **state)
 {
     (void)state;
     struct uvh_tls_tickets tickets;
@@ -162,11 +162,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(names_are_found_without_case, begin, end),
-        cmocka_unit_test_setup_teardown(wildcard_is_one_label, begin, end),
-        cmocka_unit_test_setup_teardown(name_that_cannot_be_one_is_ignored, begin, end),
-        cmocka_unit_test_setup_teardown(many_names_are_all_found, begin, end),
-        cmocka_unit_test(ticket_keys_change_and_are_forgotten),
-        cmocka_unit_test(clock_that_is_set_back_changes_the_key),
+        cmocka_unit_test_setup_teardown(wildcard_matches_one_label, begin, end),
+        cmocka_unit_test_setup_teardown(invalid_names_are_ignored, begin, end),
+        cmocka_unit_test_setup_teardown(many_names_are_found, begin, end),
+        cmocka_unit_test(ticket_keys_rotate_and_expire),
+        cmocka_unit_test(clock_set_back_changes_ticket_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

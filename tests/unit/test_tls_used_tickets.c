@@ -1,4 +1,4 @@
-/* The register of used tickets: each is claimed once, whatever the clock, the limit and other
+/* The register of used tickets: each can be claimed once, whatever the clock, the limit and other
  * threads do. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void reserve(size_t limit)
     assert_true(uvh_tls_used_tickets_reserve(&used, limit, LIFETIME));
 }
 
-static void nothing_is_claimed_without_space(void **state)
+static void claim_without_space_fails(void **state)
 {
     (void)state;
     assert_false(claim(1, NOW, NOW));
@@ -61,11 +61,11 @@ static void ticket_is_claimed_once(void **state)
         assert_false(claim(id << 32, NOW, NOW + LIFETIME - 1));
 }
 
-/* What was refused is not noted, so it stays refused. */
-static void full_register_claims_nothing_until_tickets_expire(void **state)
+/* Refused tickets are not stored and stay refused. */
+static void full_register_refuses_until_expiry(void **state)
 {
     (void)state;
-    reserve(3); /* no power of two */
+    reserve(3); /* not a power of two */
     assert_true(claim(1, NOW, NOW));
     assert_true(claim(2, NOW + 10, NOW + 10));
     assert_true(claim(3, NOW + 20, NOW + 20));
@@ -79,7 +79,7 @@ static void full_register_claims_nothing_until_tickets_expire(void **state)
     assert_false(claim(3, NOW + 20, NOW + LIFETIME + 10));
 }
 
-static void chains_survive_what_expires(void **state)
+static void chains_survive_expiry(void **state)
 {
     (void)state;
     reserve(8);
@@ -92,34 +92,34 @@ static void chains_survive_what_expires(void **state)
     }
 }
 
-static void clock_that_is_set_back_gives_no_second_use(void **state)
+static void clock_set_back_allows_no_second_use(void **state)
 {
     (void)state;
     reserve(2);
     assert_true(claim(1, NOW, NOW));
-    assert_true(claim(2, NOW + 500, NOW + 500)); /* 1 is forgotten */
+    assert_true(claim(2, NOW + 500, NOW + 500)); /* 1 is removed */
     assert_false(claim(1, NOW, NOW));
-    assert_false(claim(3, NOW, NOW)); /* it cannot be told from 1 */
+    assert_false(claim(3, NOW, NOW)); /* indistinguishable from 1 */
     assert_false(claim(2, NOW + 500, NOW));
 }
 
-static void more_space_keeps_what_was_used(void **state)
+static void reserve_keeps_used_tickets(void **state)
 {
     (void)state;
     reserve(4);
     for (uint64_t id = 1; id <= 4; id++)
         assert_true(claim(id, NOW + (int64_t)id, NOW + 5));
-    assert_true(claim(5, NOW + 50, NOW + LIFETIME + 1)); /* the ring has gone round */
+    assert_true(claim(5, NOW + 50, NOW + LIFETIME + 1)); /* the ring has wrapped around */
     reserve(1000);
     assert_true(claim(6, NOW + 50, NOW + LIFETIME + 1));
     for (uint64_t id = 1; id <= 6; id++)
         assert_false(claim(id, NOW + (int64_t)id, NOW + LIFETIME + 1));
-    reserve(2); /* five are in it */
+    reserve(2); /* it contains five */
     assert_false(claim(7, NOW + 50, NOW + LIFETIME + 1));
     assert_true(claim(7, NOW + 150, NOW + LIFETIME + 50));
 }
 
-static void longest_lifetime_counts(void **state)
+static void longest_lifetime_applies(void **state)
 {
     (void)state;
     reserve(1);
@@ -130,7 +130,7 @@ static void longest_lifetime_counts(void **state)
     assert_true(claim(2, NOW + 1, NOW + 2 * LIFETIME));
 }
 
-static void memory_that_runs_out_changes_nothing(void **state)
+static void failed_reserve_changes_nothing(void **state)
 {
     (void)state;
     reserve(2);
@@ -156,7 +156,7 @@ static void *claim_all(void *arg)
     return NULL;
 }
 
-static void each_ticket_is_one_threads(void **state)
+static void concurrent_claims_succeed_once(void **state)
 {
     pthread_t threads[THREADS];
     (void)state;
@@ -172,16 +172,15 @@ static void each_ticket_is_one_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nothing_is_claimed_without_space, begin, end),
+        cmocka_unit_test_setup_teardown(claim_without_space_fails, begin, end),
         cmocka_unit_test_setup_teardown(ticket_is_claimed_once, begin, end),
-        cmocka_unit_test_setup_teardown(full_register_claims_nothing_until_tickets_expire, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(chains_survive_what_expires, begin, end),
-        cmocka_unit_test_setup_teardown(clock_that_is_set_back_gives_no_second_use, begin, end),
-        cmocka_unit_test_setup_teardown(more_space_keeps_what_was_used, begin, end),
-        cmocka_unit_test_setup_teardown(longest_lifetime_counts, begin, end),
-        cmocka_unit_test_setup_teardown(memory_that_runs_out_changes_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(each_ticket_is_one_threads, begin, end),
+        cmocka_unit_test_setup_teardown(full_register_refuses_until_expiry, begin, end),
+        cmocka_unit_test_setup_teardown(chains_survive_expiry, begin, end),
+        cmocka_unit_test_setup_teardown(clock_set_back_allows_no_second_use, begin, end),
+        cmocka_unit_test_setup_teardown(reserve_keeps_used_tickets, begin, end),
+        cmocka_unit_test_setup_teardown(longest_lifetime_applies, begin, end),
+        cmocka_unit_test_setup_teardown(failed_reserve_changes_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(concurrent_claims_succeed_once, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

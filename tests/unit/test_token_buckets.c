@@ -1,5 +1,5 @@
-/* Token buckets: what is granted in which time, exactly; what a full table forgets and what it does
- * not; threads; memory. */
+/* Token buckets: exact grants over time; what a full table evicts and keeps; threads; failed
+ * allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void assert_verdict(struct uvh_token_verdict verdict, bool granted, uint6
     assert_true(verdict.next_in == next_in);
 }
 
-static void a_bucket_empties_and_fills(void **state)
+static void bucket_empties_and_refills(void **state)
 {
     (void)state;
     struct uvh_token_buckets *buckets = make(4, 10 * (uint64_t)SECOND, 3);
@@ -57,17 +57,17 @@ static void a_bucket_empties_and_fills(void **state)
     assert_verdict(take(buckets, "a", now + 2 * (uint64_t)SECOND), true, 0, 8 * (uint64_t)SECOND);
     assert_verdict(take(buckets, "a", now + 3 * (uint64_t)SECOND), false, 0, 7 * (uint64_t)SECOND);
     assert_verdict(take(buckets, "b", now + 3 * (uint64_t)SECOND), true, 2, 10 * (uint64_t)SECOND);
-    /* One nanosecond before the token is there, and when it is. */
+    /* One nanosecond before the next token, and at its time. */
     assert_verdict(take(buckets, "a", now + 10 * (uint64_t)SECOND - 1), false, 0, 1);
     assert_verdict(take(buckets, "a", now + 10 * (uint64_t)SECOND), true, 0, 10 * (uint64_t)SECOND);
-    /* It fills, and not beyond its size. */
+    /* It refills up to its size. */
     assert_verdict(take(buckets, "a", now + 1000 * (uint64_t)SECOND), true, 2,
                    10 * (uint64_t)SECOND);
     end(buckets);
 }
 
-/* In any time t: burst + t / interval, whatever is asked in between. */
-static void no_pattern_gets_more(void **state)
+/* In any time t at most burst + t / interval, whatever the pattern of requests. */
+static void no_request_pattern_exceeds_rate(void **state)
 {
     (void)state;
     for (uint64_t step = 1; step < 40; step += 3) {
@@ -78,26 +78,26 @@ static void no_pattern_gets_more(void **state)
                 granted += take(buckets, "a", now).granted;
         }
         uint64_t last = now - step;
-        /* Nine tries take all there is each time, and no step brings more than seven, so nothing
-         * runs over either. */
+        /* Nine tries take all tokens each time, and no step adds more than seven, so none
+         * overflows. */
         assert_true(granted == 7 + (last - 1000) / 10);
         end(buckets);
     }
 }
 
-static void a_clock_that_is_behind_grants_nothing_more(void **state)
+static void late_clock_grants_no_extra_tokens(void **state)
 {
     (void)state;
     struct uvh_token_buckets *buckets = make(1, 100, 2);
     assert_verdict(take(buckets, "a", 1000), true, 1, 100);
-    assert_verdict(take(buckets, "a", 990), false, 0, 10); /* another loop's clock */
+    assert_verdict(take(buckets, "a", 990), false, 0, 10); /* the clock of another loop */
     assert_verdict(take(buckets, "a", 0), false, 0, 1000);
     assert_verdict(take(buckets, "a", 1000), true, 0, 100);
     assert_verdict(take(buckets, "a", 999), false, 0, 101);
     end(buckets);
 }
 
-static void kinds_of_keys_are_apart(void **state)
+static void key_kinds_are_separate(void **state)
 {
     (void)state;
     struct uvh_token_buckets *buckets = make(16, 100, 1);
@@ -114,9 +114,9 @@ static void name_of(char *text, size_t size, const char *kind, int number)
     snprintf(text, size, "%s %d", kind, number);
 }
 
-/* All that may come at once, as many as the table was made for: none of them is forgotten, or very
+/* As many keys as the table was created for, at the same time: none of them is evicted, or very
  * few. */
-static void as_many_keys_as_promised_are_told_apart(void **state)
+static void table_distinguishes_configured_keys(void **state)
 {
     (void)state;
     enum { KEYS = 10000 };
@@ -134,9 +134,9 @@ static void as_many_keys_as_promised_are_told_apart(void **state)
     end(buckets);
 }
 
-/* Somebody cycles through a million addresses, each used once, against a table of a few thousand.
- * Who has used up more stays limited. */
-static void cycling_through_keys_forgets_nobody_who_is_limited(void **state)
+/* A client cycles through a million addresses, each used once, with a table of a few thousand. Keys
+ * that have used more tokens stay limited. */
+static void cycling_keys_keeps_limited_keys(void **state)
 {
     (void)state;
     enum { LIMITED = 100, CYCLED = 1000000 };
@@ -152,7 +152,7 @@ static void cycling_through_keys_forgets_nobody_who_is_limited(void **state)
         name_of(name, sizeof(name), "cycled", i);
         assert_true(take(buckets, name, 6).granted);
     }
-    assert_int_equal(atomic_load(&heap.calls), before); /* and not a byte of memory */
+    assert_int_equal(atomic_load(&heap.calls), before); /* and no memory is allocated */
     for (int i = 0; i < LIMITED; i++) {
         name_of(name, sizeof(name), "limited", i);
         assert_false(take(buckets, name, 7).granted);
@@ -169,7 +169,7 @@ struct work {
     uint64_t granted;
 };
 
-static void *ask(void *arg)
+static void *take_tokens(void *arg)
 {
     struct work *work = arg;
     char name[32];
@@ -180,7 +180,7 @@ static void *ask(void *arg)
     return NULL;
 }
 
-static void threads_together_get_what_one_would(void **state)
+static void concurrent_takes_share_tokens(void **state)
 {
     (void)state;
     struct uvh_token_buckets *buckets = make(4096, SECOND, BURST);
@@ -189,7 +189,7 @@ static void threads_together_get_what_one_would(void **state)
     uint64_t granted = 0;
     for (int i = 0; i < THREADS; i++) {
         work[i] = (struct work){buckets, 0};
-        assert_int_equal(pthread_create(&threads[i], NULL, ask, &work[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, take_tokens, &work[i]), 0);
     }
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
@@ -199,7 +199,7 @@ static void threads_together_get_what_one_would(void **state)
     end(buckets);
 }
 
-static void out_of_memory_leaves_nothing(void **state)
+static void new_fails_without_memory(void **state)
 {
     (void)state;
     for (size_t n = 1; n <= 2; n++) {
@@ -215,14 +215,14 @@ static void out_of_memory_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bucket_empties_and_fills),
-        cmocka_unit_test(no_pattern_gets_more),
-        cmocka_unit_test(a_clock_that_is_behind_grants_nothing_more),
-        cmocka_unit_test(kinds_of_keys_are_apart),
-        cmocka_unit_test(as_many_keys_as_promised_are_told_apart),
-        cmocka_unit_test(cycling_through_keys_forgets_nobody_who_is_limited),
-        cmocka_unit_test(threads_together_get_what_one_would),
-        cmocka_unit_test(out_of_memory_leaves_nothing),
+        cmocka_unit_test(bucket_empties_and_refills),
+        cmocka_unit_test(no_request_pattern_exceeds_rate),
+        cmocka_unit_test(late_clock_grants_no_extra_tokens),
+        cmocka_unit_test(key_kinds_are_separate),
+        cmocka_unit_test(table_distinguishes_configured_keys),
+        cmocka_unit_test(cycling_keys_keeps_limited_keys),
+        cmocka_unit_test(concurrent_takes_share_tokens),
+        cmocka_unit_test(new_fails_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Patterns and topics: who is visited, once, compared with a slow way to say the same; nothing is
- * left of what was; memory that runs out changes nothing. */
+/* Patterns and topics: each matching subscriber is visited once, compared with a slow reference;
+ * removal leaves nothing; failed allocations change nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,21 +14,21 @@
 
 enum { SUBSCRIBERS = 12, PATTERN_SIZE = 64, KNOWN = 64, ROUNDS = 20000 };
 
-/* A pattern fits a topic, said slowly: level by level, by recursion. */
-static bool fits(const char *pattern, const char *topic)
+/* Whether a pattern matches a topic: a slow reference, level by level, by recursion. */
+static bool reference_matches(const char *pattern, const char *topic)
 {
     if (strcmp(pattern, "#") == 0)
         return true;
     size_t level = strcspn(pattern, "/");
-    size_t said = strcspn(topic, "/");
+    size_t topic_level = strcspn(topic, "/");
     bool same = strncmp(pattern, "+", level) == 0 && level == 1;
-    if (!same && (level != said || memcmp(pattern, topic, level) != 0))
+    if (!same && (level != topic_level || memcmp(pattern, topic, level) != 0))
         return false;
     if (pattern[level] == '\0')
-        return topic[said] == '\0';
-    if (topic[said] == '\0')
+        return topic[topic_level] == '\0';
+    if (topic[topic_level] == '\0')
         return strcmp(pattern + level, "/#") == 0;
-    return fits(pattern + level + 1, topic + said + 1);
+    return reference_matches(pattern + level + 1, topic + topic_level + 1);
 }
 
 struct one {
@@ -43,7 +43,7 @@ static struct uvh_topic_tree tree;
 static struct one all[SUBSCRIBERS];
 static uint32_t state_of_random;
 
-static uint32_t any(uint32_t below)
+static uint32_t random_below(uint32_t below)
 {
     state_of_random = state_of_random * 1664525 + 1013904223;
     return (state_of_random >> 8) % below;
@@ -69,9 +69,9 @@ static int tear_down(void **state)
         while ((first = uvh_topic_subscriber_first(&all[i].base)) != NULL)
             uvh_topic_tree_remove(&tree, first);
     }
-    bool nothing = tree.memory == 0 && tree.root == NULL && tree.nodes.count == 0;
+    bool empty = tree.memory == 0 && tree.root == NULL && tree.nodes.count == 0;
     uvh_topic_tree_release(&tree);
-    return nothing && heap.live == 0 ? 0 : -1;
+    return empty && heap.live == 0 ? 0 : -1;
 }
 
 static void visit(struct uvh_topic_subscriber *subscriber, void *arg)
@@ -80,8 +80,8 @@ static void visit(struct uvh_topic_subscriber *subscriber, void *arg)
     UVH_CONTAINER_OF(subscriber, struct one, base)->visited++;
 }
 
-/* Subscribers that a topic visits, as digits. */
-static const char *who(const char *topic)
+/* The subscribers visited for a topic, as digits. */
+static const char *visited_by(const char *topic)
 {
     static char text[SUBSCRIBERS + 1];
     size_t used = 0;
@@ -107,7 +107,7 @@ static struct uvh_topic_subscription *find(size_t i, const char *pattern)
     return uvh_topic_tree_find(&tree, &all[i].base, pattern, strlen(pattern));
 }
 
-static void patterns_fit_as_they_say(void **state)
+static void patterns_match_topics(void **state)
 {
     (void)state;
     assert_non_null(add(0, "room/7"));
@@ -117,35 +117,36 @@ static void patterns_fit_as_they_say(void **state)
     assert_non_null(add(4, "+/7/typing"));
     assert_non_null(add(5, "room//typing"));
     assert_non_null(add(6, "+"));
-    assert_string_equal(who("room/7"), "0123");
-    assert_string_equal(who("room/8"), "123");
-    assert_string_equal(who("room"), "236");
-    assert_string_equal(who("room/7/typing"), "234");
-    assert_string_equal(who("room//typing"), "235");
-    assert_string_equal(who("room/"), "123");
-    assert_string_equal(who("rooms/7"), "3");
-    assert_string_equal(who("/"), "3");
+    assert_string_equal(visited_by("room/7"), "0123");
+    assert_string_equal(visited_by("room/8"), "123");
+    assert_string_equal(visited_by("room"), "236");
+    assert_string_equal(visited_by("room/7/typing"), "234");
+    assert_string_equal(visited_by("room//typing"), "235");
+    assert_string_equal(visited_by("room/"), "123");
+    assert_string_equal(visited_by("rooms/7"), "3");
+    assert_string_equal(visited_by("/"), "3");
 }
 
-static void several_patterns_of_one_visit_it_once(void **state)
+static void subscriber_is_visited_once_per_topic(void **state)
 {
     (void)state;
     const char *patterns[] = {"a/b/c", "a/+/c", "+/+/+", "a/#", "a/b/#", "#", "a/b/c/#"};
     for (size_t i = 0; i < UVH_COUNT_OF(patterns); i++)
         assert_non_null(add(0, patterns[i]));
     assert_int_equal(all[0].base.count, UVH_COUNT_OF(patterns));
-    assert_string_equal(who("a/b/c"), "0"); /* which asserts that it was once */
+    /* visited_by() also checks that it is visited once */
+    assert_string_equal(visited_by("a/b/c"), "0");
     for (size_t i = 0; i < UVH_COUNT_OF(patterns); i++) {
         struct uvh_topic_subscription *one = find(0, patterns[i]);
         assert_non_null(one);
-        assert_string_equal(who("a/b/c"), "0");
+        assert_string_equal(visited_by("a/b/c"), "0");
         uvh_topic_tree_remove(&tree, one);
         assert_null(find(0, patterns[i]));
     }
-    assert_string_equal(who("a/b/c"), "");
+    assert_string_equal(visited_by("a/b/c"), "");
 }
 
-static void what_is_a_pattern_and_what_a_topic(void **state)
+static void pattern_and_topic_syntax_is_checked(void **state)
 {
     (void)state;
     const struct {
@@ -165,15 +166,15 @@ static void what_is_a_pattern_and_what_a_topic(void **state)
     }
 }
 
-/* Few names and few levels, so that many patterns meet. */
+/* Few names and few levels, so that many patterns overlap. */
 static void random_text(char text[PATTERN_SIZE], bool pattern)
 {
     const char *const names[] = {"a", "b", "ab", "", "+", "#"};
-    uint32_t levels = 1 + any(4);
+    uint32_t levels = 1 + random_below(4);
     size_t used = 0;
     for (uint32_t i = 0; i < levels; i++) {
-        const char *name = names[any(pattern ? 5 : 4)];
-        if (pattern && i == levels - 1 && any(4) == 0)
+        const char *name = names[random_below(pattern ? 5 : 4)];
+        if (pattern && i == levels - 1 && random_below(4) == 0)
             name = names[5];
         used += (size_t)snprintf(text + used, PATTERN_SIZE - used, "%s%s", i == 0 ? "" : "/", name);
     }
@@ -184,7 +185,7 @@ static void random_text(char text[PATTERN_SIZE], bool pattern)
 static void change_at_random(void)
 {
     char pattern[PATTERN_SIZE];
-    struct one *one = &all[any(SUBSCRIBERS)];
+    struct one *one = &all[random_below(SUBSCRIBERS)];
     size_t known = 0;
     random_text(pattern, true);
     assert_true(uvh_topic_is_pattern(pattern, strlen(pattern)));
@@ -201,7 +202,7 @@ static void change_at_random(void)
     }
 }
 
-static void who_is_visited_is_what_the_slow_way_says(void **state)
+static void random_subscriptions_match_reference(void **state)
 {
     (void)state;
     char topic[PATTERN_SIZE];
@@ -211,18 +212,18 @@ static void who_is_visited_is_what_the_slow_way_says(void **state)
         char expected[SUBSCRIBERS + 1];
         size_t used = 0;
         for (size_t i = 0; i < SUBSCRIBERS; i++) {
-            bool fit = false;
+            bool matches = false;
             for (size_t k = 0; k < all[i].count; k++)
-                fit = fit || fits(all[i].patterns[k], topic);
-            if (fit)
+                matches = matches || reference_matches(all[i].patterns[k], topic);
+            if (matches)
                 expected[used++] = (char)('0' + i);
         }
         expected[used] = '\0';
-        assert_string_equal(who(topic), expected);
+        assert_string_equal(visited_by(topic), expected);
     }
 }
 
-static void many_topics_are_found_in_a_grown_table(void **state)
+static void topic_table_grows(void **state)
 {
     (void)state;
     char topic[PATTERN_SIZE];
@@ -233,59 +234,37 @@ static void many_topics_are_found_in_a_grown_table(void **state)
     for (size_t i = 0; i < 5000; i++) {
         char expected[2] = {(char)('0' + i % SUBSCRIBERS), '\0'};
         (void)snprintf(topic, sizeof(topic), "user/%zu/inbox", i);
-        assert_string_equal(who(topic), expected);
+        assert_string_equal(visited_by(topic), expected);
     }
 }
 
-static void memory_that_runs_out_changes_nothing(void **state)
+static void failed_add_changes_nothing(void **state)
 {
     (void)state;
     assert_non_null(add(0, "a/b"));
     assert_non_null(add(1, "#"));
     size_t memory = tree.memory;
-    /* three nodes and the subscription, besides tables that want to grow */
+    /* three nodes and the subscription, besides tables that would grow */
     for (size_t n = 1; n <= 4; n++) {
         fault_heap_arm(&heap, n, true);
         assert_null(add(0, "a/c/d/e"));
         fault_heap_arm(&heap, 0, false);
         assert_int_equal(tree.memory, memory);
-        assert_string_equal(who("a/b"), "01");
+        assert_string_equal(visited_by("a/b"), "01");
     }
     assert_non_null(add(0, "a/c/d/e"));
-    assert_string_equal(who("a/c/d/e"), "01");
-}
-
-static void a_table_that_cannot_grow_still_finds(void **state)
-{
-    (void)state;
-    struct uvh_topic_table table;
-    struct uvh_topic_link links[100];
-    uvh_topic_table_init(&table, &heap.allocator);
-    fault_heap_arm(&heap, 1, true);
-    for (size_t i = 0; i < UVH_COUNT_OF(links); i++)
-        uvh_topic_table_add(&table, &links[i], i);
-    fault_heap_arm(&heap, 0, false);
-    assert_int_equal(uvh_topic_table_memory(&table), 0);
-    for (size_t i = 0; i < UVH_COUNT_OF(links); i++)
-        assert_ptr_equal(uvh_topic_table_find(&table, i), &links[i]);
-    for (size_t i = 0; i < UVH_COUNT_OF(links); i++) {
-        uvh_topic_table_remove(&table, &links[i]);
-        assert_null(uvh_topic_table_find(&table, i));
-    }
-    uvh_topic_table_release(&table);
+    assert_string_equal(visited_by("a/c/d/e"), "01");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(patterns_fit_as_they_say, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(several_patterns_of_one_visit_it_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_a_pattern_and_what_a_topic, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_is_visited_is_what_the_slow_way_says, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(many_topics_are_found_in_a_grown_table, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(memory_that_runs_out_changes_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_table_that_cannot_grow_still_finds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(patterns_match_topics, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(subscriber_is_visited_once_per_topic, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pattern_and_topic_syntax_is_checked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(random_subscriptions_match_reference, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(topic_table_grows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(failed_add_changes_nothing, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* The server's side of the handshake on a server: what is refused and how, what is agreed on, and
- * the fields that say so. The handler answers with 200 where it would upgrade, so that the fields
- * can be read from an ordinary answer. */
+/* The handshake of a server: refused requests with their responses, negotiated options, and the
+ * fields of the response. The handler responds with 200 instead of upgrading, so that the fields
+ * can be read from an ordinary response. */
 #include "websocket/accept.h"
 
 #include <setjmp.h>
@@ -62,72 +62,72 @@ static int tear_down(void **state)
     (void)state;
     uvhttp_server_free(stage.server);
     stage.server = NULL;
-    stage_turns(&stage, 20);
+    stage_iterations(&stage, 20);
     stage_end(&stage);
     return 0;
 }
 
-static void ask(const char *request, struct raw_answer *answer)
+static void send_request(const char *request, struct raw_response *reply)
 {
     size_t offset = 0;
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     raw_client_send_text(&client, request);
     raw_client_send_text(&client, "\r\n");
-    for (int turn = 0; turn < STAGE_MOST_TURNS && !client.ended; turn++) {
+    for (int iteration = 0; iteration < STAGE_MAX_ITERATIONS && !client.ended; iteration++) {
         raw_client_step(&client, 10000);
-        if (raw_client_answer(&client, &offset, false, answer))
+        if (raw_client_response(&client, &offset, false, reply))
             return;
-        stage_turn(&stage);
+        stage_iterate(&stage);
     }
-    fail_msg("no answer to %s", request);
+    fail_msg("no response to %s", request);
 }
 
-static void done(void)
+static void disconnect(void)
 {
     raw_client_close(&client, false);
-    stage_turns(&stage, 5);
+    stage_iterations(&stage, 5);
 }
 
-static void assert_field(const struct raw_answer *answer, const char *name, const char *expected)
+static void assert_field(const struct raw_response *reply, const char *name, const char *expected)
 {
     char value[256];
-    bool found = raw_answer_field(answer, name, value, sizeof(value));
+    bool found = raw_response_field(reply, name, value, sizeof(value));
     assert_int_equal(found, expected != NULL);
     if (found)
         assert_string_equal(value, expected);
 }
 
-/* `text` stands in the body, which is one line. */
+/* The body is one line that contains `text`. */
 static void expect_refused(const char *request, int status, const char *text)
 {
-    struct raw_answer answer;
+    struct raw_response reply;
     char body[512];
-    ask(request, &answer);
-    assert_int_equal(answer.status, status);
-    snprintf(body, sizeof(body), "%.*s", (int)answer.body_length, answer.body);
+    send_request(request, &reply);
+    assert_int_equal(reply.status, status);
+    snprintf(body, sizeof(body), "%.*s", (int)reply.body_length, reply.body);
     if (strstr(body, text) == NULL)
         fail_msg("\"%s\" is not in \"%s\"", text, body);
     assert_ptr_equal(strchr(body, '\n'), body + strlen(body) - 1);
-    assert_field(&answer, "Sec-WebSocket-Accept", NULL);
-    assert_field(&answer, "Upgrade", status == 426 ? "websocket" : NULL);
-    assert_field(&answer, "Sec-WebSocket-Version", status == 426 ? "13" : NULL);
-    assert_field(&answer, "Allow", status == 405 ? "GET" : NULL);
-    done();
+    assert_field(&reply, "Sec-WebSocket-Accept", NULL);
+    assert_field(&reply, "Upgrade", status == 426 ? "websocket" : NULL);
+    assert_field(&reply, "Sec-WebSocket-Version", status == 426 ? "13" : NULL);
+    assert_field(&reply, "Allow", status == 405 ? "GET" : NULL);
+    disconnect();
 }
 
 static void expect_agreed(const char *request, const char *protocol, const char *extensions)
 {
-    struct raw_answer answer;
-    ask(request, &answer);
-    if (answer.status != 200)
-        fail_msg("%d: %.*s", answer.status, (int)answer.body_length, answer.body);
-    assert_field(&answer, "Sec-WebSocket-Accept", ACCEPT);
-    assert_field(&answer, "Sec-WebSocket-Protocol", protocol);
-    assert_field(&answer, "Sec-WebSocket-Extensions", extensions);
-    done();
+    struct raw_response reply;
+    send_request(request, &reply);
+    if (reply.status != 200)
+        fail_msg("%d: %.*s", reply.status, (int)reply.body_length, reply.body);
+    assert_field(&reply, "Sec-WebSocket-Accept", ACCEPT);
+    assert_field(&reply, "Sec-WebSocket-Protocol", protocol);
+    assert_field(&reply, "Sec-WebSocket-Extensions", extensions);
+    disconnect();
 }
 
-static void what_asks_for_no_websocket(void **state)
+static void non_websocket_requests_are_refused(void **state)
 {
     (void)state;
     expect_agreed(GOOD, NULL, NULL);
@@ -146,7 +146,7 @@ static void what_asks_for_no_websocket(void **state)
                   NULL, NULL);
 }
 
-static void versions(void **state)
+static void unsupported_versions_get_426(void **state)
 {
     (void)state;
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY, 426, "is missing");
@@ -159,11 +159,11 @@ static void versions(void **state)
                    "\"13, 8\"");
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE KEY "Sec-WebSocket-Version:\r\n", 426, "\"\"");
     expect_refused(GOOD VERSION, 426, "repeated");
-    /* A version that is not ours may have other keys. */
+    /* An unsupported version may have other keys. */
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE "Sec-WebSocket-Version: 7\r\n", 426, "\"7\"");
 }
 
-static void keys(void **state)
+static void invalid_keys_get_400(void **state)
 {
     (void)state;
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE VERSION, 400, "missing");
@@ -171,22 +171,22 @@ static void keys(void **state)
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE VERSION "Sec-WebSocket-Key:\r\n", 400, "\"\"");
     expect_refused("GET / HTTP/1.1\r\n" UPGRADE VERSION "Sec-WebSocket-Key: SGVsbG8=\r\n", 400,
                    "\"SGVsbG8=\"");
-    /* A long one is cut, and what is not visible ASCII is not said again. */
+    /* A long key is truncated, and bytes other than visible ASCII are replaced. */
     expect_refused(
         "GET / HTTP/1.1\r\n" UPGRADE VERSION
         "Sec-WebSocket-Key: \xc3\xa4 456789012345678901234567890123456789012345678901234567890\r\n",
         400, "\"?? 456789012345678901234567890123456789012345678...\"");
 }
 
-static void origins(void **state)
+static void disallowed_origins_get_403(void **state)
 {
     (void)state;
     static const char *const listed[] = {"https://example.org", "http://localhost:8080", NULL};
-    static const char *const nobody[] = {NULL};
-    static const char *const null_too[] = {"https://example.org", "null", NULL};
+    static const char *const no_origins[] = {NULL};
+    static const char *const with_null[] = {"https://example.org", "null", NULL};
     expect_agreed(GOOD "Origin: https://evil.example\r\n", NULL, NULL);
     rules.origins = listed;
-    expect_agreed(GOOD, NULL, NULL); /* no browser */
+    expect_agreed(GOOD, NULL, NULL); /* not a browser */
     expect_agreed(GOOD "Origin: https://example.org\r\n", NULL, NULL);
     expect_agreed(GOOD "Origin: HTTPS://Example.ORG:443\r\n", NULL, NULL);
     expect_agreed(GOOD "Origin: http://localhost:8080\r\n", NULL, NULL);
@@ -199,20 +199,20 @@ static void origins(void **state)
     expect_refused(GOOD "Origin:\r\n", 403, "\"\"");
     expect_refused(GOOD "Origin: https://example.org\r\nOrigin: https://example.org\r\n", 403,
                    "repeated");
-    rules.origins = null_too;
+    rules.origins = with_null;
     expect_agreed(GOOD "Origin: null\r\n", NULL, NULL);
-    rules.origins = nobody;
+    rules.origins = no_origins;
     expect_agreed(GOOD, NULL, NULL);
     expect_refused(GOOD "Origin: https://example.org\r\n", 403, "example.org");
 }
 
-static void subprotocols(void **state)
+static void subprotocol_is_negotiated(void **state)
 {
     (void)state;
-    static const char *const ours[] = {"v2.chat", "v1.chat", NULL};
+    static const char *const supported[] = {"v2.chat", "v1.chat", NULL};
     expect_agreed(GOOD PROTOCOL "v1.chat\r\n", NULL, NULL);
     expect_refused(GOOD PROTOCOL "a b\r\n", 400, "tokens");
-    rules.protocols = ours;
+    rules.protocols = supported;
     expect_agreed(GOOD, NULL, NULL);
     expect_agreed(GOOD PROTOCOL "soap\r\n", NULL, NULL);
     expect_agreed(GOOD PROTOCOL "v1.chat, v2.chat\r\n", "v2.chat", NULL);
@@ -227,24 +227,24 @@ static void subprotocols(void **state)
     expect_refused(GOOD PROTOCOL "V2.CHAT\r\n", 400, "v2.chat, v1.chat.");
 }
 
-/* The list in the answer is cut between two names. */
-static void many_subprotocols(void **state)
+/* The list in the response is truncated between two names. */
+static void long_subprotocol_list_is_truncated(void **state)
 {
     (void)state;
-    static const char *const ours[] = {"a-name-of-thirty-two-characters-",
-                                       "another-name-of-thirty-two-chars",
-                                       "a-third-name-of-thirty-two-chars",
-                                       "a-fourth-name-of-thirty-two-char",
-                                       "x",
-                                       NULL};
+    static const char *const supported[] = {"a-name-of-thirty-two-characters-",
+                                            "another-name-of-thirty-two-chars",
+                                            "a-third-name-of-thirty-two-chars",
+                                            "a-fourth-name-of-thirty-two-char",
+                                            "x",
+                                            NULL};
     static char very_long[300];
     static const char *const one[] = {very_long, NULL};
-    rules.protocols = ours;
+    rules.protocols = supported;
     rules.protocol_required = true;
     expect_refused(GOOD, 400,
                    "another-name-of-thirty-two-chars, a-third-name-of-thirty-two-chars, ....");
     rules.protocols = one;
-    /* Of each length: whole, or not at all. */
+    /* Of each length: whole or not at all. */
     for (size_t length = 1; length < sizeof(very_long); length++) {
         char expected[sizeof(very_long) + 16];
         very_long[length - 1] = 'x';
@@ -253,13 +253,13 @@ static void many_subprotocols(void **state)
     }
 }
 
-static void compression(void **state)
+static void permessage_deflate_is_negotiated(void **state)
 {
     (void)state;
-    static const struct uvh_ws_deflate_preferences wishes = {false, 15, 15};
+    static const struct uvh_ws_deflate_preferences preferences = {false, 15, 15};
     expect_agreed(GOOD EXTENSION "permessage-deflate\r\n", NULL, NULL);
     expect_refused(GOOD EXTENSION "permessage-deflate;\r\n", 400, "malformed");
-    rules.deflate = &wishes;
+    rules.deflate = &preferences;
     expect_agreed(GOOD, NULL, NULL);
     expect_agreed(GOOD EXTENSION "permessage-deflate; client_max_window_bits\r\n", NULL,
                   "permessage-deflate");
@@ -274,28 +274,28 @@ static void compression(void **state)
     expect_refused(GOOD EXTENSION "\r\n", 400, "malformed");
 }
 
-/* A handshake that has everything. */
-static void all_of_it(void **state)
+/* A handshake with all options. */
+static void full_handshake_is_accepted(void **state)
 {
     (void)state;
-    static const char *const ours[] = {"chat", NULL};
+    static const char *const supported[] = {"chat", NULL};
     static const char *const listed[] = {"https://example.org", NULL};
-    static const struct uvh_ws_deflate_preferences wishes = {true, 15, 15};
-    rules = (struct uvh_ws_accept_rules){ours, true, listed, &wishes};
+    static const struct uvh_ws_deflate_preferences preferences = {true, 15, 15};
+    rules = (struct uvh_ws_accept_rules){supported, true, listed, &preferences};
     expect_agreed(GOOD "Origin: https://example.org\r\n" PROTOCOL "chat\r\n" EXTENSION
                        "permessage-deflate\r\n",
                   "chat",
                   "permessage-deflate; server_no_context_takeover; client_no_context_takeover");
 }
 
-static void rules_are_checked(void **state)
+static void accept_rules_are_checked(void **state)
 {
     (void)state;
     static const struct {
         const char *protocols[3];
         bool protocol_required;
         const char *origins[3];
-        const char *message; /* its beginning; NULL: they can be kept */
+        const char *message; /* its beginning; NULL: valid */
     } rows[] = {
         {{"a", "b"}, true, {NULL}, NULL},
         {{"a", "a"}, false, {NULL}, "protocols is \"a\""},
@@ -327,15 +327,15 @@ static void rules_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_asks_for_no_websocket, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(versions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(keys, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(origins, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(subprotocols, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(many_subprotocols, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(compression, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_of_it, set_up, tear_down),
-        cmocka_unit_test(rules_are_checked),
+        cmocka_unit_test_setup_teardown(non_websocket_requests_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unsupported_versions_get_426, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(invalid_keys_get_400, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(disallowed_origins_get_403, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(subprotocol_is_negotiated, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(long_subprotocol_list_is_truncated, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(permessage_deflate_is_negotiated, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(full_handshake_is_accepted, set_up, tear_down),
+        cmocka_unit_test(accept_rules_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Options of a WebSocket endpoint: what is refused by itself and beside other options, and that the
- * message tells option, value and what is allowed. */
+/* Options of a WebSocket endpoint: ranges, combinations, and that the error has the option, its
+ * value and the allowed values. */
 #include <uvhttp/websocket.h>
 
 #include <setjmp.h>
@@ -13,17 +13,17 @@
 
 #include <uvhttp/error.h>
 
-static void take(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
-                 size_t size, void *arg)
+static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
+                       size_t size, void *arg)
 {
     (void)ws, (void)kind, (void)data, (void)size, (void)arg;
 }
 
-/* `message` NULL: they are fine. */
+/* `message` NULL: the options are valid. */
 static void expect(uvhttp_websocket_options_t options, const char *message)
 {
     uvhttp_error_t error;
-    options.events.message = take;
+    options.events.message = on_message;
     int err = uvhttp_websocket_check(&options, &error);
     assert_string_equal(error.text, message == NULL ? "" : message);
     assert_int_equal(err, message == NULL ? 0 : UVHTTP_ECONFIG);
@@ -32,7 +32,7 @@ static void expect(uvhttp_websocket_options_t options, const char *message)
 
 #define EXPECT(message, ...) expect((uvhttp_websocket_options_t){__VA_ARGS__}, message)
 
-static void each_by_itself(void **state)
+static void option_ranges_are_checked(void **state)
 {
     (void)state;
     EXPECT(NULL, .arg = NULL);
@@ -46,7 +46,7 @@ static void each_by_itself(void **state)
     EXPECT("window_bits is 8; allowed are 9 to 15 bits", .window_bits = 8);
 }
 
-static void negative_numbers_are_told_as_they_are(void **state)
+static void negative_values_are_reported_as_given(void **state)
 {
     (void)state;
     EXPECT("compression_level is -2147483648; allowed are 0 to 9 (zlib's)",
@@ -56,7 +56,7 @@ static void negative_numbers_are_told_as_they_are(void **state)
            .compression = (uvhttp_websocket_compression_t)-1);
 }
 
-static void what_one_promises_another_keeps(void **state)
+static void dependent_options_are_checked(void **state)
 {
     (void)state;
     EXPECT("low_watermark is 65537; allowed are 0 to 65536 bytes (high_watermark)",
@@ -66,7 +66,7 @@ static void what_one_promises_another_keeps(void **state)
     EXPECT(NULL, .low_watermark = 10, .high_watermark = 10, .max_queue_size = 10);
     EXPECT("high_watermark is 1048577; allowed are 0 to 1048576 bytes (max_queue_size)",
            .high_watermark = 1048577);
-    EXPECT(NULL, .max_queue_size = 1000); /* the default of high_watermark goes along */
+    EXPECT(NULL, .max_queue_size = 1000); /* the default of high_watermark follows */
     EXPECT("memory is 1; allowed are 1048576 bytes (max_message_size) and more", .memory = 1);
     EXPECT(NULL, .memory = 1000, .max_message_size = 1000);
     EXPECT(NULL, .memory = SIZE_MAX);
@@ -78,21 +78,21 @@ static void what_one_promises_another_keeps(void **state)
            .memory_per_connection = 18016);
     EXPECT(NULL, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED, .memory_per_connection = 1);
     EXPECT(NULL,
-           /* a message that does not shrink is longer when it is compressed */
+           /* an incompressible message is longer when compressed */
            .max_frame_size = 1100000);
 }
 
-static void origins(void **state)
+static void origin_list_is_checked(void **state)
 {
     (void)state;
-    EXPECT(NULL, .origins = (const char *const[]){NULL}); /* no browser */
+    EXPECT(NULL, .origins = (const char *const[]){NULL}); /* not a browser */
     EXPECT(NULL, .origins = (const char *const[]){"https://example.org", "null", NULL});
     EXPECT("origins is \"https://*.example.org\"; allowed are scheme://host[:port] without '*' and "
            "trailing slash, and \"null\"; to allow any origin set the list to NULL",
            .origins = (const char *const[]){"https://*.example.org", NULL});
 }
 
-static void exactly_one_takes_what_comes(void **state)
+static void one_message_callback_is_required(void **state)
 {
     (void)state;
     uvhttp_error_t error;
@@ -105,11 +105,11 @@ static void exactly_one_takes_what_comes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_by_itself),
-        cmocka_unit_test(negative_numbers_are_told_as_they_are),
-        cmocka_unit_test(what_one_promises_another_keeps),
-        cmocka_unit_test(origins),
-        cmocka_unit_test(exactly_one_takes_what_comes),
+        cmocka_unit_test(option_ranges_are_checked),
+        cmocka_unit_test(negative_values_are_reported_as_given),
+        cmocka_unit_test(dependent_options_are_checked),
+        cmocka_unit_test(origin_list_is_checked),
+        cmocka_unit_test(one_message_callback_is_required),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

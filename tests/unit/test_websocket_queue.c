@@ -1,5 +1,5 @@
-/* What waits for a slow peer: against a list that does the same the simple way, with numbers that
- * are exact; what removing moves; and whose budget a message is in. */
+/* The send queue of a slow peer: compared with a simple list, with exact counters; which entries a
+ * removal moves; and which budget a message is charged to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,14 +21,14 @@ static struct fault_heap heap;
 static struct uvh_ws_memory *memory;
 static struct uvh_ws_queue *queue;
 
-/* What the queue has to hold: messages are known by their first byte. */
+/* The expected content of the queue: messages are identified by their first byte. */
 struct expected {
     size_t size;
     bool droppable, pong;
     unsigned char name;
 };
 static struct expected list[MOST];
-static size_t count, begun; /* `begun`: bytes of the first that have left */
+static size_t count, begun; /* `begun`: bytes of the first one that are sent */
 static uint64_t seed = 88172645463325252;
 
 static int set_up(void **state)
@@ -50,7 +50,7 @@ static int tear_down(void **state)
     return given_back && atomic_load(&heap.live) == 0 ? 0 : -1;
 }
 
-static size_t below(size_t limit)
+static size_t random_below(size_t limit)
 {
     seed ^= seed << 13;
     seed ^= seed >> 7;
@@ -70,7 +70,7 @@ static void push(size_t size, bool droppable, bool pong)
     list[count++] = (struct expected){size, droppable, pong, name};
 }
 
-static void take_out(size_t index)
+static void remove_at(size_t index)
 {
     memmove(&list[index], &list[index + 1], (--count - index) * sizeof(list[0]));
 }
@@ -78,7 +78,7 @@ static void take_out(size_t index)
 static void advance(size_t bytes)
 {
     uvh_ws_queue_advance(queue, bytes);
-    for (begun += bytes; count > 0 && begun >= list[0].size; take_out(0))
+    for (begun += bytes; count > 0 && begun >= list[0].size; remove_at(0))
         begun -= list[0].size;
 }
 
@@ -89,7 +89,7 @@ static bool drop_oldest(void)
         i++;
     bool found = i < count;
     if (found)
-        take_out(i);
+        remove_at(i);
     assert_int_equal(uvh_ws_queue_drop_oldest(queue), found);
     return found;
 }
@@ -100,7 +100,7 @@ static void drop_pong(void)
     while (i > least && !list[i - 1].pong)
         i--;
     if (i > least)
-        take_out(i - 1);
+        remove_at(i - 1);
     uvh_ws_queue_drop_pong(queue);
 }
 
@@ -109,7 +109,7 @@ static void drop_all(void)
     uvh_ws_queue_drop_all(queue);
     for (size_t i = count; i > (begun > 0 ? 1u : 0u); i--) {
         if (list[i - 1].droppable)
-            take_out(i - 1);
+            remove_at(i - 1);
     }
 }
 
@@ -133,20 +133,20 @@ static void check(void)
     }
 }
 
-static void it_does_what_a_list_does(void **state)
+static void random_operations_match_list(void **state)
 {
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         for (int step = 0; step < STEPS; step++) {
-            size_t what = below(100);
+            size_t what = random_below(100);
             if (what < 45) {
-                push(2 + below(50), below(3) > 0, false);
-            } else if (what < 55) { /* at most one waits */
+                push(2 + random_below(50), random_below(3) > 0, false);
+            } else if (what < 55) { /* at most one is queued */
                 drop_pong();
-                push(2 + below(9), false, true);
+                push(2 + random_below(9), false, true);
             } else if (what < 80) {
-                advance(below(queue->bytes - queue->count * UVH_WS_QUEUE_ENTRY + 1) /
-                        (1 + below(20)));
+                advance(random_below(queue->bytes - queue->count * UVH_WS_QUEUE_ENTRY + 1) /
+                        (1 + random_below(20)));
             } else if (what < 99) {
                 (void)drop_oldest();
             } else {
@@ -162,8 +162,9 @@ static void it_does_what_a_list_does(void **state)
     }
 }
 
-/* A peer that does not read and pings must not make each pong as dear as all that waits for it. */
-static void removing_moves_the_shorter_side(void **state)
+/* A peer that does not read but sends pings must not make each pong cost a move of the whole
+ * queue. */
+static void removal_moves_shorter_side(void **state)
 {
     (void)state;
     for (int i = 0; i < LONG; i++)
@@ -172,7 +173,7 @@ static void removing_moves_the_shorter_side(void **state)
     for (int i = 0; i < 3; i++) {
         push(2, false, true);
         drop_pong();
-        assert_int_equal(queue->first, first); /* nothing in front of it has moved */
+        assert_int_equal(queue->first, first); /* no entry before it has moved */
         check();
     }
     push(2, false, true);
@@ -183,7 +184,7 @@ static void removing_moves_the_shorter_side(void **state)
     check();
     for (int i = 0; i < 3; i++) {
         assert_true(drop_oldest());
-        /* nothing behind it has moved */
+        /* no entry after it has moved */
         assert_int_equal(queue->first, ++first & (queue->capacity - 1));
         check();
     }
@@ -192,7 +193,7 @@ static void removing_moves_the_shorter_side(void **state)
     assert_int_equal(queue->droppable, 0);
 }
 
-static void a_passing_message_is_paid_for_where_it_waits(void **state)
+static void passing_message_is_charged_to_queue(void **state)
 {
     (void)state;
     struct uvh_ws_memory *passing = uvh_ws_memory_new(&heap.allocator, LIMIT, true);
@@ -202,7 +203,7 @@ static void a_passing_message_is_paid_for_where_it_waits(void **state)
     size_t before = memory->budget.taken, ring = small->budget.taken;
     struct uvhttp_websocket_message *message = uvh_websocket_message_of(passing, 1000, true);
     assert_true(passing->budget.taken >= 1000);
-    /* Where nothing is left it cannot wait; that changes nothing. */
+    /* A queue without budget refuses it, which changes nothing. */
     assert_int_equal(uvh_ws_queue_push(others, message, false), UVHTTP_ENOMEM);
     assert_true(small->budget.taken == ring && others->count == 0);
     assert_true(passing->budget.taken >= 1000);
@@ -210,34 +211,34 @@ static void a_passing_message_is_paid_for_where_it_waits(void **state)
     assert_int_equal(passing->budget.taken, 0);
     size_t paid = memory->budget.taken - before;
     assert_true(paid >= 1000);
-    /* Once is enough. */
+    /* It is charged once. */
     assert_int_equal(uvh_ws_queue_push(queue, message, false), 0);
     assert_int_equal(uvh_ws_queue_push(others, message, false), 0);
     assert_int_equal(memory->budget.taken, before + paid);
     assert_int_equal(small->budget.taken, ring);
     uvhttp_websocket_message_unref(message);
     uvh_ws_queue_drop_all(queue);
-    assert_int_equal(memory->budget.taken, before + paid); /* the other queue has it yet */
+    assert_int_equal(memory->budget.taken, before + paid); /* the other queue still refers to it */
     uvh_ws_queue_free(others);
     assert_int_equal(memory->budget.taken, before);
     uvh_ws_memory_unref(small);
     uvh_ws_memory_unref(passing);
 }
 
-static void a_message_keeps_what_it_lives_on(void **state)
+static void message_keeps_its_memory_account(void **state)
 {
     (void)state;
-    struct uvh_ws_memory *gone = uvh_ws_memory_new(&heap.allocator, LIMIT, false);
-    struct uvhttp_websocket_message *message = uvh_websocket_message_of(gone, 1000, true);
+    struct uvh_ws_memory *released = uvh_ws_memory_new(&heap.allocator, LIMIT, false);
+    struct uvhttp_websocket_message *message = uvh_websocket_message_of(released, 1000, true);
     assert_non_null(message);
-    uvh_ws_memory_unref(gone);
+    uvh_ws_memory_unref(released);
     uvhttp_websocket_message_ref(message);
     uvhttp_websocket_message_unref(message);
     assert_int_equal(uvh_websocket_message_frame(message, false).length, 1000);
     uvhttp_websocket_message_unref(message);
 }
 
-static void memory_that_ran_out(void **state)
+static void failed_allocations_change_nothing(void **state)
 {
     (void)state;
     fault_heap_arm(&heap, 1, false);
@@ -265,12 +266,11 @@ static void memory_that_ran_out(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_does_what_a_list_does, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(removing_moves_the_shorter_side, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_passing_message_is_paid_for_where_it_waits, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_message_keeps_what_it_lives_on, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(memory_that_ran_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(random_operations_match_list, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(removal_moves_shorter_side, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(passing_message_is_charged_to_queue, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(message_keeps_its_memory_account, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(failed_allocations_change_nothing, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
-/* Runs every vector of tests/vectors, each as a test of its own, on every back end that the
- * processor has.
+/* Runs every vector of tests/vectors as its own test, on every back end the processor supports.
  *
- * Heads and bodies are fed whole, byte by byte, and at every two-way split; heads of messages also
- * from two pieces cut anywhere and from three, growing between calls; chunked bodies also decoded
- * in place. Each input, and each piece of one, ends at a protected page, so that reading one byte
- * too many is a crash, and moves between two calls, as the parser allows.
+ * Heads and bodies are parsed whole, byte by byte, and with every two-way split. Message heads are
+ * also parsed from two slices split at any offset and from three slices, growing between calls.
+ * Chunked bodies are also decoded in place. Each input and each slice ends at a protected page, so
+ * that an out-of-bounds read crashes, and moves between two calls, which the parser allows.
  *
- * The result is written as text and compared with the vector's second block as a whole: nothing the
- * parser reports goes unchecked. The folder can be given as the first argument. */
+ * The result is formatted as text and compared with the vector's second block as a whole. The
+ * directory can be given as the first argument. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,23 +24,23 @@
 
 #define VECTORS_DIR UVHTTP_TESTS_DIR "/vectors"
 
-/* SHORT: of inputs up to this size all three-way cuts are tried. GONE stands where bytes are that
- * should neither be read nor written. */
-enum { ROOM = 64 * 1024, PIECES = 3, SHORT = 40, GONE = 0x5a };
+/* SHORT: inputs up to this size are tested with all three-way splits. FILLER: overwrites bytes that
+ * must be neither read nor written. */
+enum { CAPACITY = 64 * 1024, SLICES = 3, SHORT = 40, FILLER = 0x5a };
 
-/* How an input is cut: the length at hand grows from `first` to all, in steps. */
-struct cut {
+/* How an input grows: from `first` bytes to all bytes, in steps of `step`. */
+struct growth {
     size_t first;
     size_t step;
 };
 
-/* Where an input is cut into pieces, the second seam at or behind the first. */
-struct seams {
+/* Offsets at which an input is split into slices; `second` is at or after `first`. */
+struct splits {
     size_t first;
     size_t second;
 };
 
-static struct guarded areas[PIECES];
+static struct guarded areas[SLICES];
 static struct guarded gather_area;
 
 static bool is_kind(const struct vector *vector, const char *kind)
@@ -51,13 +50,13 @@ static bool is_kind(const struct vector *vector, const char *kind)
            (vector->kind[length] == '\0' || vector->kind[length] == ' ');
 }
 
-static uint32_t option_of(const struct vector *vector, const char *name, uint32_t otherwise)
+static uint32_t option_of(const struct vector *vector, const char *name, uint32_t fallback)
 {
     const char *at = strstr(vector->kind, name);
-    return at == NULL ? otherwise : (uint32_t)strtoul(at + strlen(name), NULL, 10);
+    return at == NULL ? fallback : (uint32_t)strtoul(at + strlen(name), NULL, 10);
 }
 
-/* The method of the request that a response answers. */
+/* The method of the request that a response belongs to. */
 static uvhttp_method_t request_method_of(const struct vector *vector)
 {
     const char *at = strstr(vector->kind, "method=");
@@ -74,10 +73,10 @@ static uvhttp_head_limits_t limits_of(const struct vector *vector)
                                   option_of(vector, "max_fields=", 100)};
 }
 
-/* The first `length` bytes of the vector, right in front of the protected page. */
-static const char *place(const struct vector *vector, size_t length)
+/* The first `length` bytes of the vector, directly before the protected page. */
+static const char *place_input(const struct vector *vector, size_t length)
 {
-    return guarded_place(&areas[0], vector->bytes, length);
+    return guarded_copy(&areas[0], vector->bytes, length);
 }
 
 static void compare(const struct vector *vector, const char *how, size_t a, size_t b)
@@ -94,25 +93,25 @@ static void begin_head(uvhttp_head_t *head)
     result.size = 0;
 }
 
-static void say_head(const struct vector *vector, const uvhttp_head_t *head,
-                     uvhttp_parse_result_t outcome)
+static void print_head(const struct vector *vector, const uvhttp_head_t *head,
+                       uvhttp_parse_result_t outcome)
 {
     if (outcome == UVHTTP_PARSE_BAD) {
-        say_refused(head->reason);
-        say("offset %u\n", head->reason_offset);
+        print_refused(head->reason);
+        print("offset %u\n", head->reason_offset);
         return;
     }
     if (outcome == UVHTTP_PARSE_MORE) {
-        say("more\n");
+        print("more\n");
         return;
     }
     if (is_kind(vector, "request")) {
-        say_request(head);
+        print_request(head);
     } else if (is_kind(vector, "response")) {
-        say_response(head, request_method_of(vector));
+        print_response(head, request_method_of(vector));
     } else {
-        say("size %u\n", head->size);
-        say_fields(head);
+        print("size %u\n", head->size);
+        print_fields(head);
     }
     check_known(head);
 }
@@ -128,148 +127,148 @@ static uvhttp_parse_result_t parse(const struct vector *vector, uvhttp_head_t *h
     return uvhttp_trailers_parse(head, data, length, &limits);
 }
 
-static void run_head(const struct vector *vector, struct cut cut)
+static void run_head(const struct vector *vector, struct growth growth)
 {
     uvhttp_head_t head;
     uvhttp_parse_result_t outcome = UVHTTP_PARSE_MORE;
     begin_head(&head);
-    for (size_t length = cut.first; outcome == UVHTTP_PARSE_MORE; length += cut.step) {
+    for (size_t length = growth.first; outcome == UVHTTP_PARSE_MORE; length += growth.step) {
         length = length < vector->size ? length : vector->size;
-        outcome = parse(vector, &head, place(vector, length), length);
+        outcome = parse(vector, &head, place_input(vector, length), length);
         if (outcome == UVHTTP_PARSE_MORE)
             assert_int_equal(head.scanned, length);
         if (length == vector->size)
             break;
     }
-    say_head(vector, &head, outcome);
-    compare(vector, "one piece, at first and then more", cut.first, cut.step);
+    print_head(vector, &head, outcome);
+    compare(vector, "whole input, first and step", growth.first, growth.step);
 }
 
-/* Reading one byte too early is a crash here. */
-static void run_head_behind_page(const struct vector *vector)
+/* An out-of-bounds read before the input crashes here. */
+static void run_head_after_page(const struct vector *vector)
 {
     uvhttp_head_t head;
     begin_head(&head);
-    const char *data = guarded_place_front(&areas[0], vector->bytes, vector->size);
-    say_head(vector, &head, parse(vector, &head, data, vector->size));
-    compare(vector, "behind a protected page", 0, 0);
+    const char *data = guarded_copy_front(&areas[0], vector->bytes, vector->size);
+    print_head(vector, &head, parse(vector, &head, data, vector->size));
+    compare(vector, "after a protected page", 0, 0);
 }
 
-/* The first `length` bytes of the vector in pieces. Those that were gathered before are not there
- * any more: nobody needs them. */
-static void cut_pieces(const struct vector *vector, size_t gathered, size_t length,
-                       struct seams seams, uvhttp_slice_t chunks[PIECES])
+/* Splits the first `length` bytes of the vector into slices. Bytes that were gathered before are
+ * overwritten, because the parser does not need them any more. */
+static void split_input(const struct vector *vector, size_t gathered, size_t length,
+                        struct splits splits, uvhttp_slice_t chunks[SLICES])
 {
-    size_t first = seams.first < length ? seams.first : length;
-    size_t second = seams.second < length ? seams.second : length;
-    const size_t ends[PIECES] = {first, second, length};
+    size_t first = splits.first < length ? splits.first : length;
+    size_t second = splits.second < length ? splits.second : length;
+    const size_t ends[SLICES] = {first, second, length};
     size_t start = 0;
-    for (size_t i = 0; i < PIECES; i++) {
+    for (size_t i = 0; i < SLICES; i++) {
         size_t size = ends[i] - start;
-        size_t gone = gathered < start ? 0 : gathered - start;
-        char *copy = guarded_place(&areas[i], vector->bytes + start, size);
-        memset(copy, GONE, gone < size ? gone : size);
+        size_t gathered_size = gathered < start ? 0 : gathered - start;
+        char *copy = guarded_copy(&areas[i], vector->bytes + start, size);
+        memset(copy, FILLER, gathered_size < size ? gathered_size : size);
         chunks[i] = (uvhttp_slice_t){copy, size};
         start = ends[i];
     }
 }
 
-static uvhttp_parse_result_t parse_pieces(const struct vector *vector, uvhttp_head_t *head,
-                                          size_t length, struct seams seams)
+static uvhttp_parse_result_t parse_slices(const struct vector *vector, uvhttp_head_t *head,
+                                          size_t length, struct splits splits)
 {
-    uvhttp_slice_t chunks[PIECES];
+    uvhttp_slice_t chunks[SLICES];
     uvhttp_head_limits_t limits = limits_of(vector);
     char *gather = gather_area.end - limits.max_size;
     size_t most = vector->size < limits.max_size ? vector->size : limits.max_size;
     bool fresh = head->scanned == 0;
-    cut_pieces(vector, head->gathered, length, seams, chunks);
-    memset(gather + head->gathered, GONE, most - head->gathered);
+    split_input(vector, head->gathered, length, splits, chunks);
+    memset(gather + head->gathered, FILLER, most - head->gathered);
     uvhttp_parse_result_t outcome =
         is_kind(vector, "request")
-            ? uvhttp_request_head_parse_slices(head, chunks, PIECES, gather, &limits)
-            : uvhttp_response_head_parse_slices(head, chunks, PIECES, gather, &limits);
+            ? uvhttp_request_head_parse_slices(head, chunks, SLICES, gather, &limits)
+            : uvhttp_response_head_parse_slices(head, chunks, SLICES, gather, &limits);
     if (outcome != UVHTTP_PARSE_DONE)
         return outcome;
-    /* What lies in the first piece stays where it is; of another head nothing is copied behind its
-     * empty line. */
+    /* A head within the first slice is not copied; of a gathered head nothing after its empty
+     * line is copied. */
     if (fresh && head->size <= chunks[0].length)
         assert_ptr_equal(head->base, chunks[0].base);
     if (head->base == gather && head->size < most)
-        assert_int_equal(gather[head->size], GONE);
+        assert_int_equal(gather[head->size], FILLER);
     return outcome;
 }
 
-static void run_pieces(const struct vector *vector, struct seams seams)
+static void run_slices(const struct vector *vector, struct splits splits)
 {
     uvhttp_head_t head;
     begin_head(&head);
-    say_head(vector, &head, parse_pieces(vector, &head, vector->size, seams));
-    compare(vector, "pieces with seams at", seams.first, seams.second);
+    print_head(vector, &head, parse_slices(vector, &head, vector->size, splits));
+    compare(vector, "slices, split at", splits.first, splits.second);
 }
 
-/* First `length` bytes with one seam, then, if that was not enough, all with another one. */
-static void run_pieces_grown(const struct vector *vector, size_t length, size_t seam,
-                             size_t last_seam)
+/* First `length` bytes with one split, then, if the head is incomplete, all bytes with another. */
+static void run_grown_slices(const struct vector *vector, size_t length, size_t split,
+                             size_t last_split)
 {
     uvhttp_head_t head;
     begin_head(&head);
     uvhttp_parse_result_t outcome =
-        parse_pieces(vector, &head, length, (struct seams){seam, length});
+        parse_slices(vector, &head, length, (struct splits){split, length});
     if (outcome == UVHTTP_PARSE_MORE)
         outcome =
-            parse_pieces(vector, &head, vector->size, (struct seams){last_seam, vector->size});
-    say_head(vector, &head, outcome);
-    compare(vector, "pieces, at first and then with a seam at", length, last_seam);
+            parse_slices(vector, &head, vector->size, (struct splits){last_split, vector->size});
+    print_head(vector, &head, outcome);
+    compare(vector, "slices, first length and last split", length, last_split);
 }
 
-static void run_pieces_byte_by_byte(const struct vector *vector, struct seams seams)
+static void run_slices_byte_by_byte(const struct vector *vector, struct splits splits)
 {
     uvhttp_head_t head;
     uvhttp_parse_result_t outcome = UVHTTP_PARSE_MORE;
     begin_head(&head);
     for (size_t length = 0; outcome == UVHTTP_PARSE_MORE && length <= vector->size; length++)
-        outcome = parse_pieces(vector, &head, length, seams);
-    say_head(vector, &head, outcome);
-    compare(vector, "pieces byte by byte with seams at", seams.first, seams.second);
+        outcome = parse_slices(vector, &head, length, splits);
+    print_head(vector, &head, outcome);
+    compare(vector, "slices byte by byte, split at", splits.first, splits.second);
 }
 
-/* Two pieces that arrive one after the other, cut at `at` or elsewhere at first. */
-static void run_growing_pieces(const struct vector *vector, size_t at)
+/* Two slices that arrive one after the other, split at `at` or elsewhere in the first call. */
+static void run_growing_slices(const struct vector *vector, size_t at)
 {
     size_t size = vector->size;
-    run_pieces_grown(vector, at, at, at);                  /* the second piece is new */
-    run_pieces_grown(vector, (at + size) / 2, at, at);     /* the second piece grows */
-    run_pieces_grown(vector, (at + size) / 2, at / 2, at); /* cut elsewhere the next time */
-    run_pieces_grown(vector, at, size, (at + size) / 2);   /* in one piece at first */
-    run_pieces_grown(vector, at, at / 2, size);            /* in one piece at last */
+    run_grown_slices(vector, at, at, at);                  /* the second slice is new */
+    run_grown_slices(vector, (at + size) / 2, at, at);     /* the second slice grows */
+    run_grown_slices(vector, (at + size) / 2, at / 2, at); /* split elsewhere in the second call */
+    run_grown_slices(vector, at, size, (at + size) / 2);   /* one slice in the first call */
+    run_grown_slices(vector, at, at / 2, size);            /* one slice in the last call */
 }
 
-/* Every cut into two; of a long input some hundred growing ones, and those into three with a short
- * one in the middle. */
-static void run_all_pieces(const struct vector *vector)
+/* Every two-way split; of a long input about 256 growing ones, and three-way splits with a short
+ * middle slice. */
+static void run_all_slices(const struct vector *vector)
 {
     size_t size = vector->size;
     size_t stride = 1 + size / 256;
     for (size_t at = 0; at <= size; at++) {
         size_t last = size <= SHORT ? size : at + 2;
         for (size_t more = at; more <= last && more <= size; more++)
-            run_pieces(vector, (struct seams){at, more});
+            run_slices(vector, (struct splits){at, more});
         if (at % stride == 0)
-            run_growing_pieces(vector, at);
+            run_growing_slices(vector, at);
     }
-    run_pieces_byte_by_byte(vector, (struct seams){0, size});
-    run_pieces_byte_by_byte(vector, (struct seams){1, 2});
-    run_pieces_byte_by_byte(vector, (struct seams){size / 3, size / 2});
-    run_pieces_byte_by_byte(vector, (struct seams){size, size});
+    run_slices_byte_by_byte(vector, (struct splits){0, size});
+    run_slices_byte_by_byte(vector, (struct splits){1, 2});
+    run_slices_byte_by_byte(vector, (struct splits){size / 3, size / 2});
+    run_slices_byte_by_byte(vector, (struct splits){size, size});
 }
 
 struct body {
     size_t used;
     size_t size;
-    char bytes[ROOM];
+    char bytes[CAPACITY];
 };
 
-/* All there is of one receipt, as often as it takes. */
+/* Decodes all of one read, in as many calls as needed. */
 static uvhttp_parse_result_t decode(uvhttp_chunked_t *decoder, char *data, size_t length,
                                     struct body *body, bool in_place)
 {
@@ -288,63 +287,64 @@ static uvhttp_parse_result_t decode(uvhttp_chunked_t *decoder, char *data, size_
         body->size += chunk.length;
         done += consumed;
     } while (outcome == UVHTTP_PARSE_MORE && consumed > 0 && done < length);
-    assert_true(outcome != UVHTTP_PARSE_MORE || done == length); /* all that came is used up */
+    /* all received bytes are consumed */
+    assert_true(outcome != UVHTTP_PARSE_MORE || done == length);
     body->used += done;
     return outcome;
 }
 
-static void run_chunked(const struct vector *vector, struct cut cut, bool in_place)
+static void run_chunked(const struct vector *vector, struct growth growth, bool in_place)
 {
     static struct body body;
     uvhttp_chunked_t decoder;
     uvhttp_chunked_init(&decoder, option_of(vector, "max_extension=", 256));
     uvhttp_parse_result_t outcome = UVHTTP_PARSE_MORE;
-    size_t length = cut.first;
+    size_t length = growth.first;
     body.used = body.size = result.size = 0;
-    for (; outcome == UVHTTP_PARSE_MORE; length += cut.step) {
+    for (; outcome == UVHTTP_PARSE_MORE; length += growth.step) {
         length = length < vector->size ? length : vector->size;
         size_t fresh = length - body.used;
-        char *data = guarded_place(&areas[0], vector->bytes + body.used, fresh);
+        char *data = guarded_copy(&areas[0], vector->bytes + body.used, fresh);
         outcome = decode(&decoder, data, fresh, &body, in_place);
         if (length == vector->size)
             break;
     }
     if (outcome == UVHTTP_PARSE_BAD)
-        say_refused(decoder.reason);
+        print_refused(decoder.reason);
     else
-        say(outcome == UVHTTP_PARSE_DONE ? "done\n" : "more\n");
-    say("consumed %zu\n", body.used);
-    say_bytes("data", body.bytes, body.size);
-    compare(vector, in_place ? "in place, at first and then more" : "at first and then more",
-            cut.first, cut.step);
+        print(outcome == UVHTTP_PARSE_DONE ? "done\n" : "more\n");
+    print("consumed %zu\n", body.used);
+    print_bytes("data", body.bytes, body.size);
+    compare(vector, in_place ? "in place, first and step" : "first and step", growth.first,
+            growth.step);
 }
 
 static void run_path(const struct vector *vector)
 {
     char output[256];
     size_t length = 0;
-    uvhttp_slice_t raw = {place(vector, vector->size), vector->size};
+    uvhttp_slice_t raw = {place_input(vector, vector->size), vector->size};
     assert_true(vector->size <= sizeof output);
     uvhttp_reason_t reason = uvhttp_path_normalize(raw, output, &length);
     if (reason != UVHTTP_REASON_NONE)
-        say_refused(reason);
+        print_refused(reason);
     else
-        say_bytes("path", output, length);
+        print_bytes("path", output, length);
     bool unchanged = reason == UVHTTP_REASON_NONE && length == raw.length &&
                      memcmp(output, raw.base, length) == 0;
     bool has_escape = memchr(vector->bytes, '%', vector->size) != NULL;
     assert_int_equal(uvhttp_path_is_normal(raw), unchanged && !has_escape);
 }
 
-/* Beside the text, in place, and in pieces. */
+/* Into a separate buffer, in place, and in chunks. */
 static void run_percent(const struct vector *vector)
 {
     bool plus = strstr(vector->kind, "plus") != NULL;
     char output[256];
-    uvhttp_slice_t text = {place(vector, vector->size), vector->size};
+    uvhttp_slice_t text = {place_input(vector, vector->size), vector->size};
     assert_true(vector->size <= sizeof output);
     ptrdiff_t length = uvhttp_percent_decode(text, output, plus);
-    char *in_place = guarded_place(&areas[1], vector->bytes, vector->size);
+    char *in_place = guarded_copy(&areas[1], vector->bytes, vector->size);
     assert_int_equal(
         uvhttp_percent_decode((uvhttp_slice_t){in_place, vector->size}, in_place, plus), length);
     assert_true(length <= 0 || memcmp(in_place, output, (size_t)length) == 0);
@@ -361,27 +361,27 @@ static void run_percent(const struct vector *vector)
     assert_int_equal(more < 0, length < 0);
     assert_true(length < 0 || (done == (size_t)length && rest.length == 0));
     if (more < 0)
-        say("malformed %td\n", rest.base - text.base);
+        print("malformed %td\n", rest.base - text.base);
     else
-        say_bytes("data", output, done);
+        print_bytes("data", output, done);
 }
 
 static void run_pairs(const struct vector *vector)
 {
-    uvhttp_slice_t rest = {place(vector, vector->size), vector->size};
+    uvhttp_slice_t rest = {place_input(vector, vector->size), vector->size};
     uvhttp_slice_t name;
     uvhttp_slice_t value;
     bool cookie = is_kind(vector, "cookie");
     while (cookie ? uvhttp_cookie_next(&rest, &name, &value)
                   : uvhttp_query_next(&rest, &name, &value))
-        say_pair(name, value);
+        print_pair(name, value);
     assert_int_equal(rest.length, 0);
-    say("done\n");
+    print("done\n");
 }
 
 static void run_form(const struct vector *vector, bool in_place)
 {
-    char *form = guarded_place(&areas[0], vector->bytes, vector->size);
+    char *form = guarded_copy(&areas[0], vector->bytes, vector->size);
     uvhttp_slice_t rest = {form, vector->size};
     uvhttp_slice_t name;
     uvhttp_slice_t value;
@@ -390,9 +390,9 @@ static void run_form(const struct vector *vector, bool in_place)
         char *scratch = in_place ? form + (vector->size - rest.length) : areas[1].end - rest.length;
         more = uvhttp_form_next(&rest, scratch, &name, &value);
         if (more > 0)
-            say_pair(name, value);
+            print_pair(name, value);
     } while (more > 0);
-    say(more == 0 ? "done\n" : "malformed\n");
+    print(more == 0 ? "done\n" : "malformed\n");
 }
 
 static void run_text(const struct vector *vector)
@@ -414,32 +414,33 @@ static void run_text(const struct vector *vector)
     }
 }
 
-static void run_cuts(const struct vector *vector, void (*run)(const struct vector *, struct cut))
+static void run_growths(const struct vector *vector,
+                        void (*run)(const struct vector *, struct growth))
 {
-    run(vector, (struct cut){vector->size, 1});
-    run(vector, (struct cut){0, 1});
+    run(vector, (struct growth){vector->size, 1});
+    run(vector, (struct growth){0, 1});
     for (size_t at = 1; at < vector->size; at++)
-        run(vector, (struct cut){at, vector->size});
+        run(vector, (struct growth){at, vector->size});
 }
 
-static void run_chunked_streaming(const struct vector *vector, struct cut cut)
+static void run_chunked_streaming(const struct vector *vector, struct growth growth)
 {
-    run_chunked(vector, cut, false);
+    run_chunked(vector, growth, false);
 }
 
-static void run_chunked_in_place(const struct vector *vector, struct cut cut)
+static void run_chunked_in_place(const struct vector *vector, struct growth growth)
 {
-    run_chunked(vector, cut, true);
+    run_chunked(vector, growth, true);
 }
 
-/* Whole, byte by byte and cut, on every back end that this processor has. */
+/* Whole, byte by byte and split, on every back end the processor supports. */
 static void run_head_vector(const struct vector *vector)
 {
     for (size_t at = 0; backends_next(&at);) {
-        run_cuts(vector, run_head);
-        run_head_behind_page(vector);
+        run_growths(vector, run_head);
+        run_head_after_page(vector);
         if (!is_kind(vector, "trailers"))
-            run_all_pieces(vector);
+            run_all_slices(vector);
     }
 }
 
@@ -447,7 +448,7 @@ static void run_vector(void **state)
 {
     static const char *const texts[] = {"path", "percent", "query", "form", "cookie"};
     const struct vector *vector = *state;
-    assert_true(vector->size <= ROOM);
+    assert_true(vector->size <= CAPACITY);
     assert_non_null(vector->expected);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (is_kind(vector, texts[i])) {
@@ -456,8 +457,8 @@ static void run_vector(void **state)
         }
     }
     if (is_kind(vector, "chunked")) {
-        run_cuts(vector, run_chunked_streaming);
-        run_cuts(vector, run_chunked_in_place);
+        run_growths(vector, run_chunked_streaming);
+        run_growths(vector, run_chunked_in_place);
         return;
     }
     assert_true(is_kind(vector, "request") || is_kind(vector, "response") ||
@@ -465,7 +466,7 @@ static void run_vector(void **state)
     run_head_vector(vector);
 }
 
-static void read_folder(struct vector_list *list, const char *directory)
+static void read_directory(struct vector_list *list, const char *directory)
 {
     struct dirent **entries;
     int count = scandir(directory, &entries, NULL, alphasort);
@@ -487,12 +488,12 @@ static void read_folder(struct vector_list *list, const char *directory)
 int main(int argc, char **argv)
 {
     struct vector_list list = {NULL, 0};
-    read_folder(&list, argc > 1 ? argv[1] : VECTORS_DIR);
+    read_directory(&list, argc > 1 ? argv[1] : VECTORS_DIR);
     if (list.count < 400)
         vector_file_die("holds fewer than 400 vectors", "tests/vectors");
-    for (size_t i = 0; i < PIECES; i++)
-        areas[i] = guarded_make(ROOM);
-    gather_area = guarded_make(ROOM);
+    for (size_t i = 0; i < SLICES; i++)
+        areas[i] = guarded_make(CAPACITY);
+    gather_area = guarded_make(CAPACITY);
     struct CMUnitTest *tests = calloc(list.count, sizeof *tests);
     if (tests == NULL)
         return 2;

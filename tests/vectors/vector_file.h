@@ -1,6 +1,6 @@
-/* Reads the test vectors of tests/vectors: Markdown with a heading, a fenced block with the bytes,
- * and a fenced block with what has to come out. tests/vectors/README.md describes the format. Used
- * by test_vectors.c only. */
+/* Reads the test vectors of tests/vectors: Markdown with a heading, a fenced block with the input
+ * bytes, and a fenced block with the expected result. tests/vectors/README.md describes the format.
+ * Used by test_vectors.c only. */
 #ifndef UVH_TESTS_VECTOR_FILE_H
 #define UVH_TESTS_VECTOR_FILE_H
 
@@ -11,10 +11,10 @@
 
 struct vector {
     char *name;  /* file and heading */
-    char *kind;  /* what the bytes are, and options: the words behind the first fence */
+    char *kind;  /* type of the input and options: the words after the first fence */
     char *bytes; /* decoded */
     size_t size;
-    char *expected; /* the second block as it stands */
+    char *expected; /* the second block, unmodified */
 };
 
 struct vector_list {
@@ -44,8 +44,8 @@ static void vector_file_append(char **text, size_t *size, const char *bytes, siz
     (*text)[*size] = '\0';
 }
 
-/* \repeat(N,text): N times the text, which holds neither escapes nor a closing parenthesis. Returns
- * what follows. */
+/* \repeat(N,text): N times the text, which contains neither escapes nor a closing parenthesis.
+ * Returns the position after it. */
 static const char *vector_file_repeat(struct vector *vector, const char *p)
 {
     char *comma;
@@ -58,8 +58,8 @@ static const char *vector_file_repeat(struct vector *vector, const char *p)
     return close + 1;
 }
 
-/* Decodes one line of the first block; its line end does not count, since real ones are spelled
- * \r\n. */
+/* Decodes one line of the first block without its line end, since line ends of the input are
+ * written as \r\n. */
 static void vector_file_decode(struct vector *vector, const char *p, const char *end)
 {
     while (p < end) {
@@ -102,7 +102,7 @@ static char *vector_file_text(const char *path, const char *separator, const cha
     return text;
 }
 
-static char *vector_file_slurp(const char *path)
+static char *vector_file_load(const char *path)
 {
     FILE *file = fopen(path, "rb");
     if (file == NULL)
@@ -119,8 +119,8 @@ static char *vector_file_slurp(const char *path)
 /* Adds the vectors of one file to `list`. `label` is the file's name in the names of the tests. */
 static void vector_file_read(struct vector_list *list, const char *path, const char *label)
 {
-    char *text = vector_file_slurp(path);
-    enum { OUTSIDE, INPUT, BETWEEN, EXPECTED } place = OUTSIDE;
+    char *text = vector_file_load(path);
+    enum { OUTSIDE, INPUT, BETWEEN, EXPECTED } state = OUTSIDE;
     char *heading = NULL;
     struct vector *vector = NULL;
     size_t expected_size = 0;
@@ -128,29 +128,29 @@ static void vector_file_read(struct vector_list *list, const char *path, const c
         const char *end = strchr(line, '\n');
         size_t length = end != NULL ? (size_t)(end - line) : strlen(line);
         bool fence = length >= 3 && strncmp(line, "```", 3) == 0;
-        if (place == OUTSIDE && length > 3 && strncmp(line, "## ", 3) == 0) {
+        if (state == OUTSIDE && length > 3 && strncmp(line, "## ", 3) == 0) {
             free(heading);
             heading = vector_file_text(label, ": ", line + 3, length - 3);
-        } else if (fence && place == OUTSIDE && heading != NULL) {
+        } else if (fence && state == OUTSIDE && heading != NULL) {
             list->items = vector_file_grow(list->items, (list->count + 1) * sizeof *list->items);
             vector = &list->items[list->count++];
             *vector = (struct vector){.name = heading,
                                       .kind = vector_file_text("", "", line + 3, length - 3)};
             vector_file_append(&vector->bytes, &vector->size, "", 0);
             heading = NULL;
-            place = INPUT;
-        } else if (fence && place != OUTSIDE) {
-            place = place == INPUT ? BETWEEN : place == BETWEEN ? EXPECTED : OUTSIDE;
+            state = INPUT;
+        } else if (fence && state != OUTSIDE) {
+            state = state == INPUT ? BETWEEN : state == BETWEEN ? EXPECTED : OUTSIDE;
             expected_size = 0;
-        } else if (place == INPUT) {
+        } else if (state == INPUT) {
             vector_file_decode(vector, line, line + length);
-        } else if (place == EXPECTED) {
+        } else if (state == EXPECTED) {
             vector_file_append(&vector->expected, &expected_size, line, length);
             vector_file_append(&vector->expected, &expected_size, "\n", 1);
         }
         line = end != NULL ? end + 1 : NULL;
     }
-    if (place != OUTSIDE)
+    if (state != OUTSIDE)
         vector_file_die("ends inside a vector", path);
     free(heading);
     free(text);

@@ -85,7 +85,7 @@ def test_it_says_which_build_it_is_and_warns_unless_it_is_a_release(start, name)
      ("benchmark_unified", ["-1"], "the port is a number from 0 to 65535"),
      ("benchmark_unified", ["80x"], "the port is a number from 0 to 65535"),
      ("benchmark_unified", ["1", "2"], "too many arguments"),
-     ("performance_static_server", [], "-d is missing: the folder to serve"),
+     ("performance_static_server", [], "-d is missing: the directory to serve"),
      ("performance_static_server", ["-d", SITE, "-p", ""], "the port is a number from 0 to 65535"),
      ("performance_static_server", ["-d", SITE, "more"], "too many arguments"),
      ("performance_static_server", ["-x"], "invalid option -- 'x'"),

@@ -926,7 +926,7 @@ def test_passwords(start, tmp_path):
     everybody, asked, ada, guessed = [
         curl(line, program.port, tmp_path).stdout for line in curl_lines("passwords")
     ]
-    assert everybody.endswith("\n\nHello, whoever you are\n") and ada.endswith("\n\nHello, ada\n")
+    assert everybody.endswith("\n\nHello, guest\n") and ada.endswith("\n\nHello, ada\n")
     for answer in (asked, guessed):
         status, fields = fields_of(answer)
         assert status == 401 and fields[

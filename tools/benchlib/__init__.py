@@ -1,16 +1,16 @@
-"""What the commands of tools/bench.py share.
+"""Modules of the commands of tools/bench.py.
 
-command      options, folder, exit code: the one way every command runs
-session      which runs are made, and their results
-works        what is requested; websocket_works for WebSocket
-contender    a server that is measured; http_peers and websocket_peers list them
+command      runs a command: options, temporary directory, exit code
+session      the runs of a benchmark, and their results
+works        the requests to measure; run_ws has those of WebSocket
+contender    a server to measure; http_peers and websocket_peers list them
 http_load    one run with wrk or tls_load; websocket_load for WebSocket; idle for memory
 verify       checks responses before and after each run
-cpu, environment, tls, wrk, servers, table
+cpu, environment, programs, report, routes, servers, table, tls, wrk
 
-Each module raises Refused for whatever would make a figure worthless.
+Each module raises Refused for an error that would make a figure invalid.
 """
 
 
 class Refused(Exception):
-    """A figure would mean nothing; the text says why."""
+    """A figure would be invalid; the text is the reason."""

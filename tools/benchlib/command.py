@@ -1,7 +1,8 @@
-"""How every command runs: its options, a folder for what it writes, and its exit code.
+"""Runs a command: its options, a temporary directory, and its exit code.
 
-A command is a module with `add_options(parser)` and `run(options)`, which prints the results and
-returns what --json writes. Refused gives exit code 1, a signal ends all servers and gives 130.
+A command is a module with `add_options(parser)` and `run(options)`. `run` prints the results and
+returns the object for --json. After Refused the exit code is 1. A signal stops all servers, and the
+exit code is 130.
 """
 
 import argparse
@@ -30,7 +31,7 @@ def number(least, most=10**9):
 
 
 def seconds(text):
-    """Of a run; wrk wants whole ones."""
+    """The length of a run; wrk needs whole seconds."""
     value = float(text)
     if not 0.1 <= value <= 300:
         raise argparse.ArgumentTypeError(f"{text!r} is not from 0.1 to 300")
@@ -38,7 +39,7 @@ def seconds(text):
 
 
 def add_run_options(parser, rounds=3, length=3):
-    """Of commands that put load on servers."""
+    """Options of commands that measure servers under load."""
     parser.add_argument("--rounds", type=number(1), default=rounds, metavar="N",
                         help=f"runs of each server (default: {rounds})")
     parser.add_argument("--seconds", type=seconds, default=length, metavar="S",
@@ -49,13 +50,13 @@ def add_run_options(parser, rounds=3, length=3):
 
 def read_options(name, text, module, arguments):
     parser = argparse.ArgumentParser(prog=f"./dev bench {name}", description=text)
-    parser.add_argument("--json", metavar="FILE", help="write everything to FILE as JSON")
+    parser.add_argument("--json", metavar="FILE", help="write all results to FILE as JSON")
     parser.add_argument("--build-dir", metavar="DIR", type=pathlib.Path,
                         default=os.environ.get("UVHTTP_BUILD_DIR", ROOT / "build/release"),
                         help="build directory (default: UVHTTP_BUILD_DIR or build/release)")
     module.add_options(parser)
     options = parser.parse_args(arguments)
-    options.bin_folder = options.build_dir / "dist/bin"
+    options.bin_dir = options.build_dir / "dist/bin"
     options.command = shlex.join(["./dev", "bench", name, *arguments])
     return options
 
@@ -78,13 +79,13 @@ def run(name, text, module, arguments):
 
 
 @contextlib.contextmanager
-def temporary_folder():
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="uvhttp-bench-"))
+def temporary_directory():
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="uvhttp-bench-"))
     try:
-        yield folder
+        yield directory
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
-def say(text):
+def log(text):
     print(text, file=sys.stderr, flush=True)

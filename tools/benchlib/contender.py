@@ -1,6 +1,6 @@
-"""A contender: one of the servers that is measured, how it is got, and how it is started.
+"""A contender: one of the servers to measure, with its installation, build and start.
 
-One that cannot be got says why (`reason`), and is listed with that.
+One that is not available has a `reason`, which is printed with the results.
 """
 
 import os
@@ -12,24 +12,25 @@ import subprocess
 import types
 
 from . import Refused, servers, tls
-from .command import ROOT, say
+from .command import ROOT, log
 
 SOURCES = ROOT / "bench/peers"
 SBIN = "/usr/sbin:/usr/local/sbin"
-# From this version on cargo asks its registry for single crates; before, it copies the whole index.
+# Since this version cargo requests single crates of its registry. Older ones copy the whole index.
 SPARSE_SINCE = (1, 68)
 
 
-def place(options, folder, cores):
-    """Where everything is: programs of ours, served files, a folder for logs, one for builds."""
+def make_workspace(options, directory, cores):
+    """Paths: our programs, served files, a directory for logs, one for builds of peers; and
+    cores."""
     return types.SimpleNamespace(
-        bin_folder=options.bin_folder, site=folder / "site", folder=folder, cores=cores,
-        build_folder=(options.build_dir / "peers").resolve())
+        bin_dir=options.bin_dir, site=directory / "site", directory=directory, cores=cores,
+        peers_dir=(options.build_dir / "peers").resolve())
 
 
 class Contender:
-    """`kinds`: the kinds of works it can do. `packages`: its name for tools/setup.sh. `own`: one
-    of ours, without which there is nothing to compare. `paths` and `files`: see Server."""
+    """`kinds`: supported kinds of works. `packages`: its name in tools/setup.sh. `own`: one of our
+    servers, without which the command fails. `paths` and `files`: see Server."""
 
     name = title = configuration = ""
     packages, own, tls = None, False, False
@@ -38,24 +39,24 @@ class Contender:
     def __init__(self):
         self.version, self.reason, self.program = None, None, None
 
-    def prepare(self, place):
-        """Installs or builds it, and sets `version` and `program`."""
+    def prepare(self, workspace):
+        """Builds or finds its program. Sets `version` and `program`."""
         raise NotImplementedError
 
-    def command(self, place, work, port):
-        """The command line; `port` is None for a server that says where it listens."""
+    def command(self, workspace, work, port):
+        """Returns the command line. `port` is None for a server that prints its port."""
         raise NotImplementedError
 
-    def environment(self, place):
+    def environment(self, workspace):
         return {}
 
     def port(self, work):
         return None
 
-    def start(self, place, work):
+    def start(self, workspace, work):
         port = self.port(work)
-        running = servers.Server(self.name, self.command(place, work, port), place.cores,
-                                 place.folder, port, self.environment(place))
+        running = servers.Server(self.name, self.command(workspace, work, port), workspace.cores,
+                                 workspace.directory, port, self.environment(workspace))
         running.paths, running.files = self.paths, self.files
         try:
             self.check_started(running)
@@ -63,26 +64,26 @@ class Contender:
             running.stop()
             raise
         if work.tls:
-            running.tls = tls.context(tls.certificate(place.folder))
+            running.tls = tls.context(tls.certificate(workspace.directory))
         return running
 
     def check_started(self, running):
         pass
 
-    def lacks(self, work):
-        """Why it cannot do a work, or None."""
+    def reason_unsupported(self, work):
+        """Returns why it does not support a work, or None."""
         if work.tls and not self.tls:
             return f"{self.title} is not measured over HTTPS"
         return None if work.kind in self.kinds else f"{self.title} has no '{work.kind}'"
 
-    def folder(self, place, name=None):
-        folder = place.build_folder / (name or self.name)
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+    def build_directory(self, workspace, name=None):
+        directory = workspace.peers_dir / (name or self.name)
+        directory.mkdir(parents=True, exist_ok=True)
+        return directory
 
 
 def choose(all_contenders, names):
-    """New contenders of these names, in the order of the list; "all" is all of them."""
+    """Creates the contenders with these names, in the order of the list; "all" selects all."""
     return [one() for one in all_contenders if "all" in names or one.name in names]
 
 
@@ -93,19 +94,19 @@ def add_peers_option(parser, all_contenders, usual):
                                             f"(default: {' '.join(usual)})")
 
 
-def prepare(contenders, place):
-    """Gets each of them ready, or sets its `reason`. Refused for one of ours."""
+def prepare(contenders, workspace):
+    """Prepares each contender, or sets its `reason`. Raises Refused for one of our servers."""
     for contender in contenders:
-        say(f"Preparing {contender.title}")
+        log(f"Preparing {contender.title}")
         try:
             if contender.packages:
                 install(contender.packages)
-            contender.prepare(place)
+            contender.prepare(workspace)
         except Refused as error:
             if contender.own:
                 raise
             contender.reason = str(error)
-            say(f"{contender.title} is not available: {contender.reason}")
+            log(f"{contender.title} is not available: {contender.reason}")
 
 
 def one_line(text, size=400):
@@ -114,7 +115,7 @@ def one_line(text, size=400):
 
 
 def install(packages):
-    """Has the distribution's packages installed; Refused when that is impossible."""
+    """Installs packages of the distribution. Raises Refused if that fails."""
     build(["sh", ROOT / "tools/setup.sh", packages], cwd=ROOT)
 
 
@@ -125,8 +126,8 @@ def find(program):
     return path
 
 
-def ask(command, pattern):
-    """What `pattern` finds in the output of a command."""
+def find_in_output(command, pattern):
+    """Returns the group of `pattern` in the output of a command."""
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     found = re.search(pattern, done.stdout + done.stderr)
     return found[1] if found else "version unknown"
@@ -146,13 +147,13 @@ def build(command, **more):
 
 
 def newest(program, *arguments):
-    """(path, version) of the newest of that name in the path: one from elsewhere is often newer
-    than the distribution's."""
+    """Returns (path, version) of the newest program of that name in PATH, because another one is
+    often newer than the distribution's."""
     found = []
-    for folder in dict.fromkeys(os.environ.get("PATH", "").split(":")):
-        path = pathlib.Path(folder) / program
-        if folder and os.access(path, os.X_OK) and path.is_file():
-            version = ask([path, *arguments], r"(\d+\.\d+(?:\.\d+)?)")
+    for directory in dict.fromkeys(os.environ.get("PATH", "").split(":")):
+        path = pathlib.Path(directory) / program
+        if directory and os.access(path, os.X_OK) and path.is_file():
+            version = find_in_output([path, *arguments], r"(\d+\.\d+(?:\.\d+)?)")
             if version[0].isdigit():
                 found.append(([int(part) for part in version.split(".")], str(path), version))
     if not found:
@@ -161,35 +162,35 @@ def newest(program, *arguments):
 
 
 def build_c(source, library, output, *more):
-    """Builds a C program with a library of pkg-config's; returns the library's version."""
+    """Builds a C program with a library known to pkg-config. Returns the version of the library."""
     version = build([find("pkg-config"), "--modversion", library]).strip().rstrip("-")
     flags = shlex.split(build([find("pkg-config"), "--cflags", "--libs", library]))
     build([find("cc"), "-O2", "-D_GNU_SOURCE", "-o", output, SOURCES / "c" / source, *more, *flags])
     return version
 
 
-def build_go(folder, output, package="."):
-    """Returns the version of Go."""
+def build_go(directory, output, package="."):
+    """Builds a Go program. Returns the version of Go."""
     compiler, version = newest("go", "version")
-    build([compiler, "build", "-buildvcs=false", "-o", output, package], cwd=SOURCES / folder,
+    build([compiler, "build", "-buildvcs=false", "-o", output, package], cwd=SOURCES / directory,
           env={**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"})
     return version
 
 
-def build_rust(folder, target, *arguments, **flags):
-    """Builds a crate without the caller's flags; returns what did it."""
+def build_rust(directory, target, *arguments, **flags):
+    """Builds a crate without the caller's compiler flags. Returns the compiler and its version."""
     cargo, version = newest("cargo", "--version")
     old = tuple(int(part) for part in version.split(".")[:2]) < SPARSE_SINCE
     sparse = (["-Z", "sparse-registry"], {"RUSTC_BOOTSTRAP": "1"}) if old else ([], {})
     clean = {key: value for key, value in os.environ.items()
              if not re.match(r"(HOST_|TARGET_)?(CFLAGS|CC)\b|RUSTFLAGS", key)}
     build([cargo, *sparse[0], "build", "--release", "--locked", *arguments,
-           "--manifest-path", SOURCES / folder / "Cargo.toml"],
+           "--manifest-path", SOURCES / directory / "Cargo.toml"],
           env={**clean, **sparse[1], **flags, "CARGO_TARGET_DIR": str(target),
                "RUSTC": str(pathlib.Path(cargo).with_name("rustc"))})
     return f"rustc {version}"
 
 
-def crate_version(folder, crate):
-    lock = (SOURCES / folder / "Cargo.lock").read_text()
+def crate_version(directory, crate):
+    lock = (SOURCES / directory / "Cargo.lock").read_text()
     return re.search(rf'name = "{crate}"\nversion = "(.*)"', lock)[1]

@@ -1,9 +1,9 @@
-"""CPU time of a server: all threads of its process and of the processes it started.
+"""CPU time of a server: all threads of its process and of its child processes.
 
-The total is the scheduler's own count in nanoseconds (/proc/PID/task/*/schedstat). User and system
-time come in ticks (/proc/PID/stat), so they only give the proportion in which the total is split.
-The scheduler's count loses the time of threads that have ended, the ticks do not: where they say
-clearly more, as for a server with a thread for each connection, they are the total.
+The total is the count of the scheduler in nanoseconds (/proc/PID/task/*/schedstat). User and system
+time are counted in ticks (/proc/PID/stat), so they only split the total. The scheduler's count
+omits threads that have ended, but the ticks include them. Where the ticks are clearly higher, as
+for a server with one thread per connection, they are the total.
 """
 
 import os
@@ -14,12 +14,12 @@ from . import Refused
 
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-# A difference that rounding to ticks cannot explain: this part of the total, and so many ticks.
-LOST_PART, LOST_TICKS = 0.03, 4
+# A difference above both is no rounding error: a share of the total, and a number of ticks.
+LOST_SHARE, LOST_TICKS = 0.03, 4
 
 
 class CpuTime:
-    """Nanoseconds in all, and ticks of user and system time."""
+    """Total nanoseconds, and ticks of user and system time."""
 
     def __init__(self, total_ns, user_ticks, system_ticks):
         self.total_ns, self.user_ticks, self.system_ticks = total_ns, user_ticks, system_ticks
@@ -36,7 +36,7 @@ class CpuTime:
         """Microseconds per request: {"cpu_us", "user_us", "system_us"}."""
         ticks = self.user_ticks + self.system_ticks
         by_ticks = ticks * TICK_NS
-        lost = by_ticks - self.total_ns > LOST_PART * by_ticks + LOST_TICKS * TICK_NS
+        lost = by_ticks - self.total_ns > LOST_SHARE * by_ticks + LOST_TICKS * TICK_NS
         total = (by_ticks if lost else self.total_ns) / 1000 / requests
         user = total * self.user_ticks / ticks if ticks else 0.0
         return {"cpu_us": total, "user_us": user, "system_us": total - user}
@@ -62,13 +62,13 @@ def read_process(pid):
             total += int((task / "schedstat").read_text().split()[0])
         except OSError:
             pass
-    # The name of the program, in parentheses, may hold anything; the numbers follow.
+    # The numbers follow the program name, which is in parentheses and may contain any characters.
     fields = (process / "stat").read_text().rpartition(")")[2].split()
     return CpuTime(total, int(fields[11]), int(fields[12]))
 
 
 def read(pid):
-    """The CPU time of a server so far."""
+    """The CPU time of a server since its start."""
     try:
         return sum((read_process(one) for one in process_tree(pid)), CpuTime(0, 0, 0))
     except OSError as error:
@@ -76,7 +76,7 @@ def read(pid):
 
 
 def sum_smaps(pid, pattern):
-    """The sum of the lines of smaps_rollup that match, over all processes of a server."""
+    """The sum of the matching lines of smaps_rollup, over all processes of a server."""
     total = 0
     for one in process_tree(pid):
         try:
@@ -88,12 +88,12 @@ def sum_smaps(pid, pattern):
 
 
 def resident_kb(pid):
-    """Memory of a server's processes: what they share counts once."""
+    """The memory of a server's processes; shared memory counts once."""
     return sum_smaps(pid, r"^Pss:\s+(\d+) kB")
 
 
 def choose_cores():
-    """(cores of the server, cores of the load): one each."""
+    """Returns (cores of the server, cores of the load generator), one each."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         raise Refused("measuring needs two CPU cores: one for the server, one for the load")

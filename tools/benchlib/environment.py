@@ -1,4 +1,4 @@
-"""Where and with what was measured: the block every published figure needs beside it."""
+"""The environment of a measurement, which is printed with its figures."""
 
 import datetime
 import os
@@ -10,7 +10,7 @@ import subprocess
 from .command import ROOT
 
 
-def found(path, pattern, otherwise):
+def find_in_file(path, pattern, otherwise):
     file = pathlib.Path(path)
     match = re.search(pattern, file.read_text(), re.M) if file.exists() else None
     return match[1].strip() if match else otherwise
@@ -27,23 +27,23 @@ def commit():
 
 
 def describe(options, build, **more):
-    """`build` is what uvhttp says of itself; `more` what is special for a command."""
+    """`build`: the build of uvhttp. `more`: entries of one command."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return {
         "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"), "commit": commit(), "command": options.command,
         "uvhttp": build, **more,
         "kernel": platform.release(),
-        "system": found("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)', platform.system()),
-        "tcp": found("/proc/sys/net/ipv4/tcp_congestion_control", r"(.*)", "unknown"),
-        "cpu": found("/proc/cpuinfo", r"^(?:model name|Model)\s*:(.*)", platform.machine()),
+        "system": find_in_file("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)', platform.system()),
+        "tcp": find_in_file("/proc/sys/net/ipv4/tcp_congestion_control", r"(.*)", "unknown"),
+        "cpu": find_in_file("/proc/cpuinfo", r"^(?:model name|Model)\s*:(.*)", platform.machine()),
         "cores": os.cpu_count(),
-        # Of the last minute before the first run: well above 0 means that the machine was in use.
+        # Of the last minute before the first run. Well above 0, the machine was in use.
         "load_before": round(os.getloadavg()[0], 2),
     }
 
 
 def show(block):
-    """The block as lines of text."""
+    """Prints the environment as lines of text."""
     for key, value in block.items():
         for name, line in value.items() if isinstance(value, dict) else [("", value)]:
             print(f"{key}{name and ' ' + name}: {line}")

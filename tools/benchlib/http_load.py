@@ -1,7 +1,7 @@
-"""One run of a work over HTTP, with the CPU time of both sides.
+"""One run of a work over HTTP, with the CPU time of server and load generator.
 
-A generator that uses its whole core measures itself and not the server, so a run says what part of
-a core both used.
+A generator that uses its whole core limits the rate, so a run has the shares of a core that both
+used.
 """
 
 import resource
@@ -12,14 +12,14 @@ from .works import LARGE
 
 def load(server, work, connections, seconds, options):
     if work.handshake:
-        return tls.run(options.bin_folder, server, work, seconds, connections, options.load_cores)
+        return tls.run(options.bin_dir, server, work, seconds, connections, options.load_cores)
     script, arguments = work.script(server)
     return wrk.run(server.url(work), seconds, connections, options.load_cores, script, arguments,
                    work.fields, getattr(options, "threads", 1))
 
 
 def generator_seconds():
-    # Of children that have ended: between two calls that is the one run of the generator.
+    # Of ended children: the difference of two calls is one run of the generator.
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -35,7 +35,7 @@ def measure(server, work, connections, options):
     result = load(server, work, connections, options.seconds, options)
     generator = generator_seconds() - generator
     spent = cpu.read(server.pid) - before
-    # First the fault: it says more than a server that does not respond any longer.
+    # Before the other checks, because a fault is a better reason than a later failed request.
     fault = wrk.fault(result, size, connections, work.pipeline, work.largest)
     if fault is None and work.handshake:
         fault = tls.fault(result, work, connections)
@@ -44,12 +44,12 @@ def measure(server, work, connections, options):
         return entry
     memory = cpu.resident_kb(server.pid)
     verify.check_work(server, work)
-    # Large bodies in bytes, so that the parts under way when the time was up are counted as well.
+    # For large bodies by bytes, which include the responses in progress at the end.
     requests = result["bytes"] / size if work.size >= LARGE else result["requests"]
     seconds = result["duration_us"] / 1e6
     entry.update(spent.per_request(requests), rps=result["requests"] / seconds, rss_kb=memory,
                  server_share=spent.total_ns / 1e9 / seconds, generator_share=generator / seconds)
-    if result["p99_us"]:  # wrk loses the percentiles of pipelined requests, and says 0
+    if result["p99_us"]:  # wrk reports 0 for pipelined requests
         entry.update({f"{name}_ms": result[f"{name}_us"] / 1000
                       for name in ("p50", "p90", "p99", "max")})
     return entry

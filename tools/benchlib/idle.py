@@ -1,6 +1,6 @@
-"""Connections that are open and request nothing, and the memory they cost.
+"""Idle connections, and the memory they use.
 
-They are sockets of this process, which therefore needs as many descriptors as the server.
+They are sockets of this process, so it needs as many file descriptors as the server.
 """
 
 import errno
@@ -11,11 +11,11 @@ import socket
 
 from . import Refused, cpu, tls, verify
 
-# Of this process and of the server beside those for connections.
+# Descriptors of this process and of the server for other purposes.
 SPARE_DESCRIPTORS = 200
-# Opened first, so that what the server allocates once does not count as theirs.
+# Opened before the measurement, so that one-time allocations of the server do not count.
 WARM_UP = 100
-GROUP = 100  # less than any listen queue
+GROUP = 100  # less than any listen backlog
 
 BROWSER_FIELDS = (
     ("Connection", "keep-alive"), ("Cache-Control", "max-age=0"),
@@ -31,14 +31,14 @@ BROWSER_FIELDS = (
 
 
 def raise_descriptors():
-    """Raises the limit of this process, and of those it starts, as far as allowed; returns it."""
+    """Raises the limit of this process and its children to the maximum. Returns it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard if hard != resource.RLIM_INFINITY else 1 << 30
 
 
 def check_descriptors(connections):
-    """Refused when so many connections cannot be opened."""
+    """Raises Refused if the limit does not allow so many connections."""
     needed, allowed = connections + WARM_UP + SPARE_DESCRIPTORS, raise_descriptors()
     if needed > allowed:
         raise Refused(f"{connections:,} connections need about {needed:,} file descriptors in a "
@@ -47,7 +47,7 @@ def check_descriptors(connections):
 
 
 class Idle:
-    """Open connections to one server, each after one response."""
+    """Open connections to one server. Each has had one response."""
 
     def __init__(self, server, path):
         self.server, self.connections = server, []
@@ -61,7 +61,7 @@ class Idle:
             connection.close()
 
     def grow(self, count):
-        """Opens connections until there are so many."""
+        """Opens connections up to `count` in total."""
         try:
             while len(self.connections) < count:
                 self.open_group(min(GROUP, count - len(self.connections)))
@@ -82,7 +82,7 @@ class Idle:
                 if status != 200:
                     raise Refused(f"the status is {status} instead of 200")
             if self.server.tls:
-                # Our side of the sessions is not needed any more, and takes memory.
+                # Frees the TLS sessions of this process, which use memory.
                 group = [socket.socket(fileno=one.detach()) for one in group]
         finally:
             self.connections += group
@@ -90,7 +90,7 @@ class Idle:
             connection.setblocking(False)
 
     def closed(self):
-        """How many of them the server has closed, or sent more bytes on."""
+        """Returns how many the server has closed, or has sent more bytes on."""
         closed = 0
         for connection in self.connections:
             try:
@@ -104,16 +104,16 @@ class Idle:
 
 
 class Memory:
-    """Bytes that only the server's processes have, and those of the kernel's objects."""
+    """Private bytes of the server's processes, and bytes of kernel objects (slab)."""
 
     def __init__(self, pid):
         self.private = cpu.sum_smaps(pid, r"^Private_\w+:\s+(\d+) kB") * 1024
         text = pathlib.Path("/proc/meminfo").read_text()
         self.slab = 1024 * int(re.search(r"^Slab:\s+(\d+) kB", text, re.M)[1])
 
-    def grown(self, before, count, closed):
-        """The entry of a run: what each of `count` connections took. Of the kernel's objects half,
-        since both ends of each connection are on this machine."""
+    def growth(self, before, count, closed):
+        """Returns the entry of a run: the memory of each of `count` connections. Half of the kernel
+        objects count, because both ends of each connection are on this machine."""
         fault = f"{closed} idle connections were closed by the server" if closed > 0 else None
         return {"counted": fault is None, "fault": fault,
                 "bytes": (self.private - before.private) / count,
@@ -121,9 +121,9 @@ class Memory:
 
 
 def measure(server, work, connections):
-    """Of a server that has had no connections yet."""
+    """Measures a server that has had no connections yet."""
     with Idle(server, server.path(work)) as idle:
         idle.grow(WARM_UP)
         before = Memory(server.pid)
         idle.grow(WARM_UP + connections)
-        return Memory(server.pid).grown(before, connections, idle.closed())
+        return Memory(server.pid).growth(before, connections, idle.closed())

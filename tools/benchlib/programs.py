@@ -1,4 +1,4 @@
-"""Programs that measure themselves: those of `./dev bench parser` and `router`."""
+"""Runs the benchmark programs of `./dev bench parser` and `router`."""
 
 import json
 import os
@@ -11,14 +11,14 @@ from . import Refused, command
 
 def add_timing_options(parser, rounds, milliseconds):
     parser.add_argument("--rounds", type=command.number(1, 1000), default=rounds, metavar="N",
-                        help=f"how often each is timed (default: {rounds})")
+                        help=f"measurements of each (default: {rounds})")
     parser.add_argument("--milliseconds", type=command.number(1, 10000), default=milliseconds,
-                        metavar="N", help=f"of a round (default: {milliseconds})")
+                        metavar="N", help=f"length of a round (default: {milliseconds})")
     parser.add_argument("--no-peers", action="store_true", help="measure uvhttp alone")
 
 
 def run(words, **environment):
-    """The JSON of a program on one core, the last one, which interrupts meet least."""
+    """Runs a program on the last core, which has the fewest interrupts. Returns its JSON."""
     core = max(os.sched_getaffinity(0))
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, env={**os.environ, **environment},

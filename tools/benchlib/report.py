@@ -1,7 +1,7 @@
-"""The results of a run as a page: Markdown tables, and a chart of CPU time per work as SVG.
+"""The results of a run as a page: Markdown tables, and an SVG chart for each work.
 
-`write` puts the page where it is told and the charts beside it. It reads the JSON alone, so a page
-can be made again from a file.
+`write` writes the page and, in the same directory, its charts. It needs only the JSON, so `--from`
+can write a page from files.
 """
 
 import html
@@ -12,12 +12,12 @@ OWN = "uvhttp"
 WIDTH, LABEL, BAR, GAP = 720, 170, 16, 4
 COLOURS = {OWN: "#1a7f5a", "floor": "#9a9a9a"}
 OTHER = "#5b7fb5"
-TITLES = {"http": "Beside other HTTP servers", "ws": "WebSocket"}
+TITLES = {"http": "HTTP servers", "ws": "WebSocket"}
 UNITS = {"cpu_us": "µs of CPU time", "bytes": "bytes for each connection"}
 
 
 class Work:
-    """The results of one work with one number of connections; `key` is the figure that counts."""
+    """The results of one work with one number of connections. `key` is its main figure."""
 
     def __init__(self, name, title, connections, results):
         self.name, self.title = name, f"{title}, {connections:,} connections"
@@ -30,7 +30,7 @@ class Work:
         return one["median"][self.key] if one and one["median"] else None
 
     def ratio(self, peer):
-        """Ours beside the peer's: the median of the ratios within each round."""
+        """Our figure divided by the peer's: the median of the ratios within each round."""
         ours, other = (self.results.get(name, {"runs": []})["runs"] for name in (OWN, peer))
         return table.ratio(ours, other, self.key)
 
@@ -56,7 +56,7 @@ def row(cells):
 
 
 def comparison(works, peers):
-    """A line for each work, a column for each server; the least of the servers is bold."""
+    """A row for each work, a column for each server. The lowest figure of a server is bold."""
     lines = [row(["", *(peer["title"] for peer in peers)]), "|---" + "|--:" * len(peers) + "|"]
     for work in works:
         values = {peer["name"]: work.value(peer["name"]) for peer in peers}
@@ -73,8 +73,8 @@ def comparison(works, peers):
     return "\n".join(lines)
 
 
-def sentence(work, peers):
-    """What the figures of a work say of ours."""
+def summary_line(work, peers):
+    """Summarizes our figure for a work."""
     ours = work.value(OWN)
     if ours is None:
         return f"- {work.title}: uvhttp has no figure."
@@ -90,8 +90,8 @@ def sentence(work, peers):
     return text + "."
 
 
-def missing(result):
-    """Servers that could not be had, and works without a figure or with runs thrown away."""
+def list_missing(result):
+    """Lists unavailable servers, unsupported works, and runs that do not count."""
     lines = [f"- {peer['title']} was not available: {peer['reason']}."
              for peer in result["peers"] if peer["reason"]]
     for one in result["results"]:
@@ -100,12 +100,12 @@ def missing(result):
             lines.append(f"- {one['peer']}, {one['work']}: not supported: {one['unsupported']}.")
         elif faults:
             lines.append(f"- {one['peer']}, {one['work']}: {len(faults)} of {len(one['runs'])} "
-                         f"runs thrown away: {faults[-1]}.")
+                         f"runs not counted: {faults[-1]}.")
     return "\n".join(lines)
 
 
 def chart(work, peers):
-    """Bars, the shortest first; each says its figure."""
+    """A bar chart with figures, sorted by length."""
     bars = sorted((work.value(peer["name"]), peer["title"], peer["name"]) for peer in peers
                   if work.value(peer["name"]) is not None)
     height, most = (BAR + GAP) * len(bars) + 30, max(value for value, _, _ in bars)
@@ -125,7 +125,7 @@ def chart(work, peers):
 
 
 def section(result, path):
-    """The part of the page that a result fills; writes its charts."""
+    """Returns the section of a result, and writes its charts."""
     works = read_works(result)
     peers = [peer for peer in result["peers"] if not peer["reason"]]
     environment, options = result["environment"], result["options"]
@@ -135,12 +135,13 @@ def section(result, path):
              f"    {environment['command']}",
              f"Medians of {options['rounds']} rounds of {options['seconds']} s: µs of CPU time of "
              "the server for each request or message, or bytes for each idle connection. In "
-             "brackets ours divided by the other's within a round: below 1 uvhttp needs less."]
+             "brackets: our figure divided by the other within a round; below 1 uvhttp needs less."]
     drawn = []
     for key in UNITS:
         mine = [work for work in works if work.key == key]
         if mine:
-            parts += [comparison(mine, peers), "\n".join(sentence(work, peers) for work in mine)]
+            lines = [summary_line(work, peers) for work in mine]
+            parts += [comparison(mine, peers), "\n".join(lines)]
         for work in mine:
             if any(work.value(peer["name"]) is not None for peer in peers):
                 count = work.title.split(", ")[-1].split()[0].replace(",", "")
@@ -150,7 +151,7 @@ def section(result, path):
     parts += ["\n".join(drawn), "### Servers", "\n".join(
         [row(["server", "version", "configuration"]), "|---|---|---|"] +
         [row([one["title"], one["version"], one["configuration"]]) for one in peers])]
-    left_out = missing(result)
+    left_out = list_missing(result)
     return "\n\n".join(part for part in [*parts, *(["### Left out", left_out] if left_out else [])]
                        if part)
 
@@ -162,6 +163,6 @@ def write(results, path):
         sections = [section(result, path) for result in results]
         path.write_text("\n\n".join(["# Results", *sections]) + "\n")
     except (KeyError, TypeError, AttributeError) as error:
-        raise Refused(f"a result has not the form it should have: {error!r}") from error
+        raise Refused(f"a result is malformed: {error!r}") from error
     except OSError as error:
         raise Refused(f"{path} cannot be written: {error}") from error

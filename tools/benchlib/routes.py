@@ -1,5 +1,5 @@
-"""Sets of routes for `./dev bench router`: patterns, and the paths that are looked up in them, the
-same in every run. No set has a literal and a parameter side by side, which some routers refuse.
+"""Sets of routes for `./dev bench router`: patterns, and the paths to look up, the same in every
+run. No set has a literal and a parameter as alternatives, which some routers do not support.
 """
 
 import random
@@ -7,7 +7,7 @@ import random
 LOOKUPS = 1024
 SIZES = (10, 100, 1000, 10000)
 
-# An API in the manner of those that code hosts have: {} is one of several services.
+# An API like those of code hosts. {} is one of several services.
 API = """
 /{}/users
 /{}/users/:user
@@ -36,43 +36,43 @@ API = """
 /{}/assets/*path
 """.split()
 
-# In an order in which the first ones are a mixture, too.
+# Reordered, so that small sets are mixed, too.
 MIXTURE = [API[number * 7 % len(API)] for number in range(len(API))]
 
 
-def words(count, chance):
-    """Names of five to twelve letters, all different."""
+def words(count, rng):
+    """Different names of four to thirteen letters."""
     found = {}
     while len(found) < count:
-        name = "".join(chance.choice("bcdfghklmnprstvz") + chance.choice("aeiou")
-                       for _ in range(chance.randint(2, 6)))
-        found[name + ("" if name not in found else chance.choice("xyz"))] = None
+        name = "".join(rng.choice("bcdfghklmnprstvz") + rng.choice("aeiou")
+                       for _ in range(rng.randint(2, 6)))
+        found[name + ("" if name not in found else rng.choice("xyz"))] = None
     return list(found)[:count]
 
 
-def patterns(shape, count, chance):
+def patterns(shape, count, rng):
     if shape == "mixed":
-        names = words(count // len(API) + 1, chance)
+        names = words(count // len(API) + 1, rng)
         return [template.replace("{}", name) for name in names for template in MIXTURE][:count]
     form = {"static": "/{}/{}/list", "one parameter": "/{}/{}/:id",
             "two parameters": "/{}/:owner/{}/:id", "wildcard": "/{}/{}/*path"}[shape]
-    outer = words(max(1, round(count ** 0.5)), chance)
-    inner = words(count // len(outer) + 1, chance)
+    outer = words(max(1, round(count ** 0.5)), rng)
+    inner = words(count // len(outer) + 1, rng)
     return [form.replace("{}", one, 1).replace("{}", other, 1)
             for one in outer for other in inner][:count]
 
 
-def fill(pattern, chance):
-    """A path for a pattern, and how many parameters it has."""
+def fill(pattern, rng):
+    """Returns a path for a pattern, and its number of parameters."""
     segments, count = [], 0
     for segment in pattern.split("/"):
         if segment.startswith(":"):
-            number = chance.random() < 0.5
-            segment = (str(chance.randint(1, 10**chance.randint(1, 9))) if number
-                       else chance.choice(VALUES))
+            number = rng.random() < 0.5
+            segment = (str(rng.randint(1, 10**rng.randint(1, 9))) if number
+                       else rng.choice(VALUES))
             count += 1
         elif segment.startswith("*"):
-            segment = "/".join(chance.choice(VALUES) for _ in range(chance.randint(1, 3)))
+            segment = "/".join(rng.choice(VALUES) for _ in range(rng.randint(1, 3)))
             count += 1
         segments.append(segment)
     return "/".join(segments), count
@@ -84,11 +84,11 @@ SHAPES = ("static", "one parameter", "two parameters", "wildcard", "mixed")
 
 def write(file, shape, count):
     """Writes a set: patterns, an empty line, and `route parameters path` for each lookup."""
-    chance = random.Random(f"{shape} {count}")
-    chosen = patterns(shape, count, chance)
+    rng = random.Random(f"{shape} {count}")
+    chosen = patterns(shape, count, rng)
     with open(file, "w", encoding="ascii") as out:
         out.write("\n".join(chosen) + "\n\n")
         for _ in range(LOOKUPS):
-            number = chance.randrange(len(chosen))
-            path, params = fill(chosen[number], chance)
+            number = rng.randrange(len(chosen))
+            path, params = fill(chosen[number], rng)
             out.write(f"{number} {params} {path}\n")

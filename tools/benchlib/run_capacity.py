@@ -1,7 +1,7 @@
-"""./dev bench capacity: what this machine can serve.
+"""./dev bench capacity: the capacity of this machine.
 
-The load requests again as soon as it has a response, so beyond the number of connections that
-keeps the server busy more of them add no requests and only wait: that is the knee.
+Each connection of the load generator sends its next request right after a response. Once the server
+is busy, more connections add no requests but only latency: that point is the knee.
 """
 
 import math
@@ -12,14 +12,14 @@ import re
 from . import command, environment, http_peers, idle, run_http, table, works
 
 CONNECTIONS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
-# p99 has left the flat part above so many times the flat level: the median of the lowest.
+# p99 has left its flat part above KNEE_FACTOR times the median of its FLAT_POINTS lowest values.
 KNEE_FACTOR, FLAT_POINTS = 2, 3
 LIMITS_MS = (1, 5, 10, 20)
-FULL = 0.9  # of a core: from here on it counts as full
-CORE_SHARE, MEMORY_SHARE = 0.7, 0.5  # of a core, and of free memory, to plan with
-# What a busy connection may take at most with the defaults of `uvhttp serve` (docs/limits.md).
+FULL = 0.9  # share of a core from which it counts as full
+CORE_SHARE, MEMORY_SHARE = 0.7, 0.5  # planned load of a core, and of free memory
+# Maximum memory of a busy connection with the defaults of `uvhttp serve` (docs/limits.md).
 BUSY_BYTES = 3 * 65536 + 4096
-RESERVED = 1124  # descriptors: --cache-entries, and the rest of the process
+RESERVED = 1124  # descriptors for --cache-entries and other purposes
 LOADS = [work.name for work in works.ALL if not work.idle and not work.connections]
 KEYS = ("cpu_us", "rps", "p50_ms", "p99_ms", "server_share", "generator_share")
 
@@ -40,14 +40,14 @@ def add_options(parser):
 
 
 def limited_by(point):
-    """Whose core had nothing left to give."""
+    """Names the side whose core was full."""
     full = [name for name in ("server", "generator") if point[f"{name}_share"] >= FULL]
     return " and ".join(full) or "neither"
 
 
 def find_knee(points):
-    """(the last point whose p99 is within the flat part, while every further one is above it;
-    whether there is a further one). `points` ascend in connections."""
+    """Returns the last point whose p99 is within its flat part, and whether there are points after
+    it. `points` are sorted by connections."""
     lowest = sorted(point["p99_ms"] for point in points)[:FLAT_POINTS]
     limit = KNEE_FACTOR * lowest[len(lowest) // 2]
     last = max(i for i, point in enumerate(points) if point["p99_ms"] <= limit)
@@ -55,25 +55,26 @@ def find_knee(points):
 
 
 def best_below(points, limit_ms):
-    """The point with the highest rate among those with a p99 below the limit, or None."""
+    """Returns the point with the highest rate among those with p99 below the limit, or None."""
     below = [point for point in points if point["p99_ms"] < limit_ms]
     return max(below, key=lambda point: point["rps"]) if below else None
 
 
 def workers_for(rate, cpu_us):
-    # Rounded first, so that 0.7 of a core at a share of 0.7 is one worker and not two.
+    # Rounded before ceil, so that 0.7 of a core at a share of 0.7 needs one worker, not two.
     return max(1, math.ceil(round(rate * cpu_us / 1e6 / CORE_SHARE, 9)))
 
 
 def available_memory():
-    """Bytes that new programs may take: the machine's, or what the control groups leave."""
+    """Bytes available to new programs, on the machine and within the limits of control groups."""
     text = pathlib.Path("/proc/meminfo").read_text()
     least = 1024 * int(re.search(r"^MemAvailable:\s+(\d+) kB", text, re.M)[1])
     own = re.search(r"^0::/(.*)$", pathlib.Path("/proc/self/cgroup").read_text(), re.M)
     group = pathlib.Path("/sys/fs/cgroup") / (own[1] if own else "")
-    for folder in [group, *group.parents]:
+    for directory in [group, *group.parents]:
         try:
-            limit, used = ((folder / f"memory.{name}").read_text() for name in ("max", "current"))
+            limit, used = ((directory / f"memory.{name}").read_text()
+                           for name in ("max", "current"))
         except OSError:
             continue
         if limit.strip() != "max":
@@ -82,19 +83,19 @@ def available_memory():
 
 
 def suggest_connections(descriptors, available, idle_bytes, busy):
-    """(max_connections, what bounds it): `busy` of them take BUSY_BYTES each, the others
-    `idle_bytes`."""
+    """Returns (max_connections, limiting resource). `busy` connections need BUSY_BYTES each, the
+    others `idle_bytes`."""
     budget, by_descriptors = int(available * MEMORY_SHARE), max(0, descriptors - RESERVED)
     left = budget - busy * BUSY_BYTES
     by_memory = busy + int(left / idle_bytes) if left >= 0 else budget // BUSY_BYTES
     least = min(by_descriptors, by_memory)
-    # To two digits: nobody should believe more of them.
+    # Rounded down to two digits, because the estimate is not more precise.
     step = 10 ** max(0, len(str(least)) - 2)
     return least // step * step, "descriptors" if by_descriptors <= by_memory else "memory"
 
 
 def conclude(results):
-    """What follows from the results of one work, one a number of connections."""
+    """Derives the knee and the rates below LIMITS_MS from the results of one work."""
     points = [{"connections": one.connections, **{key: one.median(key) for key in KEYS}}
               for one in sorted(results, key=lambda one: one.connections) if one.counted()]
     if not points:
@@ -118,7 +119,7 @@ def print_conclusions(one, rate):
                 if point else "at no number of connections measured")
         print(f"p99 below {limit} ms: {what}.")
     if any(limited_by(point) == "generator" for point in one["points"]):
-        print("Where wrk's core alone is full, the rate is what wrk can request.")
+        print("Where only wrk's core is full, wrk limits the rate.")
     print(f"A worker, planned at {CORE_SHARE:.0%} of a core: "
           f"{CORE_SHARE * 1e6 / knee['cpu_us']:,.0f} requests/s.")
     if rate:

@@ -1,4 +1,4 @@
-"""./dev bench http: uvhttp beside other servers. `--from` writes the report of earlier results."""
+"""./dev bench http: compares uvhttp with other servers. `--from` reports earlier results."""
 
 import json
 import pathlib
@@ -9,11 +9,11 @@ from . import (Refused, command, contender, cpu, environment, http_load, http_pe
 
 def add_options(parser):
     command.add_run_options(parser)
-    contender.add_peers_option(parser, http_peers.ALL, http_peers.USUAL)
+    contender.add_peers_option(parser, http_peers.ALL, http_peers.DEFAULT_PEERS)
     parser.add_argument("--works", nargs="+", metavar="NAME", choices=works.NAMES,
                         default=works.NAMES, help="only these: " + ", ".join(works.NAMES))
     parser.add_argument("--connections", nargs="+", type=command.number(1), default=[50],
-                        metavar="N", help="of works that have no number of their own (default: 50)")
+                        metavar="N", help="for works without a fixed number (default: 50)")
     add_idle_option(parser)
     parser.add_argument("--report", metavar="FILE", type=pathlib.Path,
                         help="write the tables as Markdown, with SVG charts beside it")
@@ -27,8 +27,8 @@ def add_idle_option(parser):
 
 
 def measure(options, chosen, contenders, connections):
-    """A session that has run, and the environment."""
-    build = servers.uvhttp_build(options.bin_folder)
+    """Runs a session. Returns it, and the environment."""
+    build = servers.uvhttp_build(options.bin_dir)
     for work in chosen:
         if work.idle:
             work.connections = options.idle
@@ -36,14 +36,14 @@ def measure(options, chosen, contenders, connections):
     described = environment.describe(options, build, wrk=wrk.version(),
                                      **({"https": tls.DESCRIPTION} if any(
                                          work.tls for work in chosen) else {}))
-    with command.temporary_folder() as folder:
+    with command.temporary_directory() as directory:
         cores, options.load_cores = cpu.choose_cores()
-        place = contender.place(options, folder, cores)
-        place.site.mkdir()
-        contender.prepare(contenders, place)
+        workspace = contender.make_workspace(options, directory, cores)
+        workspace.site.mkdir()
+        contender.prepare(contenders, workspace)
         for work in chosen:
-            work.write_files(place.site)
-        running = session.Session(options, contenders, chosen, place, http_load.measure,
+            work.write_files(workspace.site)
+        running = session.Session(options, contenders, chosen, workspace, http_load.measure,
                                   connections)
         return running.run(), described
 

@@ -1,7 +1,7 @@
-"""./dev bench parser: nanoseconds per message, beside picohttpparser.
+"""./dev bench parser: nanoseconds per message, compared with picohttpparser.
 
-An operation takes a complete message in one call. uvhttp: the head with its known fields looked up,
-and the framing. picohttpparser: start line and fields only.
+An operation parses a complete message in one call. uvhttp parses the head, identifies known fields,
+and determines the framing. picohttpparser parses start line and fields only.
 """
 
 import re
@@ -11,7 +11,7 @@ from . import command, contender, environment, programs, servers, table
 
 MESSAGES = command.ROOT / "bench/messages"
 PICO = "picohttpparser"
-# Of the C compiler and of rustc.
+# Of the C compiler and rustc.
 FLAGS = {"CFLAGS": "-O3 -march=native", "RUSTFLAGS": "-C target-cpu=native"}
 
 
@@ -19,14 +19,14 @@ def add_options(parser):
     names = sorted(path.stem for path in MESSAGES.glob("*.http"))
     programs.add_timing_options(parser, rounds=15, milliseconds=5)
     parser.add_argument("--starts", type=command.number(1, 1000), default=5, metavar="N",
-                        help="of the program, which share the rounds: some messages are quicker or "
-                             "slower from start to start (default: 5)")
+                        help="starts of the program, which share the rounds, because some figures "
+                             "vary between starts (default: 5)")
     parser.add_argument("--messages", nargs="+", metavar="NAME", choices=names, default=names,
                         help="only these: " + ", ".join(names))
 
 
 def build_peer(options):
-    """(the shared library, its version)"""
+    """Returns (shared library, version)."""
     contender.install("peer-rust")
     target = options.build_dir.resolve() / "peers/parser"
     made = contender.build_rust("parser", target, **FLAGS)
@@ -36,8 +36,8 @@ def build_peer(options):
 
 
 def measure(options, library):
-    """The program's results, with the rounds of all starts."""
-    words = [servers.program(options.bin_folder, "parser_corpus"),
+    """Runs the program. Returns its results with the rounds of all starts."""
+    words = [servers.program(options.bin_dir, "parser_corpus"),
              "--milliseconds", options.milliseconds,
              *(["--peer", f"{PICO}={library}"] if library else [])]
     files = [MESSAGES / f"{name}.http" for name in options.messages]
@@ -56,7 +56,7 @@ def measure(options, library):
 
 
 def add_figures(messages):
-    """Median, spread, and the ratio to picohttpparser within each round."""
+    """Adds median, spread, and the ratio to picohttpparser within each round."""
     for message in messages:
         reference = message["parsers"].get(PICO)
         for figures in message["parsers"].values():
@@ -85,6 +85,6 @@ def run(options):
     print_table("Nanoseconds per message, median and spread", messages, lambda one: (
         f"{one['ns']:.1f} ({one['low']:.0f}-{one['high']:.0f})"))
     if PICO in messages[0]["parsers"]:
-        print_table(f"Time beside {PICO}, within a round", messages,
+        print_table(f"Ratio to {PICO}, within a round", messages,
                     lambda one: f"{one['ratio']:.2f}")
     return {"kind": "parser", "environment": described, "corpus": corpus}

@@ -1,4 +1,4 @@
-"""./dev bench quick: the first works of `http` beside nginx and the floor."""
+"""./dev bench quick: some works of `http`, compared with nginx and the floor."""
 
 from . import command, http_peers, run_http, works
 
@@ -7,7 +7,8 @@ def add_options(parser):
     command.add_run_options(parser)
     parser.add_argument("--works", nargs="+", metavar="NAME", choices=works.QUICK,
                         default=works.QUICK, help="only these: " + ", ".join(works.QUICK))
-    parser.set_defaults(peers=http_peers.USUAL, connections=[50], idle=1, report=None, files=None)
+    parser.set_defaults(peers=http_peers.DEFAULT_PEERS, connections=[50], idle=1, report=None,
+                        files=None)
 
 
 run = run_http.run

@@ -1,9 +1,9 @@
-"""./dev bench router: nanoseconds per lookup, beside matchit.
+"""./dev bench router: nanoseconds per lookup, compared with matchit.
 
-Sets of 10 to 10,000 routes (routes.py), 1,024 lookups each. All routers read the same file, find
-each route once before the clock (CPU time) starts, and are pinned to one core. A lookup takes a
-method and a path and gives the route and its parameters. uvhttp looks at the host too and finds the
-middleware; matchit: at.
+Sets of 10 to 10,000 routes (routes.py), 1,024 lookups each. Both routers read the same file, look
+up each route once before the clock (CPU time) starts, and run on one core. A lookup of uvhttp
+matches host, method and path, and returns the route with its parameters and middleware. A lookup of
+matchit matches the path and returns the route with its parameters.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ OWN = "uvhttp"
 def add_options(parser):
     programs.add_timing_options(parser, rounds=5, milliseconds=10)
     parser.add_argument("--turns", type=command.number(1, 100), default=3, metavar="N",
-                        help="times that all are measured with every set (default: 3)")
+                        help="measurements of all with every set (default: 3)")
     parser.add_argument("--routes", type=command.number(1, 10000), nargs="+", default=routes.SIZES,
                         metavar="N", help="sizes of the sets (default: 10 to 10000)")
     parser.add_argument("--shapes", nargs="+", choices=routes.SHAPES, default=routes.SHAPES,
@@ -26,18 +26,18 @@ def add_options(parser):
 
 
 def prepare(options):
-    """(matchit's program or None, why it is missing or None)"""
-    folder = options.build_dir.resolve() / "peers/router-rust"
+    """Returns (matchit's program or None, reason or None)."""
+    directory = options.build_dir.resolve() / "peers/router-rust"
     try:
         install("peer-rust")
-        build_rust("router-rust", folder)
-        return folder / "release/router-peers", None
+        build_rust("router-rust", directory)
+        return directory / "release/router-peers", None
     except Refused as error:
         return None, str(error)
 
 
 def measure(options, program, matchit, file, result):
-    """{router: its median} for one set."""
+    """Returns {router: median} for one set."""
     own = programs.run([program, file, "--rounds", options.rounds,
                         "--milliseconds", options.milliseconds])
     result["versions"][OWN] = f"{own['version']}, {own['flags']}"
@@ -49,11 +49,11 @@ def measure(options, program, matchit, file, result):
     return figures
 
 
-def measure_shape(options, program, matchit, folder, shape, result):
-    """The sets of one shape, which take turns: what the machine does meanwhile meets all."""
+def measure_shape(options, program, matchit, directory, shape, result):
+    """Measures the sets of one shape in turn, so that other load of the machine affects all."""
     sets = []
     for count in options.routes:
-        file = pathlib.Path(folder) / str(count)
+        file = pathlib.Path(directory) / str(count)
         routes.write(file, shape, count)
         sets.append((file, {"shape": shape, "routes": count, "figures": {}}))
     for _ in range(options.turns):
@@ -77,14 +77,14 @@ def print_sets(sets):
 
 
 def run(options):
-    program = servers.program(options.bin_folder, "router_lookup")
+    program = servers.program(options.bin_dir, "router_lookup")
     described = environment.describe(options, None)
     matchit, missing = (None, None) if options.no_peers else prepare(options)
     result = {"kind": "router", "environment": described, "versions": {}, "missing": missing,
               "sets": []}
-    with command.temporary_folder() as folder:
+    with command.temporary_directory() as directory:
         for shape in options.shapes:
-            measure_shape(options, program, matchit, folder, shape, result)
+            measure_shape(options, program, matchit, directory, shape, result)
     described["uvhttp"] = result["versions"][OWN]
     environment.show({**described, "version": result["versions"],
                       **({"matchit is missing": missing} if missing else {})})

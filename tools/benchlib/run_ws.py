@@ -1,4 +1,4 @@
-"""./dev bench ws: WebSocket beside other servers and the least the system can do."""
+"""./dev bench ws: compares WebSocket with other servers and the floor."""
 
 from . import (command, contender, cpu, environment, idle, servers, session, websocket_load,
                websocket_peers)
@@ -7,9 +7,9 @@ MANY = 5000
 
 
 class Work:
-    """`mode` is that of the load: echo, broadcast or idle. `kind`: what a server must be able to
-    do: echo, deflate (the same, compressed) or topic. A broadcast has one more connection, which
-    sends, and its messages are those that arrive."""
+    """`mode`: the mode of the load generator: echo, broadcast or idle. `kind`: the feature that a
+    server needs: echo, deflate (compressed echo) or topic. A broadcast has one more connection,
+    which sends, and counts the received messages."""
 
     tls = False
 
@@ -33,7 +33,7 @@ NAMES = [work.name for work in WORKS]
 
 def add_options(parser):
     command.add_run_options(parser)
-    contender.add_peers_option(parser, websocket_peers.ALL, websocket_peers.USUAL)
+    contender.add_peers_option(parser, websocket_peers.ALL, websocket_peers.DEFAULT_PEERS)
     parser.add_argument("--works", nargs="+", metavar="NAME", choices=NAMES, default=NAMES,
                         help="only these: " + ", ".join(NAMES))
     parser.add_argument("--connections", type=command.number(1), metavar="N", default=MANY,
@@ -43,8 +43,8 @@ def add_options(parser):
 
 
 def run(options):
-    build = servers.uvhttp_build(options.bin_folder)
-    servers.program(options.bin_folder, "websocket_load")
+    build = servers.uvhttp_build(options.bin_dir)
+    servers.program(options.bin_dir, "websocket_load")
     chosen = [work for work in WORKS if work.name in options.works]
     for work in chosen:
         if work.connections == MANY:
@@ -52,11 +52,12 @@ def run(options):
     idle.check_descriptors(max(work.connections for work in chosen) + 1)
     contenders = contender.choose(websocket_peers.ALL, options.peers)
     described = environment.describe(options, build)
-    with command.temporary_folder() as folder:
+    with command.temporary_directory() as directory:
         cores, options.load_cores = cpu.choose_cores()
-        place = contender.place(options, folder, cores)
-        contender.prepare(contenders, place)
-        running = session.Session(options, contenders, chosen, place, websocket_load.measure).run()
+        workspace = contender.make_workspace(options, directory, cores)
+        contender.prepare(contenders, workspace)
+        running = session.Session(options, contenders, chosen, workspace, websocket_load.measure)
+        running.run()
     environment.show(described)
     session.print_peers(contenders)
     running.print(["floor", "uvhttp"])

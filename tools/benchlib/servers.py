@@ -1,4 +1,4 @@
-"""Start and stop of the servers under test, pinned to their cores."""
+"""Starts and stops the servers to measure, pinned to their cores."""
 
 import os
 import pathlib
@@ -13,36 +13,33 @@ from . import Refused
 
 START_SECONDS = 20
 STOP_SECONDS = 20
-
-
-# Sockets that keep a port for a server.
-KEPT_PORTS = []
+# Bound sockets that reserve a port for a server.
+RESERVED_PORTS = []
 
 
 def free_port():
-    """A port for a server that is told its number. It stays bound here, so that no other process is
-    given it; SO_REUSEADDR lets the server listen on it all the same."""
-    kept = socket.socket()
-    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    kept.bind(("127.0.0.1", 0))
-    KEPT_PORTS.append(kept)
-    return kept.getsockname()[1]
-
+    """Returns a free port. It stays bound in this process, so that no other process gets it.
+    SO_REUSEADDR allows the server to listen on it nevertheless."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    RESERVED_PORTS.append(reserved)
+    return reserved.getsockname()[1]
 
 
 class Server:
-    """A process of ours. Ended by `stop`, whatever happened to it.
+    """A server process. The caller must call `stop`.
 
-    `paths`: where it responds to what kind of work; `files`: the prefix of file names; without
-    both everything is "/". `tls`: the ssl.SSLContext of its clients, for HTTPS.
+    `paths`: the path of each kind of work. `files`: the prefix of file names. Without both the path
+    is "/". `tls`: the ssl.SSLContext of its clients, for HTTPS.
     """
 
     paths, files, tls = {}, None, None
 
-    def __init__(self, name, command, cores, folder, port=None, environment=None):
-        """Without `port` the server prints "listening on URL", and the port is read from that."""
-        self.name, self.port, self.folder = name, port, pathlib.Path(folder)
-        self.log, self.output = self.folder / f"{name}.log", ""
+    def __init__(self, name, command, cores, directory, port=None, environment=None):
+        """Without `port` the server must print "listening on URL" with its port."""
+        self.name, self.port, self.directory = name, port, pathlib.Path(directory)
+        self.log, self.output = self.directory / f"{name}.log", ""
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [str(word) for word in command], stdin=subprocess.DEVNULL,
@@ -70,7 +67,7 @@ class Server:
             ready, _, _ = select.select([descriptor], [], [], max(0, deadline - time.monotonic()))
             part = os.read(descriptor, 4096) if ready else b""
             if not part:
-                what = "ended at its start" if ready else "did not say where it listens"
+                what = "ended at its start" if ready else "did not print its port"
                 raise self.failed_start(what)
             self.output += part.decode(errors="replace")
             found = re.search(r"listening on https?://127\.0\.0\.1:(\d+)/\n", self.output)
@@ -102,7 +99,7 @@ class Server:
         return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}{self.path(work)}"
 
     def stop(self):
-        """What it still printed."""
+        """Stops the server. Returns its remaining output."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -116,8 +113,8 @@ class Server:
             return stream.read().decode(errors="replace")
 
 
-def program(bin_folder, name):
-    path = pathlib.Path(bin_folder) / name
+def program(bin_dir, name):
+    path = pathlib.Path(bin_dir) / name
     if not os.access(path, os.X_OK):
         raise Refused(f"{path} is missing; build it with: ./dev build release")
     return path
@@ -125,13 +122,13 @@ def program(bin_folder, name):
 
 def require_release(name, text):
     if not re.search(r"\bRelease\b", text):
-        raise Refused(f"{name} is not a Release build, so its figures would mean nothing; "
-                      f"it says: {text.strip()}")
+        raise Refused(f"{name} is not a Release build, so its figures would be invalid; "
+                      f"it prints: {text.strip()}")
 
 
-def uvhttp_build(bin_folder):
-    """What `uvhttp --version` says of the build, which must be Release."""
-    path = program(bin_folder, "uvhttp")
+def uvhttp_build(bin_dir):
+    """Returns the build that `uvhttp --version` prints. Raises Refused unless it is Release."""
+    path = program(bin_dir, "uvhttp")
     text = subprocess.run([path, "--version"], capture_output=True, text=True).stdout
     found = re.search(r"^build: (.*)$", text, re.M)
     require_release("uvhttp", found[1] if found else text or "nothing")

@@ -1,24 +1,24 @@
 """The runs of a benchmark and their results.
 
-Servers are measured in turn, A B C A B C, so that a slow minute of the machine meets all of them,
-and ratios are taken within a round. A server that responds wrongly is not measured again in that
-work. A run with errors does not count, and the others go on.
+Servers are measured in turn, A B C A B C, so that a slow period of the machine affects all of them,
+and ratios are taken within a round. A server with a wrong response is not measured again in that
+work. A run with errors does not count, but later runs do.
 """
 
 import statistics
 import time
 
 from . import Refused, table
-from .command import say
+from .command import log
 from .contender import one_line
 
 
 class Result:
-    """All runs of one contender in one work. `unsupported` says why there are none."""
+    """All runs of one contender in one work. `unsupported` is the reason if there are none."""
 
     def __init__(self, work, contender, connections):
         self.work, self.contender, self.connections = work, contender, connections
-        self.unsupported, self.refused, self.runs = contender.lacks(work), None, []
+        self.unsupported, self.refused, self.runs = contender.reason_unsupported(work), None, []
         self.main = "bytes" if work.idle else "cpu_us"
 
     def title(self):
@@ -53,11 +53,11 @@ class Result:
 class Session:
     """`measure(server, work, connections, options)` makes one run: {"counted", "fault", figures}.
 
-    `options`: rounds, and what `measure` needs. `connections`: for works without a number.
+    `options`: rounds, and options of `measure`. `connections`: for works without a fixed number.
     """
 
-    def __init__(self, options, contenders, works, place, measure, connections=(50,)):
-        self.options, self.place, self.measure = options, place, measure
+    def __init__(self, options, contenders, works, workspace, measure, connections=(50,)):
+        self.options, self.workspace, self.measure = options, workspace, measure
         self.contenders = [one for one in contenders if one.reason is None]
         self.works, self.results, self.running = works, [], {}
         self.blocks = [[Result(work, contender, count)
@@ -86,12 +86,12 @@ class Session:
 
     def server(self, result):
         contender = result.contender
-        # What an idle connection costs shows only in a server that has had none before.
+        # Memory of idle connections can only be measured in a server that has had none before.
         if result.work.fresh and contender.name in self.running:
             self.running.pop(contender.name).stop()
         if contender.name not in self.running:
             try:
-                self.running[contender.name] = contender.start(self.place, result.work)
+                self.running[contender.name] = contender.start(self.workspace, result.work)
             except (Refused, OSError) as error:
                 if contender.own:
                     raise
@@ -110,22 +110,22 @@ class Session:
                 result.refused = str(error)
                 entry = {"counted": False, "fault": result.refused}
             result.runs.append(entry)
-        figure = f"thrown away: {entry['fault']}"
+        figure = f"not counted: {entry['fault']}"
         if entry["counted"]:
             figure = f"{entry[result.main]:,.2f} {'B' if result.work.idle else 'us'}"
         self.done += 1
         left = (time.monotonic() - self.started) / self.done * (self.total - self.done)
-        say(f"[{self.done}/{self.total}, {left / 60:.1f} min left] {result.title()}, "
+        log(f"[{self.done}/{self.total}, {left / 60:.1f} min left] {result.title()}, "
             f"round {number + 1}, {result.contender.title}: {figure}")
 
     def failures(self):
-        """What makes the command fail: works that one of ours could do and has no figure for."""
+        """Lists supported works of our servers that have no figure. They make the command fail."""
         return [f"{one.title()}, {one.contender.title}: {one.fault()}" for one in self.results
                 if one.contender.own and not one.unsupported and not one.counted()]
 
     def faults(self):
-        """A line for each run that does not count while others of the same do."""
-        return [f"thrown away: {one.title()}, {one.contender.title}, round {number + 1}: "
+        """Lists runs that do not count although others of the same work do."""
+        return [f"not counted: {one.title()}, {one.contender.title}, round {number + 1}: "
                 + run["fault"] for one in self.results for number, run in enumerate(one.runs)
                 if run["fault"] and one.counted()]
 

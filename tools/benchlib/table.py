@@ -15,7 +15,7 @@ def number(value, digits=2):
 
 
 def layout(rows):
-    """The first column to the left, the others to the right; a row of one cell is a title."""
+    """Aligns the first column left, the others right. A row with one cell is a title."""
     widths = [max(len(row[i]) for row in rows if len(row) > 1) for i in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -32,8 +32,8 @@ COLUMNS = {"cpu_us": ("CPU us", 2), "user_us": ("user", 2), "system_us": ("syste
            "generator_share": ("load", 2)}
 
 
-def result_row(result, keys, beside):
-    """`beside`: the results whose figure ours is divided by."""
+def result_row(result, keys, references):
+    """`references`: the results to calculate ratios to."""
     name = f"  {result.contender.title}"
     if result.unsupported:
         return [f"{name}: not supported: {result.unsupported}"]
@@ -41,13 +41,13 @@ def result_row(result, keys, beside):
         return [f"{name}: no figures: {result.fault()}"]
     low, high = result.spread(result.main)
     cells = [number(result.median(key), COLUMNS[key][1]) for key in keys]
-    ratios = [number(result.ratio(other)) if other else "-" for other in beside]
+    ratios = [number(result.ratio(other)) if other else "-" for other in references]
     return [name, *cells, f"{low:,.2f}-{high:,.2f}", *ratios,
             f"{result.counted()}/{len(result.runs)}"]
 
 
 def results(all_results, references):
-    """The rows of all results; `references`: names of contenders that ratios are taken to."""
+    """Returns a table of all results. `references`: names of contenders to calculate ratios to."""
     keys = [key for key in COLUMNS if any(one.values(key) for one in all_results)]
     rows = [["", *(COLUMNS[key][0] for key in keys), "spread",
              *(f"x {name}" for name in references), "runs"]]

@@ -1,8 +1,8 @@
-"""HTTPS: one certificate for all servers, connections, and the load of handshakes
+"""HTTPS: one certificate for all servers, connections, and the load generator for handshakes
 (bench/tls_load.c).
 
-All are measured with TLS 1.3 and the cipher suite that OpenSSL's clients prefer; a server that
-chooses another is refused.
+All servers are measured with TLS 1.3 and the cipher suite that OpenSSL's clients prefer. A server
+that selects another one is refused.
 """
 
 import json
@@ -17,11 +17,12 @@ VERSION, CIPHER = "TLSv1.3", "TLS_AES_256_GCM_SHA384"
 DESCRIPTION = f"{VERSION}, {CIPHER}, X25519, ECDSA P-256"
 
 
-def certificate(folder):
-    """A file with an ECDSA key and its certificate for 127.0.0.1, made once for each folder."""
-    path = folder / "tls.pem"
+def certificate(directory):
+    """Returns a file with an ECDSA key and its certificate for 127.0.0.1, one for each
+    directory."""
+    path = directory / "tls.pem"
     if not path.exists():
-        parts = folder / "tls-key.pem", folder / "tls-certificate.pem"
+        parts = directory / "tls-key.pem", directory / "tls-certificate.pem"
         done = subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
              "-nodes", "-days", "30", "-subj", "/CN=127.0.0.1", "-addext",
@@ -34,14 +35,14 @@ def certificate(folder):
 
 
 def context(path):
-    """Of a client that trusts this certificate and speaks what is measured."""
+    """Returns the context of a client that trusts this certificate and requires TLS 1.3."""
     made = ssl.create_default_context(cafile=path)
     made.minimum_version = ssl.TLSVersion.TLSv1_3
     return made
 
 
 def connect(server, timeout):
-    """A connection as the work of a server wants it, with TLS or without."""
+    """Connects to a server, with TLS if the server has it."""
     plain = socket.create_connection(("127.0.0.1", server.port), timeout)
     if server.tls is None:
         return plain
@@ -53,13 +54,14 @@ def connect(server, timeout):
     agreed = connection.version(), connection.cipher()[0]
     if agreed != (VERSION, CIPHER):
         connection.close()
-        raise Refused(f"it has agreed on {' and '.join(agreed)} instead of {VERSION} and {CIPHER}")
+        raise Refused(f"it negotiated {' and '.join(agreed)} instead of {VERSION} and {CIPHER}")
     return connection
 
 
-def run(bin_folder, server, work, seconds, connections, cores):
-    """One load of handshakes: as wrk's result, with the counts of full and of resumed ones."""
-    command = [servers.program(bin_folder, "tls_load"), server.port, server.path(work),
+def run(bin_dir, server, work, seconds, connections, cores):
+    """Runs tls_load. Returns a result like wrk's, with the counts of full and resumed
+    handshakes."""
+    command = [servers.program(bin_dir, "tls_load"), server.port, server.path(work),
                "--connections", connections, "--seconds", seconds,
                *(["--resume"] if work.handshake == "resumed" else [])]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
@@ -71,7 +73,8 @@ def run(bin_folder, server, work, seconds, connections, cores):
 
 
 def fault(result, work, connections):
-    """Whether handshakes were the right ones: of resumed ones the first of a connection is full."""
+    """Returns why the kind of handshakes is wrong, or None. With resumption the first handshake of
+    each slot is full."""
     if work.handshake == "full" and result["resumed"]:
         return f"{result['resumed']} of {result['requests']} handshakes were resumed"
     if work.handshake == "resumed" and result["full"] > connections:

@@ -1,5 +1,4 @@
-"""Is the response right? Checked before and after every run, because a server is quickest with
-wrong responses."""
+"""Checks responses before and after every run, because wrong responses can be faster."""
 
 import gzip
 import zlib
@@ -10,34 +9,34 @@ TIMEOUT_SECONDS = 10
 
 
 class Reader:
-    """The bytes of a connection, in order."""
+    """Reads from a connection."""
 
     def __init__(self, connection):
-        self.connection, self.received, self.taken = connection, bytearray(), 0
+        self.connection, self.received, self.consumed = connection, bytearray(), 0
 
-    def more(self):
+    def receive(self):
         part = self.connection.recv(1 << 20)
         if not part:
-            raise Refused(f"it was cut off after {self.taken + len(self.received)} bytes")
+            raise Refused(f"it was cut off after {self.consumed + len(self.received)} bytes")
         self.received += part
 
-    def take(self, size):
+    def read(self, size):
         while len(self.received) < size:
-            self.more()
+            self.receive()
         found = bytes(self.received[:size])
         del self.received[:size]
-        self.taken += size
+        self.consumed += size
         return found
 
-    def take_to(self, end):
+    def read_until(self, end):
         while (at := self.received.find(end)) < 0:
-            self.more()
-        return self.take(at + len(end))[:at]
+            self.receive()
+        return self.read(at + len(end))[:at]
 
 
 def receive_head(reader):
-    """The status line and the fields, as lines."""
-    return reader.take_to(b"\r\n\r\n").split(b"\r\n")
+    """Returns status line and fields, as lines."""
+    return reader.read_until(b"\r\n\r\n").split(b"\r\n")
 
 
 def values(lines, name):
@@ -46,8 +45,8 @@ def values(lines, name):
 
 
 def receive_all(connection):
-    """One response: (lines of its head, status, body, its size). Refused for one that is not
-    complete, or whose end only the end of the connection would show."""
+    """Receives one response: (lines of its head, status, body, size). Raises Refused for one that
+    is incomplete or has no Content-Length."""
     reader = Reader(connection)
     lines = receive_head(reader)
     status = lines[0].split(b" ")
@@ -56,14 +55,14 @@ def receive_all(connection):
     lengths = values(lines, b"content-length")
     if len(lengths) != 1 or not lengths[0].isdigit():
         raise Refused(f"the response has no Content-Length (its status is {int(status[1])})")
-    body = reader.take(int(lengths[0]))
+    body = reader.read(int(lengths[0]))
     if reader.received:
         raise Refused(f"{len(reader.received)} bytes follow the response")
-    return lines, int(status[1]), body, reader.taken
+    return lines, int(status[1]), body, reader.consumed
 
 
 def decode(lines, body, encoding):
-    """The body without its content coding, which must be `encoding`."""
+    """Returns the body without its content coding, which must be `encoding`."""
     found = [value.decode(errors="replace") for value in values(lines, b"content-encoding")]
     if found != ([encoding] if encoding else []):
         raise Refused(f"the Content-Encoding is {', '.join(found) or 'none'} "
@@ -75,7 +74,7 @@ def decode(lines, body, encoding):
 
 
 def check_response(connection, request, body, encoding):
-    """The size of the response."""
+    """Sends a request and checks the response. Returns the size of the response."""
     connection.sendall(request)
     lines, status, got, size = receive_all(connection)
     if status != 200:
@@ -96,8 +95,8 @@ def make_request(port, path, method="GET", fields=(), request_body=b""):
 
 
 def check_file(server, work, name, body):
-    """Requests it twice on one connection, as the load does. With `close` each request has a
-    connection of its own, which the server must close."""
+    """Requests a file twice on one connection, as the load generator does. With `close` each
+    request has its own connection, which the server must close."""
     path = server.path_of(name, work)
     request = make_request(server.port, path, work.method, work.fields, work.request_body)
     try:
@@ -113,5 +112,5 @@ def check_file(server, work, name, body):
 
 
 def check_work(server, work):
-    """The mean size of a response."""
+    """Checks all samples of a work. Returns the mean size of a response."""
     return sum(check_file(server, work, name, body) * part for name, body, part in work.samples())

@@ -1,7 +1,7 @@
-"""One run of a WebSocket work with bench/websocket_load.c, which compares every byte that comes
-back, and ends when the first message of a connection gets a wrong response.
+"""One run of a WebSocket work with bench/websocket_load.c, which checks every received byte, and
+ends after a wrong response to the first message of a connection.
 
-Connections are opened first and the same for warm-up and run: opening is not measured."""
+Warm-up and run use the same connections, so opening them is not measured."""
 
 import json
 import os
@@ -12,19 +12,19 @@ import time
 from . import Refused, cpu, idle, servers
 
 OPEN_SECONDS, STOP_SECONDS = 120, 10
-# How long a message may take until it counts as missing.
+# Time after which a message counts as missing.
 PATIENCE_MS = 5000
 ERRORS = {"wrong": "wrong responses", "missing": "missing responses",
-          "closed": "connections closed by the server", "protocol": "frames that are no protocol",
+          "closed": "connections closed by the server", "protocol": "protocol errors",
           "uncompressed": "responses that were not compressed"}
 
 
 class Load:
-    """`path` of the server at `port`. Ended by `with`."""
+    """The load generator, connected to `path` at `port`. A context manager."""
 
-    def __init__(self, bin_folder, port, path, work, cores, connections, patience_ms=PATIENCE_MS):
+    def __init__(self, bin_dir, port, path, work, cores, connections, patience_ms=PATIENCE_MS):
         self.patience_ms, self.received = patience_ms, b""
-        command = [servers.program(bin_folder, "websocket_load"), port, path, work.mode,
+        command = [servers.program(bin_dir, "websocket_load"), port, path, work.mode,
                    connections, work.size, patience_ms,
                    *(["deflate"] if work.kind == "deflate" else [])]
         self.process = subprocess.Popen(
@@ -43,12 +43,12 @@ class Load:
         self.close()
 
     def read(self, seconds):
-        """The next line of JSON."""
+        """Reads the next line of JSON."""
         deadline = time.monotonic() + seconds
         while b"\n" not in self.received:
             left = max(0, deadline - time.monotonic())
             if not select.select([self.process.stdout], [], [], left)[0]:
-                raise Refused(f"the load generator said nothing for {seconds:.0f} s")
+                raise Refused(f"the load generator printed nothing for {seconds:.0f} s")
             part = os.read(self.process.stdout.fileno(), 65536)
             if not part:
                 said = self.process.stderr.read().decode(errors="replace").strip()
@@ -57,7 +57,7 @@ class Load:
         line, _, self.received = self.received.partition(b"\n")
         return json.loads(line)
 
-    def ask(self, line, seconds):
+    def send_command(self, line, seconds):
         try:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
@@ -66,14 +66,15 @@ class Load:
         return self.read(seconds)
 
     def run(self, seconds):
-        """messages, received (bytes), duration_us, the ERRORS, the last fault, p50_us, ..."""
-        return self.ask(f"run {seconds}", seconds + self.patience_ms / 1000 + 60)
+        """Returns messages, received (bytes), duration_us, the ERRORS, the last fault, p50_us,
+        ..."""
+        return self.send_command(f"run {seconds}", seconds + self.patience_ms / 1000 + 60)
 
     def count_open(self):
-        return self.ask("open", 60)["open"]
+        return self.send_command("open", 60)["open"]
 
     def close(self):
-        # It ends with its input.
+        # The process ends with its input.
         self.process.stdin.close()
         self.process.stdout.close()
         try:
@@ -96,7 +97,7 @@ def entry_of(result):
 def measure(server, work, connections, options):
     """{"counted", "fault", figures} of a warm-up and a run."""
     def load(count=connections):
-        return Load(options.bin_folder, server.port, server.paths[work.kind], work,
+        return Load(options.bin_dir, server.port, server.paths[work.kind], work,
                     options.load_cores, count, options.patience)
 
     if work.idle:
@@ -122,10 +123,10 @@ def measure(server, work, connections, options):
 
 
 def measure_idle(server, work, load, connections):
-    """What the server grows by for each connection that has had one message."""
+    """Measures the memory of the server for each connection that has had one message."""
     with load(idle.WARM_UP) as first:
         before = idle.Memory(server.pid)
         with load() as others:
             after = idle.Memory(server.pid)
             closed = connections + idle.WARM_UP - others.count_open() - first.count_open()
-            return after.grown(before, connections, closed)
+            return after.growth(before, connections, closed)

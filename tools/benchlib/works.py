@@ -1,7 +1,7 @@
-"""What is requested over HTTP, and the files it needs.
+"""The works of `./dev bench http`, and the files they need.
 
-A work is one request (or, for the mix, one law by which files are requested) with the one response
-that is right. Its kind says what a server must be able to do for it.
+A work is one request with its expected response, or for the mix a distribution of requests. Its
+kind is the feature that a server needs.
 """
 
 import bisect
@@ -13,23 +13,23 @@ import random
 
 TEXT = b"Hello, world\n"
 JSON = b'{"message":"Hello, world"}'
-# From here on the part of a response that was under way when the time was up is worth counting.
+# From this size responses in progress at the end of a run are counted by bytes.
 LARGE = 1024 * 1024
 
 
 def content(size):
-    """The same bytes on every machine; bench/floor.c makes the same from memory."""
+    """Returns the same bytes on every machine."""
     return (TEXT * (size // len(TEXT) + 1))[:size]
 
 
 class Work:
-    """`connections`: fixed, whatever the options say. `floor_file`: the floor sends the file by
-    sendfile, which is cheaper than a copy in memory from about 10 KB on. `close`: a connection for
-    each request. `handshake`: None, "full" or "resumed". `idle`: memory of idle connections.
-    `fresh`: each run has a server that was just started."""
+    """`connections`: a fixed number, which overrides the options. `floor_file`: the floor uses
+    sendfile, which is cheaper than a copy from memory above about 10 KB. `close`: one connection
+    for each request. `handshake`: None, "full" or "resumed". `idle`: measures memory of idle
+    connections. `fresh`: each run has a newly started server."""
 
     method, request_body, fields, encoding = "GET", b"", (), None
-    largest = None  # size of the largest response when they differ
+    largest = None  # size of the largest response if they differ
 
     def __init__(self, name, title, size, kind="file", pipeline=1, connections=None,
                  floor_file=False, close=False, tls=False, handshake=None, idle=False):
@@ -45,23 +45,23 @@ class Work:
     def body(self):
         return JSON if self.kind == "json" else content(self.size)
 
-    def write_files(self, folder):
-        """Writes what the server serves."""
-        (folder / self.file_name).write_bytes(self.body)
+    def write_files(self, directory):
+        """Writes the files of the work."""
+        (directory / self.file_name).write_bytes(self.body)
 
     def samples(self):
-        """What is checked: [(file name, body, part of all requests)]."""
+        """Returns the responses to check: [(file name, body, share of all requests)]."""
         return [(self.file_name, self.body, 1.0)]
 
     def script(self, server):
-        """(script of bench/, its arguments) for wrk."""
+        """Returns (script of bench/, arguments) for wrk."""
         if self.pipeline > 1:
             return "pipeline.lua", [str(self.pipeline)]
         return "report.lua", []
 
 
 class Echo(Work):
-    """A POST whose body is the response."""
+    """A POST request whose body is echoed."""
 
     method = "POST"
 
@@ -70,13 +70,13 @@ class Echo(Work):
         return self.body
 
     def script(self, server):
-        file = server.folder / f"{self.name}.body"
+        file = server.directory / f"{self.name}.body"
         file.write_bytes(self.request_body)
         return "post.lua", [str(file)]
 
 
 class Encoded(Work):
-    """A file with its gzip beside it, requested by a client that takes gzip."""
+    """A file with a precompressed gzip variant, requested with Accept-Encoding: gzip."""
 
     encoding = "gzip"
     fields = (("Accept-Encoding", "gzip"),)
@@ -88,60 +88,60 @@ class Encoded(Work):
 
     @functools.cached_property
     def body(self):
-        """Words from a small stock, so that gzip finds something to do."""
-        chance = random.Random(1)
+        """Words of a small vocabulary, which gzip can compress."""
+        rng = random.Random(1)
         letters = "abcdefghijklmnopqrstuvwxyz"
-        stock = ["".join(chance.choices(letters, k=chance.randint(2, 9))) for _ in range(800)]
-        words = (stock[int(800 * chance.random() ** 2)] for _ in range(self.size))
+        vocabulary = ["".join(rng.choices(letters, k=rng.randint(2, 9))) for _ in range(800)]
+        words = (vocabulary[int(800 * rng.random() ** 2)] for _ in range(self.size))
         return " ".join(words)[:self.size].encode()
 
-    def write_files(self, folder):
-        (folder / "encoded").mkdir(exist_ok=True)
-        (folder / self.file_name).write_bytes(self.body)
-        encoded = folder / self.encoded_name
+    def write_files(self, directory):
+        (directory / "encoded").mkdir(exist_ok=True)
+        (directory / self.file_name).write_bytes(self.body)
+        encoded = directory / self.encoded_name
         encoded.write_bytes(gzip.compress(self.body, 9, mtime=0))
-        written = (folder / self.file_name).stat().st_mtime_ns
-        os.utime(encoded, ns=(written, written))  # an older one would not count
+        written = (directory / self.file_name).stat().st_mtime_ns
+        os.utime(encoded, ns=(written, written))  # an older one would be ignored
 
 
 class Mix(Work):
-    """2,000 files of several sizes by Zipf's law: the one of rank r is requested as often as 1/r,
-    in the same order every time."""
+    """2,000 files of several sizes, requested by Zipf's law: the frequency of rank r is
+    proportional to 1/r. The order is the same in every run."""
 
     FILES, DRAWS = 2000, 20_000
     SIZES = [300, 1_000, 2_500, 5_000, 10_000, 20_000, 50_000, 150_000]
     SHARES = [10, 18, 20, 20, 14, 10, 6, 2]  # of the files, in percent
-    folder = "mix"
+    directory = "mix"
 
     def __init__(self, name, title):
         super().__init__(name, title, self.SIZES[0], "mix", floor_file=True)
-        chance = random.Random(2)
+        rng = random.Random(2)
         bounds = list(itertools.accumulate(self.SHARES))
-        self.sizes = [self.SIZES[bisect.bisect(bounds, 100 * chance.random())]
+        self.sizes = [self.SIZES[bisect.bisect(bounds, 100 * rng.random())]
                       for _ in range(self.FILES)]
         weights = list(itertools.accumulate(1 / rank for rank in range(1, self.FILES + 1)))
-        self.draws = [bisect.bisect(weights, weights[-1] * chance.random())
+        self.draws = [bisect.bisect(weights, weights[-1] * rng.random())
                       for _ in range(self.DRAWS)]
         self.largest = max(self.SIZES) + 1024
         self.file_name = self.name_of(self.draws[0])
 
     def name_of(self, number):
-        return f"{self.folder}/{number:04}.txt"
+        return f"{self.directory}/{number:04}.txt"
 
-    def write_files(self, folder):
-        (folder / self.folder).mkdir(exist_ok=True)
+    def write_files(self, directory):
+        (directory / self.directory).mkdir(exist_ok=True)
         for number, size in enumerate(self.sizes):
-            (folder / self.name_of(number)).write_bytes(content(size))
+            (directory / self.name_of(number)).write_bytes(content(size))
 
     def samples(self):
-        """One file of each size, with the part of all requests that goes to files of that size."""
+        """Returns one file of each size, with the share of requests for files of that size."""
         drawn = {size: [one for one in self.draws if self.sizes[one] == size]
                  for size in self.SIZES}
         return [(self.name_of(some[0]), content(size), len(some) / len(self.draws))
                 for size, some in drawn.items() if some]
 
     def script(self, server):
-        file = server.folder / f"{self.name}.paths"
+        file = server.directory / f"{self.name}.paths"
         file.write_text("".join(self.name_of(number) + "\n" for number in self.draws))
         return "mix.lua", [str(file), server.path_of("", self)]
 

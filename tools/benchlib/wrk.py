@@ -1,4 +1,4 @@
-"""One load run by wrk. The result comes from bench/report.lua as JSON, not from wrk's text."""
+"""Runs wrk. The result is the JSON of bench/report.lua, not the text of wrk."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from .command import ROOT
 ERRORS = {"connect_errors": "failed connects", "read_errors": "read errors",
           "write_errors": "write errors", "status_errors": "responses with an error status",
           "timeouts": "timeouts"}
-# How far the mean size may be from the expected one, when responses differ in size.
+# Allowed deviation of the mean size if responses differ in size.
 MIX_SLACK = 0.02
 
 
@@ -29,7 +29,7 @@ def version():
 
 
 def run(url, seconds, connections, cores, script="report.lua", arguments=(), fields=(), threads=1):
-    """wrk's result: requests, duration_us, bytes, the ERRORS, p50_us, p90_us, p99_us, max_us.
+    """Returns requests, duration_us, bytes, the ERRORS, p50_us, p90_us, p99_us, max_us.
 
     `script` is one of bench/; `fields` are (name, value) of every request.
     """
@@ -47,20 +47,20 @@ def run(url, seconds, connections, cores, script="report.lua", arguments=(), fie
 
 
 def fault(result, size, connections, pipeline, largest=None):
-    """Why a run does not count, or None. `size`: of one right response, head and body; with
+    """Returns why a run does not count, or None. `size`: of a correct response, head and body. With
     `largest` it is the mean of responses up to that size."""
     errors = [f"{result[key]} {text}" for key, text in ERRORS.items() if result[key]]
     if errors:
         return ", ".join(errors)
     if result["requests"] == 0:
         return "no response at all"
-    # Beyond the counted ones there can be those that were under way when the time was up.
+    # In addition to the counted responses there may be some in progress at the end.
     expected = result["requests"] * size
     least, most = expected, expected + connections * pipeline * size
     if largest is not None:
         slack = MIX_SLACK * expected + connections * largest
         least, most = expected - slack, expected + slack
     if not least <= result["bytes"] <= most:
-        return (f"{result['bytes']} bytes for {result['requests']} responses, but a right response "
-                f"has {size:.0f} bytes{' on average' if largest else ''}")
+        return (f"{result['bytes']} bytes for {result['requests']} responses, but a correct "
+                f"response has {size:.0f} bytes{' on average' if largest else ''}")
     return None

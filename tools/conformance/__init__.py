@@ -1,5 +1,6 @@
-"""Conformance: what `./dev conformance` is built from.
+"""Modules of `./dev conformance`.
 
-suite        Autobahn|Testsuite, installed from public registries, and its processes
-results      its JSON as counts for each group, what failed, and the page about it
+suite        installs Autobahn|Testsuite from public registries, and runs it
+results      counts its results, lists failures, and writes the page
+sslyze       installs sslyze from PyPI
 """

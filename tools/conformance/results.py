@@ -1,37 +1,29 @@
-"""What Autobahn|Testsuite found: counts for each group of cases, the cases that are not plainly OK,
-and docs/conformance/websocket.md."""
+"""Results of Autobahn|Testsuite: counts for each group of cases, cases that are not OK, and
+docs/conformance/websocket.md."""
 
 import json
 import re
 
 GROUPS = {
     1: "framing", 2: "pings and pongs", 3: "reserved bits", 4: "opcodes", 5: "fragments",
-    6: "UTF-8", 7: "closing", 9: "limits and speed", 10: "pieces of a frame", 12: "compression",
+    6: "UTF-8", 7: "closing", 9: "limits and speed", 10: "frames in parts", 12: "compression",
     13: "compression with parameters"
 }
-# A case fails when it, or how the connection was closed, is none of these.
+# A case fails if its behaviour or its close behaviour is none of these.
 PASSED = ("OK", "NON-STRICT", "INFORMATIONAL")
 COLUMNS = (*PASSED, "UNIMPLEMENTED", "FAILED")
 
-# Why a case may be something else than OK, by its number.
-REASONS = ((
-    r"3\.", "the reserved bit ends the connection before the echo of the frame before it has left"
-), (
-    r"4\.", "the unknown opcode ends the connection before the echo of the frame before it has left"
-), (
-    r"5\.",
-    "the frame that is not allowed ends the connection before the echo of the frame before it has "
-    "left"
-), (
-    r"6\.4\.",
-    "UTF-8 that has become invalid is refused with the next look at the message, not with the "
-    "byte that makes it so"
-), (r"7\.1\.6$",
-    "256 KiB and a close frame are sent in one go: the suite notes whether the echo comes first, "
-    "and expects neither"
-    ), (r"7\.13\.",
-        "codes that nobody has given a meaning: the suite notes what happens, and expects nothing"),
-           )
+# Reasons for cases that are not OK, by number.
+REASONS = (
+    (r"3\.", "the reserved bit closes the connection before the previous echo is sent"),
+    (r"4\.", "the unknown opcode closes the connection before the previous echo is sent"),
+    (r"5\.", "the invalid frame closes the connection before the previous echo is sent"),
+    (r"6\.4\.", "invalid UTF-8 is refused with the next check of the message, not with the invalid "
+                "byte"),
+    (r"7\.1\.6$", "256 KiB and a close frame are sent at once: the suite reports whether the echo "
+                  "comes first, and accepts both"),
+    (r"7\.13\.", "undefined close codes: the suite reports the behaviour, and accepts any"),
+)
 
 
 def order(case):
@@ -44,7 +36,7 @@ def reason_for(case):
 
 
 def column(behaviour):
-    """UNCLEAN, WRONG CODE and what else the suite may say of an end count as FAILED."""
+    """Maps UNCLEAN, WRONG CODE and other close behaviours to FAILED."""
     return behaviour if behaviour in COLUMNS else "FAILED"
 
 
@@ -52,26 +44,25 @@ def worse(one, other):
     return max(one, other, key=lambda behaviour: COLUMNS.index(column(behaviour)))
 
 
-def read(folder):
-    """The cases of one agent in wstest's reports."""
-    index = folder / "index.json"
+def read(directory):
+    """Reads the cases of one agent from the reports of wstest."""
+    index = directory / "index.json"
     agents = json.loads(index.read_text()) if index.exists() else {}
     return next(iter(agents.values()), {})
 
 
 class Results:
-    """One run of the suite: `cases` is {"1.1.1": {"behavior": ..., "behaviorClose": ...}} in the
-    order of the numbers."""
+    """One run of the suite. `cases` is {"1.1.1": {"behavior": ..., "behaviorClose": ...}}, sorted
+    by number."""
     def __init__(self, name, cases):
         self.name = name
         self.cases = {case: cases[case] for case in sorted(cases, key=order)}
 
     def counts(self):
-        """{group: {column: count}}; a case counts as the worse of how it went and how it ended."""
+        """Returns {group: {column: count}}. A case counts as the worse of behaviour and close."""
         counted = {}
         for case, found in self.cases.items():
             group = counted.setdefault(order(case)[0], dict.fromkeys(COLUMNS, 0))
-            # What is only informative of the end says nothing against the case.
             group[column(self.verdict(found))] += 1
         return counted
 
@@ -81,7 +72,7 @@ class Results:
         return found["behavior"] if end == "INFORMATIONAL" else worse(found["behavior"], end)
 
     def remarkable(self):
-        """[(case, verdict)] of all that are not plainly OK."""
+        """Returns [(case, verdict)] of all cases that are not OK."""
         return [(case, self.verdict(found))
                 for case, found in self.cases.items()
                 if self.verdict(found) != "OK"]
@@ -115,10 +106,10 @@ def as_markdown(rows):
 
 PAGE = """# Autobahn|Testsuite
 
-What the public conformance suite for WebSocket says about uvhttp: its fuzzing client against our
-echo server, its fuzzing server against our client, each with a compressor per worker (shared) and
-with windows per connection (dedicated). Each case counts as the worse of how it went and how its
-connection was closed.
+Results of the public conformance suite for WebSocket: its fuzzing client against our echo server,
+and its fuzzing server against our client, each with a compressor per worker (shared) and with
+windows per connection (dedicated). Each case counts as the worse of its behaviour and its close
+behaviour.
 
 | | |
 |---|---|
@@ -135,7 +126,7 @@ a case fails, and writes this page. Reports of all cases with the bytes on the w
 
 
 def page(facts, runs):
-    """The page about several runs: [(title, Results)]."""
+    """Returns the page about several runs: [(title, Results)]."""
     parts = [PAGE.format(**facts)]
     for title, results in runs:
         parts.append(f"## {title}\n\n{as_markdown(results.table())}\n")

@@ -1,5 +1,5 @@
-// main SITE: the server on Go's net/http that `./dev bench http` compares with: the package's own server, mux and file server.
-// GOMAXPROCS says how many threads run Go code.
+// main SITE: a server on Go's net/http, for `./dev bench http`. It uses the server, mux and file
+// server of the package. GOMAXPROCS sets the number of threads.
 package main
 
 import (
@@ -24,18 +24,18 @@ func fail(err error) {
 	}
 }
 
-func answerMemory(writer http.ResponseWriter, _ *http.Request) {
+func sendMemory(writer http.ResponseWriter, _ *http.Request) {
 	writer.Header().Set("Content-Type", "text/plain")
 	writer.Write(text)
 }
 
-func answerJSON(writer http.ResponseWriter, _ *http.Request) {
+func sendJSON(writer http.ResponseWriter, _ *http.Request) {
 	writer.Header().Set("Content-Type", "application/json")
 	body, _ := json.Marshal(message{"Hello, world"})
 	writer.Write(body)
 }
 
-func answerEcho(writer http.ResponseWriter, request *http.Request) {
+func sendEcho(writer http.ResponseWriter, request *http.Request) {
 	body := make([]byte, request.ContentLength)
 	if _, err := io.ReadFull(request.Body, body); err != nil {
 		writer.WriteHeader(http.StatusBadRequest)
@@ -52,9 +52,9 @@ func main() {
 		os.Exit(2)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/memory", answerMemory)
-	mux.HandleFunc("/json", answerJSON)
-	mux.HandleFunc("/echo", answerEcho)
+	mux.HandleFunc("/memory", sendMemory)
+	mux.HandleFunc("/json", sendJSON)
+	mux.HandleFunc("/echo", sendEcho)
 	mux.Handle("/", http.FileServer(http.Dir(os.Args[1])))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	fail(err)

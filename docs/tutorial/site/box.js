@@ -23,7 +23,7 @@ at("file").addEventListener("change", async () => {
     at("progress").hidden = false;
     const response = await fetch("/files/" + encodeURIComponent(file.name), { method: "PUT", body: file });
     at("progress").hidden = true;
-    at("said").textContent = await response.text();
+    at("result").textContent = await response.text();
     await show();
 });
 

@@ -1,10 +1,11 @@
-/* The NEON intrinsics that src/codec/simd/vector_neon.h and octets.h use, written in plain C
- * by SIMDe, so that its back end can be tested on any machine: the build puts this folder in front
- * where the tests compile that back end elsewhere than on ARM. No library is ever built with it. */
+/* The NEON intrinsics that src/codec/simd/vector_neon.h and octets.h use, implemented in plain C by
+ * SIMDe, so that the NEON back end can be tested on any machine. The build adds this directory to
+ * the include path of tests of that back end on other architectures. The library itself never uses
+ * it. */
 #ifndef UVH_TESTS_ARM_NEON_H
 #define UVH_TESTS_ARM_NEON_H
 
-#define SIMDE_ENABLE_NATIVE_ALIASES /* vld1q_u8 besides simde_vld1q_u8 */
+#define SIMDE_ENABLE_NATIVE_ALIASES /* also defines vld1q_u8 for simde_vld1q_u8 */
 
 #include <simde/arm/neon/add.h>
 #include <simde/arm/neon/and.h>

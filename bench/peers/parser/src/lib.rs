@@ -1,7 +1,7 @@
-//! picohttpparser behind the interface of `bench/parser_peers.h`.
+//! picohttpparser with the interface of `bench/parser_peers.h`.
 //!
-//! It is called as its users call it, with a complete message at once, and leaves its fields in a
-//! table of 128 entries that is not cleared: head only, start line and fields as pointers.
+//! It gets a complete message in one call, as its users call it, and fills a table of 128 fields
+//! that is not cleared. It parses the head only: start line and fields as pointers.
 
 use picohttpparser_sys::{phr_header, phr_parse_request, phr_parse_response};
 use std::mem::MaybeUninit;
@@ -9,21 +9,21 @@ use std::os::raw::{c_char, c_int};
 use std::ptr::null;
 use std::slice::from_raw_parts;
 
-const MOST_FIELDS: usize = 128;
+const FIELDS_MAX: usize = 128;
 
-type Headers = [MaybeUninit<phr_header>; MOST_FIELDS];
+type Headers = [MaybeUninit<phr_header>; FIELDS_MAX];
 
-/// What the parser made of a message (`struct peer_answer`).
+/// The result of parsing a message (`struct peer_result`).
 #[repr(C)]
-pub struct Answer {
+pub struct ParseResult {
     head_size: u64,
     fields: u64,
     status: u64,
     hash: u64,
 }
 
-/// The two texts of the start line (method and target, or the reason phrase and nothing), status,
-/// and sizes.
+/// The texts of the start line (method and target, or the reason phrase and none), status, and
+/// sizes.
 struct Head {
     texts: [(*const c_char, usize); 2],
     status: c_int,
@@ -34,7 +34,7 @@ struct Head {
 #[inline(always)]
 unsafe fn parse(data: &[u8], response: bool, headers: &mut Headers) -> Option<Head> {
     let (mut first, mut second) = ((null(), 0), (null(), 0));
-    let (mut status, mut minor, mut count) = (0, 0, MOST_FIELDS);
+    let (mut status, mut minor, mut count) = (0, 0, FIELDS_MAX);
     let (base, size, table) = (data.as_ptr().cast(), data.len(), headers.as_mut_ptr().cast());
     let (text, length) = (&mut first.0, &mut first.1);
     let size = if response {
@@ -48,18 +48,18 @@ unsafe fn parse(data: &[u8], response: bool, headers: &mut Headers) -> Option<He
     (size >= 0).then(|| Head { texts: [first, second], status, size, count })
 }
 
-/// FNV-1a over texts, a line feed after each.
+/// FNV-1a over texts, with a line feed after each.
 unsafe fn add(hash: &mut u64, text: *const c_char, length: usize) {
     for byte in from_raw_parts(text.cast::<u8>(), length).iter().chain(b"\n") {
         *hash = (*hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
 }
 
-/// The compiler may not know where the pointer leads, so it cannot move work out of a loop.
+/// Hides the origin of the pointer from the compiler, so that it cannot move work out of a loop.
 #[inline(always)]
 fn unknown(data: &[u8]) -> &[u8] {
     let (mut pointer, length) = (data.as_ptr(), data.len());
-    // Without `nomem`, memory may have changed as well.
+    // Without `nomem` the compiler assumes that memory has changed, too.
     unsafe {
         std::arch::asm!("/* {0} */", inout(reg) pointer, options(nostack, preserves_flags));
         from_raw_parts(pointer, length)
@@ -78,10 +78,10 @@ unsafe fn repeat(data: &[u8], response: bool, iterations: u64) -> Option<u64> {
 }
 
 /// # Safety
-/// `data` has `length` bytes, `answer` can be written.
+/// `data` has `length` bytes, `result` is writable.
 #[no_mangle]
-pub unsafe extern "C" fn peer_answer(
-    data: *const u8, length: usize, response: c_int, answer: *mut Answer,
+pub unsafe extern "C" fn peer_parse(
+    data: *const u8, length: usize, response: c_int, result: *mut ParseResult,
 ) -> c_int {
     let mut headers: Headers = MaybeUninit::uninit().assume_init();
     let head = match parse(from_raw_parts(data, length), response != 0, &mut headers) {
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn peer_answer(
         add(&mut hash, header.value, header.value_len);
     }
     let (head_size, fields, status) = (head.size as u64, head.count as u64, head.status as u64);
-    *answer = Answer { head_size, fields, status, hash };
+    *result = ParseResult { head_size, fields, status, hash };
     1
 }
 

@@ -1,5 +1,6 @@
-// gorilla: the server on gorilla/websocket that `./dev bench ws` compares with. /topic sends to all others, as prepared messages and by a
-// goroutine for each connection; every other path sends back.
+// gorilla: a server on gorilla/websocket, for `./dev bench ws`. /topic sends each message to all
+// other connections, as a prepared message and by one goroutine for each connection. Other paths
+// echo.
 package main
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-const behind = 1024
+const queueSize = 1024
 
 var upgrader = websocket.Upgrader{EnableCompression: true}
 
@@ -61,7 +62,7 @@ func subscribe(writer http.ResponseWriter, request *http.Request) {
 	if err != nil {
 		return
 	}
-	queue := make(chan *websocket.PreparedMessage, behind)
+	queue := make(chan *websocket.PreparedMessage, queueSize)
 	news.Lock()
 	news.queues[socket] = queue
 	news.Unlock()
@@ -74,7 +75,7 @@ func subscribe(writer http.ResponseWriter, request *http.Request) {
 	go func() {
 		defer socket.Close()
 		for message := range queue {
-			// After a failure the queue is emptied, so that nobody waits for room in it.
+			// After a failure the queue is drained, so that publishers do not block.
 			if socket.WritePreparedMessage(message) != nil {
 				socket.Close()
 			}

@@ -1,5 +1,5 @@
-/* Compressed answers on a server: which ones are, with which fields, that what comes can be undone,
- * also when it leaves little by little; filters of a user's own; and every allocation failing in
+/* Compressed responses of a server: which responses are compressed, their fields, that the body can
+ * be decoded, also if it is sent in small parts; user filters; and every allocation failing in
  * turn. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,16 +21,16 @@
 
 #include "support/undo_coding.h"
 
-enum { MOST = 4 << 20, PIECES = 40, CHUNK = 1000, LARGE_PIECE = 100000 };
+enum { MOST = 4 << 20, CHUNKS = 40, CHUNK = 1000, LARGE_CHUNK = 100000 };
 
 static struct stage stage;
 static struct raw_client client;
-static struct raw_answer answer;
+static struct raw_response reply;
 static uvhttp_compress_t *compression;
 static uvhttp_prepared_t *prepared;
 static size_t offset;
 static int released, filtered, refused, drained;
-static char text[MOST]; /* what is sent begins it */
+static char text[MOST]; /* responses are prefixes of it */
 
 static void count_release(void *arg)
 {
@@ -103,8 +103,8 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     return 0;
 }
 
-static int in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, size_t size,
-                     size_t chunk, uint64_t length)
+static int send_in_chunks(uvhttp_request_t *request, uvhttp_response_t *response, size_t size,
+                          size_t chunk, uint64_t length)
 {
     struct source *source = uvhttp_request_allocate(request, sizeof(*source));
     if (source == NULL)
@@ -117,17 +117,17 @@ static int in_pieces(uvhttp_request_t *request, uvhttp_response_t *response, siz
     return err != 0 ? err : write_all(response, source);
 }
 
-static int pulled(uvhttp_request_t *request, uvhttp_response_t *response)
+static int send_pulled(uvhttp_request_t *request, uvhttp_response_t *response)
 {
     struct source *source = uvhttp_request_allocate(request, sizeof(*source));
     if (source == NULL)
         return UVHTTP_ENOMEM;
-    *source = (struct source){PIECES * CHUNK, 0, 0};
-    return uvhttp_response_send_pulled(response, 200, "text/plain", PIECES * CHUNK, pull,
+    *source = (struct source){CHUNKS * CHUNK, 0, 0};
+    return uvhttp_response_send_pulled(response, 200, "text/plain", CHUNKS * CHUNK, pull,
                                        count_release, source);
 }
 
-/* "name=value" of the query become fields. */
+/* Sets fields from "name=value" of the query. */
 static int set_queried_fields(uvhttp_request_t *request, uvhttp_response_t *response)
 {
     static const char *const names[] = {
@@ -143,7 +143,7 @@ static int set_queried_fields(uvhttp_request_t *request, uvhttp_response_t *resp
     return line == NULL ? 0 : uvhttp_response_add_header(response, "Vary", line);
 }
 
-static int answer_as_told(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int respond_by_path(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const char *how = uvhttp_request_path(request) + 1;
     const char *type = uvhttp_request_query(request, "type");
@@ -161,35 +161,35 @@ static int answer_as_told(uvhttp_request_t *request, uvhttp_response_t *response
         uvhttp_response_add_header(response, "Cache-Control", "max-age=5, No-Transform");
     }
     if (strcmp(how, "pieces") == 0)
-        return in_pieces(request, response, PIECES * CHUNK, CHUNK, UVHTTP_LENGTH_UNKNOWN);
+        return send_in_chunks(request, response, CHUNKS * CHUNK, CHUNK, UVHTTP_LENGTH_UNKNOWN);
     if (strcmp(how, "known") == 0)
-        return in_pieces(request, response, PIECES * CHUNK, CHUNK, PIECES * CHUNK);
+        return send_in_chunks(request, response, CHUNKS * CHUNK, CHUNK, CHUNKS * CHUNK);
     if (strcmp(how, "large") == 0)
-        return in_pieces(request, response, sizeof(text), LARGE_PIECE, sizeof(text));
+        return send_in_chunks(request, response, sizeof(text), LARGE_CHUNK, sizeof(text));
     if (strcmp(how, "short") == 0)
-        return in_pieces(request, response, PIECES * CHUNK, CHUNK, PIECES * CHUNK + 1);
+        return send_in_chunks(request, response, CHUNKS * CHUNK, CHUNK, CHUNKS * CHUNK + 1);
     if (strcmp(how, "long") == 0)
-        return in_pieces(request, response, PIECES * CHUNK, CHUNK, PIECES * CHUNK - 1);
+        return send_in_chunks(request, response, CHUNKS * CHUNK, CHUNK, CHUNKS * CHUNK - 1);
     if (strcmp(how, "empty") == 0)
-        return in_pieces(request, response, 0, CHUNK, UVHTTP_LENGTH_UNKNOWN);
+        return send_in_chunks(request, response, 0, CHUNK, UVHTTP_LENGTH_UNKNOWN);
     if (strcmp(how, "pulled") == 0)
-        return pulled(request, response);
+        return send_pulled(request, response);
     if (strcmp(how, "file") == 0)
         return uvhttp_response_send_file(response, 200,
-                                         UVHTTP_TESTS_DIR "/unit/test_compress_answers.c");
+                                         UVHTTP_TESTS_DIR "/unit/test_compress_responses.c");
     if (strcmp(how, "twice") == 0) {
         err = uvhttp_response_on_send(response, set_doubling, NULL);
-        return err != 0 ? err : in_pieces(request, response, 2000, 100, 2000);
+        return err != 0 ? err : send_in_chunks(request, response, 2000, 100, 2000);
     }
     if (strcmp(how, "doubled") == 0) {
         err = uvhttp_response_on_send(response, set_doubling, NULL);
-        return err != 0 ? err : in_pieces(request, response, 3, 1, 3);
+        return err != 0 ? err : send_in_chunks(request, response, 3, 1, 3);
     }
     return uvhttp_response_send(response, status == NULL ? 200 : (int)strtol(status, NULL, 10),
                                 type == NULL ? "application/json" : type, text, size);
 }
 
-/* The one who waits for the second event. */
+/* The response of /events or /slow. */
 static uvhttp_response_t *events;
 
 static int send_event(const char *data)
@@ -215,8 +215,8 @@ static int begin_slow(uvhttp_request_t *request, uvhttp_response_t *response, vo
     return err != 0 ? err : uvhttp_response_write(response, "first", 5);
 }
 
-/* Of a handler on another thread, which goes on when the client has what was flushed. */
-static uv_sem_t seen;
+/* For a handler on another thread, which continues once the client has the flushed data. */
+static uv_sem_t data_received;
 
 static int block(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
@@ -227,40 +227,40 @@ static int block(uvhttp_request_t *request, uvhttp_response_t *response, void *a
         err = uvhttp_response_write(response, "first", 5);
     if (err == 0)
         err = uvhttp_response_flush(response);
-    uv_sem_wait(&seen);
+    uv_sem_wait(&data_received);
     if (err == 0)
         err = uvhttp_response_write(response, "second", 6);
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
-/* Keeps everything until it is told not to. */
-static int keep_bytes(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
-                      size_t size, uvhttp_filter_output_t *output, void *arg)
+/* Buffers all data until a flush or the end. */
+static int buffer_bytes(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
+                        size_t size, uvhttp_filter_output_t *output, void *arg)
 {
-    static char kept[100];
-    static size_t kept_size;
+    static char buffered[100];
+    static size_t buffered_size;
     (void)response;
     (void)arg;
     if (event == UVHTTP_FILTER_CHUNK) {
-        assert_true(size <= sizeof(kept) - kept_size);
-        memcpy(kept + kept_size, data, size);
-        kept_size += size;
+        assert_true(size <= sizeof(buffered) - buffered_size);
+        memcpy(buffered + buffered_size, data, size);
+        buffered_size += size;
         return 0;
     }
-    int err = uvhttp_filter_output_append(output, kept, kept_size);
-    kept_size = 0;
+    int err = uvhttp_filter_output_append(output, buffered, buffered_size);
+    buffered_size = 0;
     return err;
 }
 
-static int set_keeping(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int set_buffering(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
-    return uvhttp_response_filter(response, keep_bytes, count_release, arg);
+    return uvhttp_response_filter(response, buffer_bytes, count_release, arg);
 }
 
 static int block_with_filter(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    int err = uvhttp_response_on_send(response, set_keeping, NULL);
+    int err = uvhttp_response_on_send(response, set_buffering, NULL);
     return err != 0 ? err : block(request, response, arg);
 }
 
@@ -277,7 +277,7 @@ static int add_blocking_routes(void)
                                                        .flags = UVHTTP_ROUTE_BLOCKING});
 }
 
-/* False when memory ran out. */
+/* False if memory ran out. */
 static bool begin_site(const uvhttp_compress_options_t *config)
 {
     stage.config->event_heartbeat = 1;
@@ -286,7 +286,7 @@ static bool begin_site(const uvhttp_compress_options_t *config)
         uvhttp_server_use(stage.server, uvhttp_compress_handle_request, compression) != 0 ||
         uvhttp_server_route(stage.server, NULL, "/events", begin_events, NULL) != 0 ||
         uvhttp_server_route(stage.server, NULL, "/slow", begin_slow, NULL) != 0 ||
-        uvhttp_server_route(stage.server, NULL, "/:how", answer_as_told, NULL) != 0)
+        uvhttp_server_route(stage.server, NULL, "/:how", respond_by_path, NULL) != 0)
         return false;
     offset = 0;
     released = filtered = refused = drained = 0;
@@ -318,26 +318,26 @@ static int tear_down(void **state)
     return 0;
 }
 
-static int ask(const char *method, const char *target, const char *accept)
+static int send_request(const char *method, const char *target, const char *accept)
 {
     char request[512];
     snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: h\r\n%s%s\r\n\r\n", method, target,
              accept == NULL ? "X-None: " : "Accept-Encoding: ", accept == NULL ? "" : accept);
     raw_client_send_text(&client, request);
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int iteration = 0; iteration < STAGE_MAX_ITERATIONS; iteration++) {
         raw_client_step(&client, 1 << 20);
-        if (raw_client_answer(&client, &offset, strcmp(method, "HEAD") == 0, &answer))
-            return answer.status;
-        stage_turn(&stage);
+        if (raw_client_response(&client, &offset, strcmp(method, "HEAD") == 0, &reply))
+            return reply.status;
+        stage_iterate(&stage);
     }
-    fail_msg("no answer to %s", target);
+    fail_msg("no response to %s", target);
     return 0;
 }
 
 static const char *field(const char *name)
 {
     static char value[256];
-    return raw_answer_field(&answer, name, value, sizeof(value)) ? value : NULL;
+    return raw_response_field(&reply, name, value, sizeof(value)) ? value : NULL;
 }
 
 static void assert_field(const char *name, const char *value)
@@ -353,60 +353,60 @@ static void assert_coded(const char *name, size_t size)
     static char out[MOST + 1];
     assert_field("Content-Encoding", name);
     int coding = uvh_coding_find((uvhttp_slice_t){name, strlen(name)});
-    assert_true(answer.body_length < size || size < 100);
-    assert_int_equal(undo_coding((enum uvh_coding)coding, answer.body, answer.body_length, out,
-                                 sizeof(out), true),
-                     size);
+    assert_true(reply.body_length < size || size < 100);
+    assert_int_equal(
+        undo_coding((enum uvh_coding)coding, reply.body, reply.body_length, out, sizeof(out), true),
+        size);
     assert_memory_equal(out, text, size);
 }
 
 static void assert_plain(size_t size)
 {
     assert_field("Content-Encoding", NULL);
-    assert_int_equal(answer.body_length, size);
-    assert_memory_equal(answer.body, text, size);
+    assert_int_equal(reply.body_length, size);
+    assert_memory_equal(reply.body, text, size);
 }
 
-static void each_coding_in_each_way(void **state)
+static void every_coding_works_for_every_send(void **state)
 {
     static const struct {
         const char *target;
         size_t size;
-    } ways[] = {
+    } sends[] = {
         {"/once", 5000},
         {"/once?size=1000000", 1000000},
-        {"/pieces", PIECES * CHUNK},
-        {"/known", PIECES * CHUNK},
-        {"/pulled", PIECES * CHUNK},
+        {"/pieces", CHUNKS * CHUNK},
+        {"/known", CHUNKS * CHUNK},
+        {"/pulled", CHUNKS * CHUNK},
         {"/empty", 0},
         {"/large", MOST},
     };
     static const char *const names[] = {"gzip", "br", "zstd"};
     (void)state;
-    for (size_t w = 0; w < UVH_COUNT_OF(ways); w++) {
+    for (size_t w = 0; w < UVH_COUNT_OF(sends); w++) {
         for (size_t n = 0; n < UVH_COUNT_OF(names); n++) {
-            assert_int_equal(ask("GET", ways[w].target, names[n]), 200);
-            assert_coded(names[n], ways[w].size);
+            assert_int_equal(send_request("GET", sends[w].target, names[n]), 200);
+            assert_coded(names[n], sends[w].size);
             assert_field("Vary", "Accept-Encoding");
-            bool once = strstr(ways[w].target, "once") != NULL;
+            bool once = strstr(sends[w].target, "once") != NULL;
             assert_true((field("Content-Length") != NULL) == once);
             assert_true((field("Transfer-Encoding") != NULL) == !once);
         }
-        assert_int_equal(ask("GET", ways[w].target, NULL), 200);
-        assert_plain(ways[w].size);
-        assert_field("Vary", "Accept-Encoding"); /* it could have been */
+        assert_int_equal(send_request("GET", sends[w].target, NULL), 200);
+        assert_plain(sends[w].size);
+        assert_field("Vary", "Accept-Encoding"); /* a compressed response was possible */
     }
-    assert_int_equal(released, 4); /* pulled */
+    assert_int_equal(released, 4); /* those of /pulled */
 }
 
-static void what_is_left_as_it_is(void **state)
+static void ineligible_responses_are_not_compressed(void **state)
 {
     static const struct {
         const char *target;
         const char *vary;
     } rows[] = {
         {"/once?size=1023", NULL}, /* too small */
-        /* too large for the loop */
+        /* too large for the loop's thread */
         {"/once?size=1048577", NULL},
         {"/once?type=image/png", NULL},
         {"/once?type=application/zip", NULL},
@@ -420,79 +420,79 @@ static void what_is_left_as_it_is(void **state)
         {"/prepared", NULL},
         {"/once?status=204", NULL},
         {"/once?status=205", NULL},
-        /* as the 200 has */
+        /* as for the 200 */
         {"/once?status=304", "Accept-Encoding"},
         {"/once?status=304&Content-Encoding=br", NULL},
         {"/file", NULL},
     };
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
-        ask("GET", rows[i].target, "gzip, br, zstd");
+        send_request("GET", rows[i].target, "gzip, br, zstd");
         const char *coding = field("Content-Encoding");
         if (coding != NULL && strstr(rows[i].target, "Content-Encoding") == NULL)
             fail_msg("%s: %s", rows[i].target, coding);
         assert_field("Vary", rows[i].vary);
     }
-    ask("GET", "/once", "identity");
+    send_request("GET", "/once", "identity");
     assert_plain(5000);
-    ask("GET", "/once", "gzip;q=0, br;q=0, *;q=0");
+    send_request("GET", "/once", "gzip;q=0, br;q=0, *;q=0");
     assert_plain(5000);
 }
 
-static void the_fields_tell_of_it(void **state)
+static void etag_and_vary_are_adapted(void **state)
 {
     (void)state;
-    ask("GET", "/once?ETag=%22a%22&Vary=Accept", "gzip");
+    send_request("GET", "/once?ETag=%22a%22&Vary=Accept", "gzip");
     assert_coded("gzip", 5000);
     assert_field("ETag", "W/\"a\"");
-    assert_non_null(strstr(answer.head, "Vary: Accept\r\n"));
-    assert_non_null(strstr(answer.head, "Vary: Accept-Encoding\r\n"));
-    ask("GET", "/once?ETag=W/%22a%22&Vary=origin,%20accept-ENCODING", "gzip");
+    assert_non_null(strstr(reply.head, "Vary: Accept\r\n"));
+    assert_non_null(strstr(reply.head, "Vary: Accept-Encoding\r\n"));
+    send_request("GET", "/once?ETag=W/%22a%22&Vary=origin,%20accept-ENCODING", "gzip");
     assert_field("ETag", "W/\"a\"");
     assert_field("Vary", "origin, accept-ENCODING");
-    /* any line of it counts */
-    ask("GET", "/once?ETag=%22a%22&Vary=Accept&Vary-too=Accept-Encoding", "gzip");
-    const char *stands = strstr(answer.head, "Vary: Accept-Encoding\r\n");
-    assert_non_null(stands);
-    assert_null(strstr(stands + 1, "Vary:"));
-    ask("GET", "/once?ETag=%22a%22&Vary=*", NULL);
+    /* all lines count */
+    send_request("GET", "/once?ETag=%22a%22&Vary=Accept&Vary-too=Accept-Encoding", "gzip");
+    const char *vary_line = strstr(reply.head, "Vary: Accept-Encoding\r\n");
+    assert_non_null(vary_line);
+    assert_null(strstr(vary_line + 1, "Vary:"));
+    send_request("GET", "/once?ETag=%22a%22&Vary=*", NULL);
     assert_field("ETag", "\"a\"");
     assert_field("Vary", "*");
-    ask("GET", "/pieces?ETag=%22a%22", "br");
+    send_request("GET", "/pieces?ETag=%22a%22", "br");
     assert_field("ETag", "W/\"a\"");
-    assert_coded("br", PIECES * CHUNK);
-    ask("GET", "/once?type=Text/HTML;%20charset=utf-8", "br");
+    assert_coded("br", CHUNKS * CHUNK);
+    send_request("GET", "/once?type=Text/HTML;%20charset=utf-8", "br");
     assert_coded("br", 5000);
-    ask("GET", "/once?type=application/problem%2BJSON&status=404", "zstd");
+    send_request("GET", "/once?type=application/problem%2BJSON&status=404", "zstd");
     assert_coded("zstd", 5000);
 }
 
-static void head_says_what_get_would(void **state)
+static void head_response_has_fields_of_get(void **state)
 {
     (void)state;
     char length[32];
-    ask("GET", "/once", "gzip");
-    snprintf(length, sizeof(length), "%zu", answer.body_length);
-    ask("HEAD", "/once", "gzip");
+    send_request("GET", "/once", "gzip");
+    snprintf(length, sizeof(length), "%zu", reply.body_length);
+    send_request("HEAD", "/once", "gzip");
     assert_field("Content-Length", length);
     assert_field("Content-Encoding", "gzip");
-    ask("HEAD", "/once?size=0", "gzip"); /* the handler leaves it out */
+    send_request("HEAD", "/once?size=0", "gzip"); /* the handler sets no Content-Length */
     assert_field("Content-Encoding", NULL);
     assert_field("Vary", "Accept-Encoding");
-    ask("HEAD", "/known", "gzip");
+    send_request("HEAD", "/known", "gzip");
     assert_field("Content-Encoding", "gzip");
     assert_field("Content-Length", NULL);
-    ask("HEAD", "/pulled", "gzip");
+    send_request("HEAD", "/pulled", "gzip");
     assert_field("Content-Encoding", "gzip");
-    ask("GET", "/once", "gzip"); /* nothing of it came behind a head */
+    send_request("GET", "/once", "gzip"); /* no body followed the response to HEAD */
     assert_coded("gzip", 5000);
 }
 
-/* Drives until so many bytes of the coded body undo to `wanted`. */
-static void await_plain(const char *wanted)
+/* Runs the loop until the received chunks decode to `expected`. */
+static void await_plain(const char *expected)
 {
     char out[4096];
-    for (int turn = 0; turn < STAGE_MOST_TURNS; turn++) {
+    for (int iteration = 0; iteration < STAGE_MAX_ITERATIONS; iteration++) {
         if (!raw_client_step(&client, 1 << 20))
             stage_wait(&stage);
         char coded[4096];
@@ -502,25 +502,25 @@ static void await_plain(const char *wanted)
         const char *end = client.data + client.received;
         while (at != NULL && (at = memmem(at, (size_t)(end - at), "\r\n", 2)) != NULL &&
                end - at > 4) {
-            char *behind;
-            if (at[2] == '\r') /* the empty line behind the head */
+            char *rest;
+            if (at[2] == '\r') /* the empty line after the head */
                 at += 2;
-            size_t size = (size_t)strtoul(at + 2, &behind, 16);
-            if (behind + 2 + size + 2 > end)
+            size_t size = (size_t)strtoul(at + 2, &rest, 16);
+            if (rest + 2 + size + 2 > end)
                 break;
-            memcpy(coded + length, behind + 2, size);
+            memcpy(coded + length, rest + 2, size);
             length += size;
-            at = behind + 2 + size;
+            at = rest + 2 + size;
         }
-        size_t made =
+        size_t produced =
             length == 0 ? 0 : undo_coding(UVH_CODING_GZIP, coded, length, out, sizeof(out), false);
-        if (made == strlen(wanted) && memcmp(out, wanted, made) == 0)
+        if (produced == strlen(expected) && memcmp(out, expected, produced) == 0)
             return;
     }
-    fail_msg("'%s' did not come", wanted);
+    fail_msg("'%s' was not received", expected);
 }
 
-static void every_event_leaves_at_once(void **state)
+static void events_are_flushed_at_once(void **state)
 {
     (void)state;
     raw_client_send_text(&client,
@@ -531,12 +531,12 @@ static void every_event_leaves_at_once(void **state)
     assert_int_equal(uvhttp_response_end(events), 0);
 }
 
-static void what_was_written_leaves_when_it_is_flushed(void **state)
+static void flush_sends_written_data(void **state)
 {
     (void)state;
     raw_client_send_text(&client, "GET /slow HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
     for (int i = 0; i < 5; i++) {
-        stage_turn(&stage);
+        stage_iterate(&stage);
         raw_client_step(&client, 1 << 20);
     }
     assert_int_equal(uvhttp_response_flush(events), 0);
@@ -548,42 +548,43 @@ static void what_was_written_leaves_when_it_is_flushed(void **state)
     assert_int_equal(uvhttp_response_end(events), 0);
 }
 
-static void flush_in_a_handler_that_blocks(const char *path)
+static void check_flush_in_blocking_handler(const char *path)
 {
     char request[200];
     char out[100];
-    assert_int_equal(uv_sem_init(&seen, 0), 0);
+    assert_int_equal(uv_sem_init(&data_received, 0), 0);
     snprintf(request, sizeof(request),
              "GET %s HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", path);
     raw_client_send_text(&client, request);
     await_plain("first");
-    uv_sem_post(&seen);
-    for (int turn = 0;
-         turn < STAGE_MOST_TURNS && !raw_client_answer(&client, &offset, false, &answer); turn++) {
+    uv_sem_post(&data_received);
+    for (int iteration = 0;
+         iteration < STAGE_MAX_ITERATIONS && !raw_client_response(&client, &offset, false, &reply);
+         iteration++) {
         raw_client_step(&client, 1 << 20);
         stage_wait(&stage);
     }
     assert_int_equal(
-        undo_coding(UVH_CODING_GZIP, answer.body, answer.body_length, out, sizeof(out), true), 11);
+        undo_coding(UVH_CODING_GZIP, reply.body, reply.body_length, out, sizeof(out), true), 11);
     assert_memory_equal(out, "firstsecond", 11);
-    uv_sem_destroy(&seen);
+    uv_sem_destroy(&data_received);
 }
 
-static void a_handler_that_blocks_can_flush(void **state)
+static void blocking_handler_can_flush(void **state)
 {
     (void)state;
-    flush_in_a_handler_that_blocks("/blocking");
+    check_flush_in_blocking_handler("/blocking");
 }
 
-/* Its own filter is run on its thread, that of the middleware behind it on the loop's. */
-static void a_handler_that_blocks_can_flush_its_own_filter(void **state)
+/* The handler's filter runs on its thread, that of the middleware after it on the loop's thread. */
+static void blocking_handler_flushes_own_filter(void **state)
 {
     (void)state;
-    flush_in_a_handler_that_blocks("/blocking-with-filter");
+    check_flush_in_blocking_handler("/blocking-with-filter");
 }
 
-/* The heartbeat is made by the server, and part of the coded body all the same. */
-static void a_heartbeat_is_compressed_too(void **state)
+/* The server makes the heartbeat, which is also part of the compressed body. */
+static void event_heartbeat_is_compressed(void **state)
 {
     (void)state;
     raw_client_send_text(&client,
@@ -593,21 +594,21 @@ static void a_heartbeat_is_compressed_too(void **state)
     assert_int_equal(uvhttp_response_end(events), 0);
 }
 
-static void the_client_may_go(void **state)
+static void client_disconnect_ends_compression(void **state)
 {
     (void)state;
     raw_client_send_text(&client, "GET /events HTTP/1.1\r\nHost: h\r\nAccept-Encoding: br\r\n\r\n");
     for (int i = 0; i < 5; i++)
-        stage_turn(&stage);
+        stage_iterate(&stage);
     raw_client_close(&client, true);
     for (int i = 0; i < 5; i++)
-        stage_turn(&stage);
+        stage_iterate(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    ask("GET", "/known", "br");
-    assert_coded("br", PIECES * CHUNK);
+    send_request("GET", "/known", "br");
+    assert_coded("br", CHUNKS * CHUNK);
 }
 
-static void a_length_that_was_announced_has_to_come(void **state)
+static void wrong_announced_length_closes_connection(void **state)
 {
     static const char *const targets[] = {"/short", "/long"};
     (void)state;
@@ -617,7 +618,7 @@ static void a_length_that_was_announced_has_to_come(void **state)
                  "GET %s HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n", targets[i]);
         raw_client_send_text(&client, request);
         stage_drive_to_end(&stage, &client, 1 << 20);
-        /* no end that looks like one */
+        /* no regular end of the body */
         assert_null(memmem(client.data, client.received, "\r\n0\r\n", 5));
         assert_string_equal(stage.last_error[0] != '\0' ? "logged" : "", "logged");
         raw_client_close(&client, false);
@@ -626,45 +627,45 @@ static void a_length_that_was_announced_has_to_come(void **state)
     }
 }
 
-/* A client that does not read: the pieces are refused, none is lost, and what filters have seen is
- * not refused any more. */
-static void back_pressure(void **state)
+/* A client that does not read: chunks are refused as a whole, none is lost, and data that has
+ * passed filters is never refused. */
+static void write_backlog_refuses_whole_chunks(void **state)
 {
     (void)state;
     static char noise[MOST];
     for (size_t i = 0; i < sizeof(noise); i++)
         noise[i] = (char)((i * 2654435761u) >> 13 ^ (i >> 3));
-    memcpy(text, noise, sizeof(text)); /* so that much is left of it */
+    memcpy(text, noise, sizeof(text)); /* incompressible data */
     stage_shrink_send_buffer(&stage, 4096);
     raw_client_close(&client, false);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 4096);
-    assert_int_equal(ask("GET", "/large", "gzip"), 200);
+    assert_int_equal(send_request("GET", "/large", "gzip"), 200);
     assert_coded("gzip", sizeof(text));
     assert_true(refused > 0);
     assert_int_equal(refused, drained);
 }
 
-static void a_filter_of_ones_own(void **state)
+static void user_filter_runs_before_compression(void **state)
 {
     (void)state;
     memcpy(text, "abc", 3);
-    ask("GET", "/doubled", NULL);
-    assert_int_equal(answer.body_length, 6);
-    assert_memory_equal(answer.body, "aabbcc", 6);
+    send_request("GET", "/doubled", NULL);
+    assert_int_equal(reply.body_length, 6);
+    assert_memory_equal(reply.body, "aabbcc", 6);
     assert_non_null(
         memmem(client.data, client.received, "X-Behind: there\r\nX-Filtered: yes\r\n", 34));
     assert_int_equal(filtered, 3);
     assert_int_equal(released, 1);
-    ask("HEAD", "/doubled", NULL);
+    send_request("HEAD", "/doubled", NULL);
     assert_int_equal(filtered, 3);
     assert_int_equal(released, 2);
-    /* Its turn is before what was set before it: the compression gets what it makes. */
+    /* Filters run in reverse order: the compression gets the output of a filter set later. */
     static char plain[5000];
-    ask("GET", "/twice", "gzip");
+    send_request("GET", "/twice", "gzip");
     assert_int_equal(released, 3);
     assert_field("Content-Encoding", "gzip");
     assert_int_equal(
-        undo_coding(UVH_CODING_GZIP, answer.body, answer.body_length, plain, sizeof(plain), true),
+        undo_coding(UVH_CODING_GZIP, reply.body, reply.body_length, plain, sizeof(plain), true),
         4000);
     for (size_t i = 0; i < 4000; i++)
         assert_int_equal(plain[i], text[i / 2]);
@@ -690,16 +691,16 @@ static void options_are_checked(void **state)
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         uvhttp_error_t error;
-        uvhttp_compress_t *made;
-        assert_int_equal(uvhttp_compress_new(&made, &rows[i].config, &error), UVHTTP_ECONFIG);
-        assert_null(made);
+        uvhttp_compress_t *produced;
+        assert_int_equal(uvhttp_compress_new(&produced, &rows[i].config, &error), UVHTTP_ECONFIG);
+        assert_null(produced);
         assert_string_equal(error.text, rows[i].message);
-        assert_int_equal(uvhttp_compress_new(&made, &rows[i].config, NULL), UVHTTP_ECONFIG);
+        assert_int_equal(uvhttp_compress_new(&produced, &rows[i].config, NULL), UVHTTP_ECONFIG);
     }
     uvhttp_compress_free(NULL);
 }
 
-static void options_are_obeyed(void **state)
+static void options_are_applied(void **state)
 {
     (void)state;
     raw_client_close(&client, false);
@@ -714,22 +715,22 @@ static void options_are_obeyed(void **state)
                                                 .zstd_level = UVHTTP_COMPRESS_BEST}));
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
-    ask("GET", "/once?size=200&type=image/x-any", "gzip, br, zstd");
+    send_request("GET", "/once?size=200&type=image/x-any", "gzip, br, zstd");
     assert_coded("zstd", 200);
-    ask("GET", "/once?size=4000&type=text/css", "gzip, br");
+    send_request("GET", "/once?size=4000&type=text/css", "gzip, br");
     assert_coded("gzip", 4000);
-    ask("GET", "/once?size=4000&type=a/b%2Bjson", "br");
+    send_request("GET", "/once?size=4000&type=a/b%2Bjson", "br");
     assert_plain(4000);
-    ask("GET", "/once?size=4001&type=text/css", "gzip");
+    send_request("GET", "/once?size=4001&type=text/css", "gzip");
     assert_plain(4001);
-    ask("GET", "/once?size=4000", "gzip"); /* application/json is not in that list */
+    send_request("GET", "/once?size=4000", "gzip"); /* application/json is not in the list */
     assert_plain(4000);
-    ask("GET", "/once?size=1&type=text/css", "gzip"); /* not smaller */
+    send_request("GET", "/once?size=1&type=text/css", "gzip"); /* not smaller */
     assert_plain(1);
     assert_field("Vary", "Accept-Encoding");
 }
 
-static void bytes_and_files(void **state)
+static void compress_bytes_and_suits_file_work(void **state)
 {
     (void)state;
     void *out;
@@ -763,9 +764,9 @@ static void bytes_and_files(void **state)
     assert_false(uvhttp_compress_suits_file("css"));
 }
 
-/* Whatever fails, the client gets the answer, coded or not, an error, or an end that looks like
- * none; and nothing is left behind. */
-static void every_allocation_fails_once(void **state)
+/* On any failure the client gets the response, compressed or not, an error, or an incomplete body;
+ * nothing leaks. */
+static void every_failed_allocation_is_handled(void **state)
 {
     static const char *const targets[] = {"/once", "/known", "/events"};
     (void)state;
@@ -793,22 +794,22 @@ static void every_allocation_fails_once(void **state)
                 if (t == 2) {
                     for (int i = 0; i < 10; i++) {
                         raw_client_step(&client, 1 << 20);
-                        stage_turn(&stage);
+                        stage_iterate(&stage);
                     }
                     failed = stage.heap.failures > 0;
                 } else {
                     stage_drive_to_end(&stage, &client, 1 << 20);
                     failed = stage.heap.failures > 0;
                     if (!failed) {
-                        assert_true(raw_client_answer(&client, &offset, false, &answer));
+                        assert_true(raw_client_response(&client, &offset, false, &reply));
                         assert_coded(uvh_coding_name((enum uvh_coding)coding),
-                                     t == 0 ? 5000 : PIECES * CHUNK);
+                                     t == 0 ? 5000 : CHUNKS * CHUNK);
                     }
                 }
                 fault_heap_arm(&stage.heap, 0, false);
                 raw_client_close(&client, true);
                 for (int i = 0; i < 5; i++)
-                    stage_turn(&stage);
+                    stage_iterate(&stage);
                 uvhttp_server_free(stage.server);
                 stage.server = NULL;
                 uvhttp_compress_free(compression);
@@ -817,7 +818,7 @@ static void every_allocation_fails_once(void **state)
             }
         }
     }
-    uvhttp_prepared_free(prepared); /* for what tears down */
+    uvhttp_prepared_free(prepared); /* for tear_down */
     set_up(state);
 }
 
@@ -826,30 +827,30 @@ static void every_allocation_fails_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_coding_in_each_way),
-        TEST(what_is_left_as_it_is),
-        TEST(the_fields_tell_of_it),
-        TEST(head_says_what_get_would),
-        TEST(every_event_leaves_at_once),
-        TEST(what_was_written_leaves_when_it_is_flushed),
-        TEST(a_handler_that_blocks_can_flush),
-        TEST(a_handler_that_blocks_can_flush_its_own_filter),
-        TEST(a_heartbeat_is_compressed_too),
-        TEST(the_client_may_go),
-        TEST(a_length_that_was_announced_has_to_come),
-        TEST(back_pressure),
-        TEST(a_filter_of_ones_own),
+        TEST(every_coding_works_for_every_send),
+        TEST(ineligible_responses_are_not_compressed),
+        TEST(etag_and_vary_are_adapted),
+        TEST(head_response_has_fields_of_get),
+        TEST(events_are_flushed_at_once),
+        TEST(flush_sends_written_data),
+        TEST(blocking_handler_can_flush),
+        TEST(blocking_handler_flushes_own_filter),
+        TEST(event_heartbeat_is_compressed),
+        TEST(client_disconnect_ends_compression),
+        TEST(wrong_announced_length_closes_connection),
+        TEST(write_backlog_refuses_whole_chunks),
+        TEST(user_filter_runs_before_compression),
         cmocka_unit_test(options_are_checked),
-        TEST(options_are_obeyed),
-        TEST(bytes_and_files),
-        TEST(every_allocation_fails_once),
+        TEST(options_are_applied),
+        TEST(compress_bytes_and_suits_file_work),
+        TEST(every_failed_allocation_is_handled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #else
 
-static void not_in_this_build(void **state)
+static void functions_fail_without_compression(void **state)
 {
     (void)state;
     uvhttp_compress_t *compression;
@@ -864,7 +865,7 @@ static void not_in_this_build(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(not_in_this_build)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(functions_fail_without_compression)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

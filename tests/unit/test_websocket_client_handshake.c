@@ -1,5 +1,5 @@
-/* The client's side of the handshake: the bytes that ask, and answers cut at every place. What is
- * judged and where frames begin does not depend on how the bytes come. */
+/* The handshake of a client: the bytes of the request, and responses split at every offset. Neither
+ * the result nor the start of the frames depends on the split. */
 #include "websocket/client_handshake.h"
 
 #include <setjmp.h>
@@ -27,74 +27,74 @@
 static struct guarded memory;
 static struct uvh_ws_reply reply;
 static const uint8_t nonce[] = "the sample nonce";
-static const char *const ours[] = {"v2.chat", "v1.chat", NULL};
-static const struct uvh_ws_deflate_preferences wishes = {false, 15, 12};
+static const char *const offered[] = {"v2.chat", "v1.chat", NULL};
+static const struct uvh_ws_deflate_preferences preferences = {false, 15, 12};
 
-/* ---- asking ---- */
+/* ---- the request ---- */
 
-static void expect_written(struct uvh_ws_client_handshake *greeting, const char *url,
+static void expect_written(struct uvh_ws_client_handshake *handshake, const char *url,
                            const char *expected)
 {
     struct uvh_ws_url parsed;
     assert_true(uvh_ws_url_parse(url, &parsed));
-    greeting->url = &parsed;
+    handshake->url = &parsed;
     size_t length = strlen(expected);
-    assert_true(uvh_ws_client_handshake_size(greeting) >= length);
-    assert_int_equal(uvh_ws_client_handshake_write(greeting, nonce, memory.end - length, length),
+    assert_true(uvh_ws_client_handshake_size(handshake) >= length);
+    assert_int_equal(uvh_ws_client_handshake_write(handshake, nonce, memory.end - length, length),
                      length);
     assert_memory_equal(memory.end - length, expected, length);
     for (size_t less = 0; less < length; less++)
-        assert_int_equal(uvh_ws_client_handshake_write(greeting, nonce, memory.end - less, less),
+        assert_int_equal(uvh_ws_client_handshake_write(handshake, nonce, memory.end - less, less),
                          UVHTTP_EFULL);
-    greeting->url = NULL;
+    handshake->url = NULL;
 }
 
 #define HEAD(target, host)                                                                       \
     "GET " target " HTTP/1.1\r\nHost: " host "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" \
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
 
-static void requests(void **state)
+static void request_head_is_serialized(void **state)
 {
     (void)state;
     static const char *const none[] = {NULL};
-    struct uvh_ws_client_handshake greeting = {0};
-    expect_written(&greeting, "ws://example.org/chat?room=1",
+    struct uvh_ws_client_handshake handshake = {0};
+    expect_written(&handshake, "ws://example.org/chat?room=1",
                    HEAD("/chat?room=1", "example.org") "\r\n");
-    assert_memory_equal(greeting.key, "dGhlIHNhbXBsZSBub25jZQ==", UVH_WS_KEY_SIZE);
-    expect_written(&greeting, "ws://example.org:8080", HEAD("/", "example.org:8080") "\r\n");
-    expect_written(&greeting, "ws://[::1]:80?a=b", HEAD("/?a=b", "[::1]") "\r\n");
-    greeting.protocols = none;
-    expect_written(&greeting, "ws://a/", HEAD("/", "a") "\r\n");
-    greeting.protocols = ours;
-    expect_written(&greeting, "ws://a/", HEAD("/", "a") PROTOCOL "v2.chat, v1.chat\r\n\r\n");
-    greeting.deflate = &wishes;
-    greeting.fields = "Origin: https://example.org\r\nX-Empty:\r\nAuthorization:Basic eDp5\r\n";
-    expect_written(&greeting, "ws://a/",
+    assert_memory_equal(handshake.key, "dGhlIHNhbXBsZSBub25jZQ==", UVH_WS_KEY_SIZE);
+    expect_written(&handshake, "ws://example.org:8080", HEAD("/", "example.org:8080") "\r\n");
+    expect_written(&handshake, "ws://[::1]:80?a=b", HEAD("/?a=b", "[::1]") "\r\n");
+    handshake.protocols = none;
+    expect_written(&handshake, "ws://a/", HEAD("/", "a") "\r\n");
+    handshake.protocols = offered;
+    expect_written(&handshake, "ws://a/", HEAD("/", "a") PROTOCOL "v2.chat, v1.chat\r\n\r\n");
+    handshake.deflate = &preferences;
+    handshake.fields = "Origin: https://example.org\r\nX-Empty:\r\nAuthorization:Basic eDp5\r\n";
+    expect_written(&handshake, "ws://a/",
                    HEAD("/", "a") PROTOCOL
                    "v2.chat, v1.chat\r\n" EXTENSIONS
                    "permessage-deflate; server_max_window_bits=12; client_max_window_bits\r\n"
                    "Origin: https://example.org\r\nX-Empty: \r\nAuthorization: Basic eDp5\r\n\r\n");
 }
 
-/* The room that is asked for is enough for the worst: lines that become longer. */
-static void the_size_is_enough(void **state)
+/* The returned size is sufficient for the worst case: lines that become longer. */
+static void handshake_size_is_sufficient(void **state)
 {
     (void)state;
-    enum { LINES = 500 }; /* more than the rest leaves of its room */
+    enum { LINES = 500 }; /* more than the spare part of the size */
     char fields[4 * LINES + 1] = "";
     char out[8192];
     struct uvh_ws_url url;
     assert_true(uvh_ws_url_parse("ws://a", &url));
     for (size_t i = 0; i < LINES; i++)
         memcpy(fields + 4 * i, "a:\r\n", 5);
-    struct uvh_ws_client_handshake greeting = {
-        .url = &url, .protocols = ours, .deflate = &wishes, .fields = fields};
-    size_t size = uvh_ws_client_handshake_size(&greeting);
+    struct uvh_ws_client_handshake handshake = {
+        .url = &url, .protocols = offered, .deflate = &preferences, .fields = fields};
+    size_t size = uvh_ws_client_handshake_size(&handshake);
     assert_in_range(size, 1, sizeof(out));
-    assert_true(uvh_ws_client_handshake_write(&greeting, nonce, out, size) > 0);
+    assert_true(uvh_ws_client_handshake_write(&handshake, nonce, out, size) > 0);
 }
 
-static void fields_that_may_not_be_sent(void **state)
+static void invalid_fields_are_refused(void **state)
 {
     (void)state;
     static const char *const rows[] = {"Origin: x",
@@ -128,11 +128,11 @@ static void fields_that_may_not_be_sent(void **state)
     char out[1024];
     struct uvh_ws_url url;
     assert_true(uvh_ws_url_parse("ws://a", &url));
-    struct uvh_ws_client_handshake greeting = {.url = &url};
+    struct uvh_ws_client_handshake handshake = {.url = &url};
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         assert_false(uvh_ws_client_handshake_fields_valid(rows[i]));
-        greeting.fields = rows[i];
-        assert_int_equal(uvh_ws_client_handshake_write(&greeting, nonce, out, sizeof(out)),
+        handshake.fields = rows[i];
+        assert_int_equal(uvh_ws_client_handshake_write(&handshake, nonce, out, sizeof(out)),
                          UVHTTP_EINVAL);
     }
     assert_true(uvh_ws_client_handshake_fields_valid(NULL));
@@ -140,30 +140,30 @@ static void fields_that_may_not_be_sent(void **state)
     assert_true(uvh_ws_client_handshake_fields_valid("Cookie: a=b\r\nUser-Agent: \xc3\xa4\tx\r\n"));
     static const char *const no_token[] = {"fine", "a b", NULL};
     static const char *const empty[] = {"", NULL};
-    greeting.fields = NULL;
-    greeting.protocols = no_token;
-    assert_int_equal(uvh_ws_client_handshake_write(&greeting, nonce, out, sizeof(out)),
+    handshake.fields = NULL;
+    handshake.protocols = no_token;
+    assert_int_equal(uvh_ws_client_handshake_write(&handshake, nonce, out, sizeof(out)),
                      UVHTTP_EINVAL);
-    greeting.protocols = empty;
-    assert_int_equal(uvh_ws_client_handshake_write(&greeting, nonce, out, sizeof(out)),
+    handshake.protocols = empty;
+    assert_int_equal(uvh_ws_client_handshake_write(&handshake, nonce, out, sizeof(out)),
                      UVHTTP_EINVAL);
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
-static struct uvh_ws_client_handshake said(const char *const *protocols,
-                                           const struct uvh_ws_deflate_preferences *deflate)
+static struct uvh_ws_client_handshake
+make_handshake(const char *const *protocols, const struct uvh_ws_deflate_preferences *deflate)
 {
-    struct uvh_ws_client_handshake greeting = {.protocols = protocols, .deflate = deflate};
-    uvh_ws_key_make(nonce, greeting.key);
-    return greeting;
+    struct uvh_ws_client_handshake handshake = {.protocols = protocols, .deflate = deflate};
+    uvh_ws_key_make(nonce, handshake.key);
+    return handshake;
 }
 
-/* The bytes in pieces of at most `step`, each at the end of its memory, the first one of `first`.
- * Says how many belonged to the head. */
-static uvhttp_parse_result_t feed(const struct uvh_ws_client_handshake *greeting, const char *bytes,
-                                  size_t length, size_t first, size_t step, size_t *head,
-                                  struct uvh_ws_accepted *accepted)
+/* Reads the bytes in chunks of at most `step`, each at the end of its memory, the first one of
+ * `first`. Returns the size of the head in `head`. */
+static uvhttp_parse_result_t feed(const struct uvh_ws_client_handshake *handshake,
+                                  const char *bytes, size_t length, size_t first, size_t step,
+                                  size_t *head, struct uvh_ws_accepted *accepted)
 {
     uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
     uvh_ws_reply_init(&reply);
@@ -171,7 +171,7 @@ static uvhttp_parse_result_t feed(const struct uvh_ws_client_handshake *greeting
     for (size_t at = 0, size = first; at < length && result == UVHTTP_PARSE_MORE; size = step) {
         size_t used;
         size = size < length - at ? size : length - at;
-        result = uvh_ws_reply_read(&reply, greeting, guarded_place(&memory, bytes + at, size), size,
+        result = uvh_ws_reply_read(&reply, handshake, guarded_copy(&memory, bytes + at, size), size,
                                    &used, accepted);
         assert_true(used <= size);
         if (result == UVHTTP_PARSE_MORE)
@@ -182,51 +182,52 @@ static uvhttp_parse_result_t feed(const struct uvh_ws_client_handshake *greeting
     return result;
 }
 
-/* The answer, with frames behind it, at every split and byte by byte. */
-static void expect_accepted(const struct uvh_ws_client_handshake *greeting, const char *answer,
+/* The response, followed by frames, at every split and byte by byte. */
+static void expect_accepted(const struct uvh_ws_client_handshake *handshake, const char *response,
                             const char *protocol, bool compressed)
 {
     char bytes[2048];
     struct uvh_ws_accepted accepted;
-    size_t size = strlen(answer), head;
-    int length = snprintf(bytes, sizeof(bytes), "%s\x81\x02hiHTTP/1.1 101 no\r\n\r\n", answer);
+    size_t size = strlen(response), head;
+    int length = snprintf(bytes, sizeof(bytes), "%s\x81\x02hiHTTP/1.1 101 no\r\n\r\n", response);
     for (size_t first = 0; first <= (size_t)length; first++) {
-        if (feed(greeting, bytes, (size_t)length, first, sizeof(bytes), &head, &accepted) !=
+        if (feed(handshake, bytes, (size_t)length, first, sizeof(bytes), &head, &accepted) !=
             UVHTTP_PARSE_DONE)
-            fail_msg("%s: %s", answer, reply.reason);
+            fail_msg("%s: %s", response, reply.reason);
         assert_int_equal(head, size);
         assert_int_equal(reply.status, 101);
         assert_string_equal(accepted.protocol, protocol);
         assert_int_equal(accepted.compressed, compressed);
         assert_int_equal(accepted.reserved, 0);
     }
-    assert_int_equal(feed(greeting, bytes, (size_t)length, 1, 1, &head, &accepted),
+    assert_int_equal(feed(handshake, bytes, (size_t)length, 1, 1, &head, &accepted),
                      UVHTTP_PARSE_DONE);
     assert_int_equal(head, size);
     for (size_t less = 0; less < size; less++)
-        assert_int_equal(feed(greeting, bytes, less, less, 1, &head, &accepted), UVHTTP_PARSE_MORE);
+        assert_int_equal(feed(handshake, bytes, less, less, 1, &head, &accepted),
+                         UVHTTP_PARSE_MORE);
 }
 
-static void expect_refused(const struct uvh_ws_client_handshake *greeting, const char *answer,
+static void expect_refused(const struct uvh_ws_client_handshake *handshake, const char *response,
                            int status, const char *reason)
 {
     struct uvh_ws_accepted accepted;
-    size_t size = strlen(answer), head;
+    size_t size = strlen(response), head;
     for (size_t first = 0; first <= size; first++) {
-        assert_int_equal(feed(greeting, answer, size, first, size, &head, &accepted),
+        assert_int_equal(feed(handshake, response, size, first, size, &head, &accepted),
                          UVHTTP_PARSE_BAD);
         if (strstr(reply.reason, reason) == NULL)
             fail_msg("\"%s\" is not in \"%s\"", reason, reply.reason);
         assert_int_equal(reply.status, status);
     }
-    assert_int_equal(feed(greeting, answer, size, 1, 1, &head, &accepted), UVHTTP_PARSE_BAD);
+    assert_int_equal(feed(handshake, response, size, 1, 1, &head, &accepted), UVHTTP_PARSE_BAD);
 }
 
-static void answers_that_open_a_websocket(void **state)
+static void valid_responses_are_accepted(void **state)
 {
     (void)state;
-    struct uvh_ws_client_handshake plain = said(NULL, NULL);
-    struct uvh_ws_client_handshake all = said(ours, &wishes);
+    struct uvh_ws_client_handshake plain = make_handshake(NULL, NULL);
+    struct uvh_ws_client_handshake all = make_handshake(offered, &preferences);
     expect_accepted(&plain, SWITCH ACCEPT "\r\n", "", false);
     expect_accepted(&all, SWITCH ACCEPT "\r\n", "", false);
     expect_accepted(&plain,
@@ -250,10 +251,10 @@ static void answers_that_open_a_websocket(void **state)
         "", false);
 }
 
-static void other_answers(void **state)
+static void other_responses_are_refused(void **state)
 {
     (void)state;
-    struct uvh_ws_client_handshake plain = said(NULL, NULL);
+    struct uvh_ws_client_handshake plain = make_handshake(NULL, NULL);
     expect_refused(&plain, "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone", 404,
                    "the server responded with 404 Not Found");
     expect_refused(&plain, "HTTP/1.1 302 Found\r\nLocation: ws://b/\r\n\r\n", 302, "302 Found");
@@ -266,17 +267,16 @@ static void other_answers(void **state)
                    503, "503 0123456789012345678901234567890123456789012345678901234567890123");
     assert_true(strlen(reply.reason) < 100);
     expect_refused(&plain, "HTTP/1.1 403 Verb\xf6ten\t\xff\r\n\r\n", 403,
-                   "the server responded with 403 Verb?ten??"); /* UTF-8, whatever
-                                                                                     has come */
+                   "the server responded with 403 Verb?ten??"); /* invalid bytes are replaced */
     expect_refused(&plain, "\x81\x02hi and more than a status line has\r\n\r\n", 0, "malformed");
     expect_refused(&plain, "HTTP/2.0 101 x\r\n\r\n", 0, "");
     expect_refused(&plain, SWITCH " folded: x\r\n\r\n", 0, "folding");
 }
 
-static void switches_that_are_none(void **state)
+static void invalid_switching_responses_are_refused(void **state)
 {
     (void)state;
-    struct uvh_ws_client_handshake plain = said(NULL, NULL);
+    struct uvh_ws_client_handshake plain = make_handshake(NULL, NULL);
     expect_refused(&plain, "HTTP/1.1 101 x\r\nConnection: Upgrade\r\n" ACCEPT "\r\n", 101,
                    "websocket");
     expect_refused(&plain, "HTTP/1.1 101 x\r\nUpgrade: websocket\r\n" ACCEPT "\r\n", 101,
@@ -305,11 +305,11 @@ static void switches_that_are_none(void **state)
                    "does not match the key");
 }
 
-static void what_was_not_offered(void **state)
+static void unoffered_options_are_refused(void **state)
 {
     (void)state;
-    struct uvh_ws_client_handshake plain = said(NULL, NULL);
-    struct uvh_ws_client_handshake all = said(ours, &wishes);
+    struct uvh_ws_client_handshake plain = make_handshake(NULL, NULL);
+    struct uvh_ws_client_handshake all = make_handshake(offered, &preferences);
     expect_refused(&plain, SWITCH ACCEPT PROTOCOL "v2.chat\r\n\r\n", 101, "not offered");
     expect_refused(&all, SWITCH ACCEPT PROTOCOL "V2.chat\r\n\r\n", 101, "not offered");
     expect_refused(&all, SWITCH ACCEPT PROTOCOL "v2.chat, v1.chat\r\n\r\n", 101, "not offered");
@@ -332,42 +332,42 @@ static void what_was_not_offered(void **state)
     expect_accepted(&all, SWITCH ACCEPT PROTOCOL "v2.chat\r\n\r\n", "v2.chat", false);
 }
 
-/* A server that never comes to an end. */
-static void limits(void **state)
+/* A response without end. */
+static void response_head_limits_are_enforced(void **state)
 {
     (void)state;
-    struct uvh_ws_client_handshake plain = said(NULL, NULL);
+    struct uvh_ws_client_handshake plain = make_handshake(NULL, NULL);
     struct uvh_ws_accepted accepted;
-    enum { ROOM = 3 * UVH_WS_REPLY_MAX };
+    enum { BUFFER_SIZE = 3 * UVH_WS_REPLY_MAX };
     size_t head, length = 0;
-    char *bytes = malloc(ROOM);
+    char *bytes = malloc(BUFFER_SIZE);
     assert_non_null(bytes);
-    memset(bytes, 'x', ROOM);
+    memset(bytes, 'x', BUFFER_SIZE);
     memcpy(bytes, SWITCH "X: ", sizeof(SWITCH "X: ") - 1);
-    static const size_t steps[] = {1, 1000, ROOM};
+    static const size_t steps[] = {1, 1000, BUFFER_SIZE};
     for (size_t i = 0; i < UVH_COUNT_OF(steps); i++) {
-        assert_int_equal(feed(&plain, bytes, ROOM, steps[i], steps[i], &head, &accepted),
+        assert_int_equal(feed(&plain, bytes, BUFFER_SIZE, steps[i], steps[i], &head, &accepted),
                          UVHTTP_PARSE_BAD);
         assert_non_null(strstr(reply.reason, "too large"));
         assert_true(head <= UVH_WS_REPLY_MAX);
     }
-    /* The largest head there may be, and one byte more. */
+    /* The largest allowed head, and one byte more. */
     for (size_t more = 0; more < 2; more++) {
         size_t end = UVH_WS_REPLY_MAX + more;
-        memset(bytes, 'x', ROOM);
+        memset(bytes, 'x', BUFFER_SIZE);
         memcpy(bytes, SWITCH ACCEPT "X: ", sizeof(SWITCH ACCEPT "X: ") - 1);
         memcpy(bytes + end - 4, "\r\n\r\n", 4);
         for (size_t i = 0; i < UVH_COUNT_OF(steps); i++)
-            assert_int_equal(feed(&plain, bytes, ROOM, steps[i], steps[i], &head, &accepted),
+            assert_int_equal(feed(&plain, bytes, BUFFER_SIZE, steps[i], steps[i], &head, &accepted),
                              more == 0 ? UVHTTP_PARSE_DONE : UVHTTP_PARSE_BAD);
     }
     for (size_t i = 0; i <= UVH_WS_REPLY_FIELDS; i++)
-        length +=
-            (size_t)snprintf(bytes + length, ROOM - length, "%s", i == 0 ? SWITCH : "X: y\r\n");
-    length += (size_t)snprintf(bytes + length, ROOM - length, "\r\n");
+        length += (size_t)snprintf(bytes + length, BUFFER_SIZE - length, "%s",
+                                   i == 0 ? SWITCH : "X: y\r\n");
+    length += (size_t)snprintf(bytes + length, BUFFER_SIZE - length, "\r\n");
     expect_refused(&plain, bytes, 0, "too many");
     for (length = 0; length < 4000;)
-        length += (size_t)snprintf(bytes + length, ROOM - length, "HTTP/1.1 102 x\r\n\r\n");
+        length += (size_t)snprintf(bytes + length, BUFFER_SIZE - length, "HTTP/1.1 102 x\r\n\r\n");
     assert_int_equal(feed(&plain, bytes, length, 1, 1, &head, &accepted), UVHTTP_PARSE_BAD);
     assert_non_null(strstr(reply.reason, "interim responses (102)"));
     free(bytes);
@@ -376,14 +376,14 @@ static void limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests),
-        cmocka_unit_test(the_size_is_enough),
-        cmocka_unit_test(fields_that_may_not_be_sent),
-        cmocka_unit_test(answers_that_open_a_websocket),
-        cmocka_unit_test(other_answers),
-        cmocka_unit_test(switches_that_are_none),
-        cmocka_unit_test(what_was_not_offered),
-        cmocka_unit_test(limits),
+        cmocka_unit_test(request_head_is_serialized),
+        cmocka_unit_test(handshake_size_is_sufficient),
+        cmocka_unit_test(invalid_fields_are_refused),
+        cmocka_unit_test(valid_responses_are_accepted),
+        cmocka_unit_test(other_responses_are_refused),
+        cmocka_unit_test(invalid_switching_responses_are_refused),
+        cmocka_unit_test(unoffered_options_are_refused),
+        cmocka_unit_test(response_head_limits_are_enforced),
     };
     memory = guarded_make(4 * UVH_WS_REPLY_MAX);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
-/* Heads in pieces: whatever the cuts, the results are those of one buffer, and bytes are copied
- * only when and as often as promised. Every piece ends at a protected page, and so does the memory
- * to gather in. */
+/* Heads in several slices: for all splits the results are those of one buffer, and bytes are copied
+ * only if and as often as documented. Every slice ends at a protected page, and so does the memory
+ * to gather them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,11 +15,11 @@
 #include "support/backends.h"
 #include "support/guarded.h"
 
-enum { PLACES = 7, PLACE_SIZE = 16384, GATHER = PLACES - 1, MOST_CHUNKS = PLACES - 1 };
+enum { AREAS = 7, AREA_SIZE = 16384, GATHER = AREAS - 1, MOST_CHUNKS = AREAS - 1 };
 
 typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *, const char *, size_t,
                                           const uvhttp_head_limits_t *);
-typedef uvhttp_parse_result_t (*parse_pieces_fn)(uvhttp_head_t *, const uvhttp_slice_t *, size_t,
+typedef uvhttp_parse_result_t (*parse_slices_fn)(uvhttp_head_t *, const uvhttp_slice_t *, size_t,
                                                  char *, const uvhttp_head_limits_t *);
 
 struct sample {
@@ -72,9 +72,9 @@ static const struct sample samples[] = {
 
 enum { SAMPLE_COUNT = sizeof samples / sizeof samples[0] };
 
-static const uvhttp_head_limits_t usual_limits = {4096, 60, 6};
+static const uvhttp_head_limits_t default_limits = {4096, 60, 6};
 
-static struct guarded places[PLACES];
+static struct guarded areas[AREAS];
 static uint32_t seed = 19;
 
 static size_t random_below(size_t limit)
@@ -83,11 +83,11 @@ static size_t random_below(size_t limit)
     return (seed >> 8) % limit;
 }
 
-/* Memory of `size` bytes in front of a protected page. */
-static char *place(size_t index, size_t size)
+/* Memory of `size` bytes before a protected page. */
+static char *memory_of(size_t index, size_t size)
 {
-    assert_true(size <= PLACE_SIZE);
-    return places[index].end - size;
+    assert_true(size <= AREA_SIZE);
+    return areas[index].end - size;
 }
 
 static parse_fn parse_of(const struct sample *sample)
@@ -95,7 +95,7 @@ static parse_fn parse_of(const struct sample *sample)
     return sample->response ? uvhttp_response_head_parse : uvhttp_request_head_parse;
 }
 
-static parse_pieces_fn parse_pieces_of(const struct sample *sample)
+static parse_slices_fn parse_slices_of(const struct sample *sample)
 {
     return sample->response ? uvhttp_response_head_parse_slices : uvhttp_request_head_parse_slices;
 }
@@ -106,7 +106,7 @@ static void same_bytes(const uvhttp_head_t *a, const uvhttp_head_t *b, uint32_t 
     assert_memory_equal(a->base + offset, b->base + offset, length);
 }
 
-/* Both heads say the same and refer to the same bytes. */
+/* Both heads have the same content and refer to the same bytes. */
 static void same_head(uvhttp_parse_result_t result, const uvhttp_head_t *head,
                       uvhttp_parse_result_t expected_result, const uvhttp_head_t *expected)
 {
@@ -134,21 +134,22 @@ static void same_head(uvhttp_parse_result_t result, const uvhttp_head_t *head,
     same_bytes(head, expected, 0, head->size);
 }
 
-/* Cuts `text` at the given places (in order) to pieces that lie apart. Returns how many. */
-static size_t cut(const char *text, size_t length, const size_t *cuts, size_t cut_count,
-                  uvhttp_slice_t chunks[MOST_CHUNKS])
+/* Splits `text` at the given offsets (in order) into slices in separate memory. Returns their
+ * number. */
+static size_t split(const char *text, size_t length, const size_t *offsets, size_t offset_count,
+                    uvhttp_slice_t chunks[MOST_CHUNKS])
 {
     size_t start = 0;
-    for (size_t i = 0; i <= cut_count; i++) {
-        size_t end = i < cut_count ? cuts[i] : length;
+    for (size_t i = 0; i <= offset_count; i++) {
+        size_t end = i < offset_count ? offsets[i] : length;
         chunks[i] =
-            (uvhttp_slice_t){guarded_place(&places[i], text + start, end - start), end - start};
+            (uvhttp_slice_t){guarded_copy(&areas[i], text + start, end - start), end - start};
         start = end;
     }
-    return cut_count + 1;
+    return offset_count + 1;
 }
 
-/* Where the head had to be in the end, and what may have been written to reach that. */
+/* Checks where the head is, and that only allowed bytes of `gather` were written. */
 static void check_copies(const uvhttp_head_t *head, uvhttp_parse_result_t result,
                          const uvhttp_slice_t *chunks, size_t count, const char *gather,
                          size_t gather_size)
@@ -169,8 +170,8 @@ static void check_copies(const uvhttp_head_t *head, uvhttp_parse_result_t result
     assert_true(count > 0 && head->base == chunks->base);
 }
 
-/* One call with all bytes in these pieces, compared with one buffer. */
-static void run_once(const struct sample *sample, const size_t *cuts, size_t cut_count,
+/* One call with all bytes in these slices, compared with one buffer. */
+static void run_once(const struct sample *sample, const size_t *offsets, size_t offset_count,
                      const uvhttp_head_limits_t *limits)
 {
     size_t length = strlen(sample->text);
@@ -180,44 +181,45 @@ static void run_once(const struct sample *sample, const size_t *cuts, size_t cut
         parse_of(sample)(&expected, sample->text, length, limits);
 
     uvhttp_slice_t chunks[MOST_CHUNKS];
-    size_t count = cut(sample->text, length, cuts, cut_count, chunks);
-    char *gather = place(GATHER, limits->max_size);
+    size_t count = split(sample->text, length, offsets, offset_count, chunks);
+    char *gather = memory_of(GATHER, limits->max_size);
     memset(gather, '~', limits->max_size);
     uvhttp_head_t head;
     uvhttp_head_init(&head, NULL, 0);
-    uvhttp_parse_result_t result = parse_pieces_of(sample)(&head, chunks, count, gather, limits);
+    uvhttp_parse_result_t result = parse_slices_of(sample)(&head, chunks, count, gather, limits);
     same_head(result, &head, expected_result, &expected);
     check_copies(&head, result, chunks, count, gather, limits->max_size);
-    bool in_first = result == UVHTTP_PARSE_DONE && head.size <= (cut_count > 0 ? cuts[0] : length);
+    bool in_first =
+        result == UVHTTP_PARSE_DONE && head.size <= (offset_count > 0 ? offsets[0] : length);
     if (in_first)
         assert_ptr_equal(head.base, chunks[0].base);
 }
 
-static void every_two_way_cut(void **state)
+static void two_way_split_matches_whole(void **state)
 {
     (void)state;
     for (size_t s = 0; s < SAMPLE_COUNT; s++) {
         size_t length = strlen(samples[s].text);
-        run_once(&samples[s], NULL, 0, &usual_limits);
+        run_once(&samples[s], NULL, 0, &default_limits);
         for (size_t at = 0; at <= length; at++)
-            run_once(&samples[s], &at, 1, &usual_limits);
+            run_once(&samples[s], &at, 1, &default_limits);
     }
 }
 
-static void every_three_way_cut(void **state)
+static void three_way_split_matches_whole(void **state)
 {
     (void)state;
     for (size_t s = 0; s < SAMPLE_COUNT; s++) {
         size_t length = strlen(samples[s].text);
         for (size_t first = 0; first <= length; first++) {
             for (size_t second = first; second <= length; second++)
-                run_once(&samples[s], (size_t[]){first, second}, 2, &usual_limits);
+                run_once(&samples[s], (size_t[]){first, second}, 2, &default_limits);
         }
     }
 }
 
-/* Every limit up to one byte more than is needed, with every two-way cut. */
-static void every_limit(void **state)
+/* Every limit up to one byte more than required, with every two-way split. */
+static void limits_apply_to_split_heads(void **state)
 {
     (void)state;
     for (size_t s = 0; s < SAMPLE_COUNT; s++) {
@@ -230,19 +232,19 @@ static void every_limit(void **state)
     }
 }
 
-/* Up to five random cuts, in order. */
-static size_t random_cuts(size_t length, size_t cuts[MOST_CHUNKS])
+/* Up to five random offsets, in order. */
+static size_t random_offsets(size_t length, size_t offsets[MOST_CHUNKS])
 {
     size_t count = random_below(MOST_CHUNKS);
     size_t from = 0;
     for (size_t i = 0; i < count; i++)
-        cuts[i] = from = from + random_below(length - from + 1);
+        offsets[i] = from = from + random_below(length - from + 1);
     return count;
 }
 
-/* A head that grows between calls and is cut anew each time: at every length the result of one
- * buffer that grows likewise. What has been gathered is given as other bytes, so that looking at it
- * again would show. */
+/* A head that grows between calls and is split anew each time: at every length the result is that
+ * of one buffer that grows likewise. Gathered bytes are replaced in the input, so that reading them
+ * again is detected. */
 static void run_growing(const struct sample *sample, const uvhttp_head_limits_t *limits,
                         size_t most_step)
 {
@@ -254,20 +256,20 @@ static void run_growing(const struct sample *sample, const uvhttp_head_limits_t 
     uvhttp_head_t head;
     uvhttp_head_init(&expected, NULL, 0);
     uvhttp_head_init(&head, NULL, 0);
-    char *gather = place(GATHER, limits->max_size);
+    char *gather = memory_of(GATHER, limits->max_size);
     memset(gather, '~', limits->max_size);
     uvhttp_parse_result_t result = UVHTTP_PARSE_MORE;
     for (size_t size = 0; result == UVHTTP_PARSE_MORE;) {
         size_t left = length - size;
         size += left == 0 ? 0 : random_below((left < most_step ? left : most_step) + 1);
         uvhttp_slice_t chunks[MOST_CHUNKS];
-        size_t cuts[MOST_CHUNKS];
-        size_t cut_count = random_cuts(size, cuts);
-        size_t count = cut(text, size, cuts, cut_count, chunks);
+        size_t offsets[MOST_CHUNKS];
+        size_t offset_count = random_offsets(size, offsets);
+        size_t count = split(text, size, offsets, offset_count, chunks);
         uint32_t gathered = head.gathered;
         uvhttp_parse_result_t expected_result =
             parse_of(sample)(&expected, sample->text, size, limits);
-        result = parse_pieces_of(sample)(&head, chunks, size == 0 ? 0 : count, gather, limits);
+        result = parse_slices_of(sample)(&head, chunks, size == 0 ? 0 : count, gather, limits);
         same_head(result, &head, expected_result, &expected);
         check_copies(&head, result, chunks, count, gather, limits->max_size);
         assert_true(head.gathered >= gathered && head.gathered <= size);
@@ -280,12 +282,12 @@ static void run_growing(const struct sample *sample, const uvhttp_head_limits_t 
     }
 }
 
-static void growing_heads(void **state)
+static void growing_head_matches_whole(void **state)
 {
     (void)state;
     for (size_t s = 0; s < SAMPLE_COUNT; s++) {
         for (int round = 0; round < 400; round++) {
-            uvhttp_head_limits_t limits = usual_limits;
+            uvhttp_head_limits_t limits = default_limits;
             if (round % 4 == 0)
                 limits.max_size = (uint32_t)random_below(strlen(samples[s].text) + 2);
             run_growing(&samples[s], &limits, round % 3 == 0 ? 1 : 40);
@@ -293,8 +295,8 @@ static void growing_heads(void **state)
     }
 }
 
-/* While it comes in one piece nothing is copied, however often it is incomplete. */
-static void one_piece_is_never_copied(void **state)
+/* A head in a single slice is never copied, however often it is incomplete. */
+static void single_slice_is_never_copied(void **state)
 {
     (void)state;
     const char *text = samples[1].text;
@@ -302,19 +304,19 @@ static void one_piece_is_never_copied(void **state)
     uvhttp_head_t head;
     uvhttp_head_init(&head, NULL, 0);
     for (size_t size = 0; size <= length; size++) {
-        uvhttp_slice_t chunks[3] = {{NULL, 0}, {place(0, size), size}, {NULL, 0}};
-        memcpy(place(0, size), text, size);
+        uvhttp_slice_t chunks[3] = {{NULL, 0}, {memory_of(0, size), size}, {NULL, 0}};
+        memcpy(memory_of(0, size), text, size);
         uvhttp_parse_result_t result =
-            uvhttp_request_head_parse_slices(&head, chunks, 3, NULL, &usual_limits);
+            uvhttp_request_head_parse_slices(&head, chunks, 3, NULL, &default_limits);
         assert_int_equal(result, size < length ? UVHTTP_PARSE_MORE : UVHTTP_PARSE_DONE);
         assert_int_equal(head.gathered, 0);
     }
-    assert_ptr_equal(head.base, place(0, length));
+    assert_ptr_equal(head.base, memory_of(0, length));
 }
 
-/* A head of the largest size that ends right where the memory to gather in ends, in many pieces,
- * with a body behind it. */
-static void as_large_as_allowed(void **state)
+/* A head of the largest size that ends exactly at the end of the memory to gather, in many slices,
+ * with a body following. */
+static void largest_head_is_gathered(void **state)
 {
     (void)state;
     enum { SIZE = 8192 };
@@ -327,11 +329,12 @@ static void as_large_as_allowed(void **state)
         uvhttp_head_limits_t limits = {most, 100, 6};
         for (int round = 0; round < 200; round++) {
             uvhttp_slice_t chunks[MOST_CHUNKS];
-            size_t cuts[MOST_CHUNKS];
-            size_t count = cut(text, sizeof text, cuts, random_cuts(sizeof text, cuts), chunks);
+            size_t offsets[MOST_CHUNKS];
+            size_t count =
+                split(text, sizeof text, offsets, random_offsets(sizeof text, offsets), chunks);
             uvhttp_head_t head;
             uvhttp_head_init(&head, NULL, 0);
-            char *gather = place(GATHER, most);
+            char *gather = memory_of(GATHER, most);
             uvhttp_parse_result_t result =
                 uvhttp_request_head_parse_slices(&head, chunks, count, gather, &limits);
             if (most < SIZE) {
@@ -346,8 +349,8 @@ static void as_large_as_allowed(void **state)
     }
 }
 
-/* From a ring whose head goes over its memory's end, as programs use it. */
-static void from_a_ring(void **state)
+/* From a ring whose head wraps around the end of its memory, as in programs. */
+static void ring_slices_are_parsed(void **state)
 {
     (void)state;
     static const char text[] =
@@ -387,32 +390,32 @@ static void on_every_backend(void (*run)(void **state))
         on_every_backend(name);               \
     }
 
-ON_EVERY_BACKEND(every_two_way_cut)
-ON_EVERY_BACKEND(every_three_way_cut)
-ON_EVERY_BACKEND(every_limit)
-ON_EVERY_BACKEND(growing_heads)
-ON_EVERY_BACKEND(one_piece_is_never_copied)
-ON_EVERY_BACKEND(as_large_as_allowed)
-ON_EVERY_BACKEND(from_a_ring)
+ON_EVERY_BACKEND(two_way_split_matches_whole)
+ON_EVERY_BACKEND(three_way_split_matches_whole)
+ON_EVERY_BACKEND(limits_apply_to_split_heads)
+ON_EVERY_BACKEND(growing_head_matches_whole)
+ON_EVERY_BACKEND(single_slice_is_never_copied)
+ON_EVERY_BACKEND(largest_head_is_gathered)
+ON_EVERY_BACKEND(ring_slices_are_parsed)
 
-static int make_places(void **state)
+static int make_areas(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < PLACES; i++)
-        places[i] = guarded_make(PLACE_SIZE);
+    for (size_t i = 0; i < AREAS; i++)
+        areas[i] = guarded_make(AREA_SIZE);
     return 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_two_way_cut_backends),
-        cmocka_unit_test(every_three_way_cut_backends),
-        cmocka_unit_test(every_limit_backends),
-        cmocka_unit_test(growing_heads_backends),
-        cmocka_unit_test(one_piece_is_never_copied_backends),
-        cmocka_unit_test(as_large_as_allowed_backends),
-        cmocka_unit_test(from_a_ring_backends),
+        cmocka_unit_test(two_way_split_matches_whole_backends),
+        cmocka_unit_test(three_way_split_matches_whole_backends),
+        cmocka_unit_test(limits_apply_to_split_heads_backends),
+        cmocka_unit_test(growing_head_matches_whole_backends),
+        cmocka_unit_test(single_slice_is_never_copied_backends),
+        cmocka_unit_test(largest_head_is_gathered_backends),
+        cmocka_unit_test(ring_slices_are_parsed_backends),
     };
-    return cmocka_run_group_tests(tests, make_places, NULL);
+    return cmocka_run_group_tests(tests, make_areas, NULL);
 }
