@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     if (err == 0)
         err = uvhttp_server_use(server, protect, auth);
     if (err == 0)
-        err = uvhttp_static_mount(server, "/", &files, NULL);
+        err = uvhttp_static_mount(server, "/", &files, &error);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

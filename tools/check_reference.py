@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Checks that public declarations are documented, exported, used in a test or example, and part of
-the reference.
+the reference, and that examples in comments and pages have the parameters of the functions.
 
 Each function, callback and type of include/uvhttp needs a comment in the header. Functions need a
 use in tests, examples, docs or app, and a symbol in libuvhttp.so. Types need a use there or in
@@ -16,12 +16,14 @@ import tempfile
 import xml.etree.ElementTree
 
 import apidoc
+import check_null
 import check_symbols
 import csource
 import reference
 
 USERS = ("tests", "examples", "docs", "app")
 WORD = re.compile(r"\b(?:uvhttp|UVHTTP)_\w+")
+CALL = re.compile(r"\b(uvhttp_\w+)\(")
 ERROR_ROW = re.compile(r"^\| `(UVHTTP_\w+)` \| (-\d+) \|", re.M)
 
 
@@ -94,10 +96,56 @@ def check_errors(root):
             yield f"docs/errors.md: {name} is {codes[name]}, not {documented_codes[name]}"
 
 
+def calls(text):
+    """(line, function, number of arguments) of each complete call of ours."""
+    for match in CALL.finditer(text):
+        depth, count, at = 1, 1, match.end()
+        while at < len(text) and depth > 0:
+            depth += (text[at] in "([{") - (text[at] in ")]}")
+            count += text[at] == "," and depth == 1
+            at += 1
+        inside = text[match.end():at - 1].strip()
+        if depth == 0 and inside not in ("", "..."):
+            yield text.count("\n", 0, match.start()) + 1, match[1], count
+
+
+def examples(root):
+    """(path, text) of the examples in comments of headers and in pages, with their lines."""
+    for path in apidoc.headers(root):
+        lines = path.read_text().splitlines()
+        yield path.relative_to(root), "\n".join(
+            line[3:] if line.startswith(" *     ") else "" for line in lines)
+    for path in csource.project_files(root):
+        if path.parts[0] == "docs" and path.suffix == ".md":
+            inside, lines = False, []
+            for line in csource.read(root, path).splitlines():
+                if line.startswith("```"):
+                    inside = line in ("```c", "```cpp")
+                    line = ""
+                lines.append(line if inside else "")
+            yield path, "\n".join(lines)
+
+
+def check_examples(root):
+    """Examples that are not compiled keep the parameters of earlier versions."""
+    expected = {}
+    for path in apidoc.headers(root):
+        code = re.sub(r"^\s*#.*$", "", csource.without_comments(path.read_text()), flags=re.M)
+        for name, parameters in check_null.DECLARATION.findall(code):
+            parts = check_null.split_parameters(parameters)
+            if "..." not in parts:
+                expected[name] = 0 if parts == ["void"] else len(parts)
+    for path, text in examples(root):
+        for line, name, count in calls(csource.without_comments(text)):
+            if count != expected.get(name, count):
+                yield f"{path}:{line}: {name} has {expected[name]} parameters, not {count}"
+
+
 def check(root, libraries):
     declared = apidoc.declared(root)
     violations = [
-        *check_declarations(root, declared, libraries / "libuvhttp.so"), *check_errors(root)
+        *check_declarations(root, declared, libraries / "libuvhttp.so"), *check_errors(root),
+        *check_examples(root)
     ]
     if shutil.which("doxygen"):
         violations += check_read(root, declared)

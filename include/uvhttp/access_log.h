@@ -5,7 +5,7 @@
  * written when there is space again. All values are escaped, so that no line end, quote or terminal
  * control sequence can be injected. One log may be shared by several servers and their workers.
  *
- *     uvhttp_access_log_new(&log, &(uvhttp_access_log_options_t){.path = "access.log"});
+ *     uvhttp_access_log_new(&log, &(uvhttp_access_log_options_t){.path = "access.log"}, NULL);
  *     uvhttp_server_on_finished(server, uvhttp_access_log_finished, log); */
 #ifndef UVHTTP_ACCESS_LOG_H
 #define UVHTTP_ACCESS_LOG_H

@@ -59,14 +59,15 @@ UVHTTP_EXPORT const char *uvhttp_error_name(int code);
  *     if (uvhttp_cors_new(&cors, &options, &error) != 0)
  *         fprintf(stderr, "%s\n", error.text);
  *
- * Strings are NUL-terminated and truncated to their size. They never contain a password or key. */
+ * Strings are NUL-terminated, and truncated to their size between two characters of UTF-8. They
+ * never contain a password or key. */
 typedef struct uvhttp_error {
     int code;          /* the return value of the call; 0: success, and all strings are empty */
     char field[64];    /* the option: "max_age", "rules[2]", "certificates[1].key_file"; "": none */
     char value[256];   /* its value as text; "": none, or not shown */
     char other[256];   /* UVHTTP_ECONFLICT: the pattern of the existing route; else "" */
     char reason[1024]; /* what is wrong and what is allowed; never "" after an error */
-    char text[1280];   /* one line for users: field, value and reason */
+    char text[1280];   /* one line for users: field, value, reason; '?' for control characters */
 } uvhttp_error_t;
 
 #ifdef __cplusplus

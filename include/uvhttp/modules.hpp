@@ -318,11 +318,9 @@ public:
         uvhttp_slice_t slices[16];
         std::size_t count = 0;
         for (std::string_view key : keys) {
-            if (count == std::size(slices)) {
-                fine(UVHTTP_ECONFIG);
-                return;
-            }
-            slices[count++] = toSlice(key);
+            if (count < std::size(slices))
+                slices[count] = toSlice(key);
+            count++; /* more than 16 are rejected below, before they are read */
         }
         uvhttp_cookie_signer_options_t raw = {};
         raw.keys = slices;

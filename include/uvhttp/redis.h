@@ -1,7 +1,7 @@
 /* Topics of several machines over Redis: messages published on one machine reach the subscribers of
  * all machines that use the same broker.
  *
- *     uvhttp_topics_new(&topics, server, NULL);
+ *     uvhttp_topics_new(&topics, server, NULL, NULL);
  *     uvhttp_redis_options_t options = {.host = "broker.example"};
  *     uvhttp_redis_new(&redis, topics, server, &options, NULL);
  *

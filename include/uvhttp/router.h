@@ -175,8 +175,8 @@ typedef enum uvhttp_slash {
  *   UVHTTP_ENOMEM   `router` is NULL */
 UVHTTP_EXPORT int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash);
 
-/* True once the server listens, or has tried to: additions return UVHTTP_EFROZEN. False for NULL.
- * On the thread that sets the server up. */
+/* True once the server listens, or has tried to with a valid configuration: additions return
+ * UVHTTP_EFROZEN. False for NULL. On the thread that sets the server up. */
 UVHTTP_EXPORT bool uvhttp_router_is_frozen(const uvhttp_router_t *router);
 
 /* A route with its effective settings. */

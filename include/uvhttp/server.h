@@ -158,9 +158,10 @@ UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb r
  * and no IPv4 address. "localhost" is 127.0.0.1 and, where IPv6 exists, ::1 with the same port.
  * Unix sockets and descriptors: uvhttp/embedding.h.
  *
- * Freezes routes, even if it fails. Creates the threads of config->quick_threads and heavy_threads,
- * so fork before this call. All workers listen on the same port, except for an address added while
- * several workers run: there the first worker accepts for all.
+ * Freezes routes, even if it fails, unless the configuration is invalid. Creates the threads of
+ * config->quick_threads and heavy_threads, so fork before this call. All workers listen on the same
+ * port, except for an address added while several workers run: there the first worker accepts for
+ * all.
  *
  * Sets SIGPIPE and SIGXFSZ to ignored if their action is the default. Otherwise a disconnect, or a
  * file above RLIMIT_FSIZE, would terminate the process.

@@ -64,7 +64,7 @@ UVHTTP_EXPORT void uvhttp_cookie_signer_free(uvhttp_cookie_signer_t *signer);
 
 /* Adds a Set-Cookie field with a signed value. cookie->value is any text; it is valid as long as
  * the cookie's lifetime (max_age, or else expires), or forever for a session cookie. The time is
- * that of options.clock.
+ * that of config->clock.
  * Returns 0, the errors of uvhttp_response_set_cookie, or
  *   UVHTTP_EHEADER  also above the size limit of browsers, about 3,000 bytes of value
  *   UVHTTP_EINVAL   no signer or name, a name above 256 or a value above 4,096 bytes */

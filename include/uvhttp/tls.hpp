@@ -139,9 +139,14 @@ public:
      * NULL. */
     Result replace(const TlsOptions &options, SetupError *details = nullptr) const noexcept
     {
-        return options.with([&](const uvhttp_tls_options_t &raw) {
+        bool called = false;
+        const int error = options.with([&](const uvhttp_tls_options_t &raw) {
+            called = true;
             return uvhttp_tls_replace(native(), &raw, details);
         });
+        if (!called && details != nullptr)
+            detail::setError(*details, error);
+        return error;
     }
     /* Reloads all files. */
     Result reload(SetupError *details = nullptr) const noexcept

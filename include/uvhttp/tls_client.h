@@ -60,8 +60,11 @@ typedef struct uvhttp_tls_client_options {
 } uvhttp_tls_client_options_t;
 
 /* Loads and checks everything in `options`. Any thread; reads files, so not on the loop of a
- * running server. Returns 0 with the object in `*client`, or with `*client` NULL UVHTTP_ECONFIG
- * invalid; see `error` UVHTTP_EINVAL   no options UVHTTP_ENOTSUP  a build without OpenSSL
+ * running server.
+ * Returns 0 with the object in `*client`, or with `*client` NULL
+ *   UVHTTP_ECONFIG  invalid; see `error`
+ *   UVHTTP_EINVAL   no options
+ *   UVHTTP_ENOTSUP  a build without OpenSSL
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_tls_client_new(uvhttp_tls_client_t **client,
                                         const uvhttp_tls_client_options_t *options,

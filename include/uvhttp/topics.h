@@ -1,7 +1,7 @@
 /* Topics: publish and subscribe for WebSocket connections, on all workers and, with an adapter, on
  * all machines.
  *
- *     uvhttp_topics_new(&topics, server, NULL);
+ *     uvhttp_topics_new(&topics, server, NULL, NULL);
  *     uvhttp_websocket_subscribe(ws, topics, "room/7");                  in `open`
  *     uvhttp_websocket_publish(ws, topics, "room/7",                     in `message`
  *                              UVHTTP_WEBSOCKET_TEXT, data, size);

@@ -80,7 +80,7 @@ struct WebSocketOptions {
 struct WebSocketTarget {
     std::string_view url = {};      /* "ws://host[:port]/path?query" or "wss://..." */
     std::string_view fields = {};   /* additional request fields, each "Name: value\r\n" */
-    SetupError *details = nullptr;  /* receives the reason if url or fields are invalid */
+    SetupError *details = nullptr;  /* receives the error, or code 0 */
     const TlsClient *tls = nullptr; /* for wss://; omitted: the system's authorities */
 };
 
@@ -560,7 +560,7 @@ public:
     {
         void *data = nullptr;
         if (const int error = Binding::hold(std::forward<From>(object), &data))
-            return error;
+            return refuse(target, error);
         const Result error = connectWith(target, data, ws);
         if (error)
             Binding::release(data);
@@ -568,17 +568,29 @@ public:
     }
 
 private:
+    /* An error found before the call. */
+    static Result refuse(const WebSocketTarget &target, int error) noexcept
+    {
+        if (target.details != nullptr)
+            detail::setError(*target.details, error);
+        return error;
+    }
     Result connectWith(const WebSocketTarget &target, void *data, WebSocket *ws) const noexcept
     {
         const detail::Option url(target.url), fields(target.fields);
         const int unfit = detail::errorOf(url, fields);
+        if (ws != nullptr)
+            *ws = WebSocket();
         if (unfit != 0 || native() == nullptr)
-            return unfit != 0 ? unfit : int{UVHTTP_ENOMEM};
+            return refuse(target, unfit != 0 ? unfit : int{UVHTTP_ENOMEM});
         /* do not fall back to the system's authorities */
-        if (target.tls != nullptr && target.tls->error())
+        if (target.tls != nullptr && target.tls->error()) {
+            if (target.details != nullptr)
+                *target.details = target.tls->details();
             return target.tls->error();
+        }
         if (target.tls != nullptr && target.tls->native() == nullptr) /* moved from */
-            return UVHTTP_EINVAL;
+            return refuse(target, UVHTTP_EINVAL);
         uvhttp_websocket_target_t raw = {};
         raw.url = url.c_str();
         raw.fields = fields.c_str();

@@ -28,7 +28,7 @@ static int refuse(const struct reader *reader, const char *word, size_t length, 
     char value[sizeof(((uvhttp_error_t *)NULL)->value)];
     snprintf(value, sizeof(value), "%.*s", (int)length, word);
     return uvh_error_sentence(reader->error, reader->option, value, "%s: '%.*s' %s", reader->option,
-                              (int)length, word, what);
+                              uvh_error_quoted(value, sizeof(value) - 4), value, what);
 }
 
 /* The next word of a text, of `*length` bytes; 0 at its end. */

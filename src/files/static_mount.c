@@ -10,6 +10,8 @@
 #include "files/static_files.h"
 #include "options/error.h"
 
+enum { SHOWN_PREFIX = 200 };
+
 static void free_context(void *context)
 {
     uvhttp_static_free(context);
@@ -22,11 +24,12 @@ static bool is_prefix(const char *prefix, bool of_one_file)
     return length > 0 && prefix[0] == '/' && (of_one_file || prefix[length - 1] == '/');
 }
 
-static int refuse_prefix(const char *prefix, uvhttp_error_t *error)
+static int refuse_prefix(const char *prefix, bool of_one_file, uvhttp_error_t *error)
 {
-    uvh_error_sentence(error, "prefix", prefix,
-                       "the prefix \"%s\" does not begin and end with \"/\"",
-                       prefix != NULL ? prefix : "");
+    prefix = prefix != NULL ? prefix : "";
+    uvh_error_sentence(error, "prefix", prefix, "the prefix \"%.*s\" does not begin %swith \"/\"",
+                       uvh_error_quoted(prefix, SHOWN_PREFIX), prefix,
+                       of_one_file ? "" : "and end ");
     return UVHTTP_EINVAL;
 }
 
@@ -45,8 +48,9 @@ static int mount(uvhttp_server_t *server, const char *prefix, uvhttp_static_t *c
     if (server == NULL || context == NULL)
         return UVHTTP_ENOMEM;
     const uvhttp_server_t *owner = atomic_load(&context->server);
-    if (!is_prefix(prefix, context->settings.map.only != UVH_STATIC_NO_PAGE))
-        return refuse_prefix(prefix, error);
+    bool of_one_file = context->settings.map.only != UVH_STATIC_NO_PAGE;
+    if (!is_prefix(prefix, of_one_file))
+        return refuse_prefix(prefix, of_one_file, error);
     if (owner != NULL && owner != server)
         return refuse_server(error);
     const uvhttp_allocator_t *allocator = context->settings.allocator;
@@ -96,8 +100,9 @@ static int mount_new(uvhttp_server_t *server, const char *prefix,
     uvhttp_static_t *context;
     if (server == NULL)
         return UVHTTP_ENOMEM;
-    if (!is_prefix(prefix, options != NULL && options->file != NULL))
-        return refuse_prefix(prefix, error);
+    bool of_one_file = options != NULL && options->file != NULL;
+    if (!is_prefix(prefix, of_one_file))
+        return refuse_prefix(prefix, of_one_file, error);
     int err = uvhttp_static_new(&context, options, error);
     if (err != 0) {
         if (error->field[0] != '\0' && (err == UVHTTP_ECONFIG || err == UVHTTP_EINVAL))

@@ -92,7 +92,9 @@ static int check_type(const char *type, const char *name, uvhttp_error_t *error)
 static int check_types(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
     if (options->type_count > MOST_TYPES)
-        return uvh_error_string(error, "types", "(a list)", "at most 1000 are allowed");
+        return uvh_error_sentence(error, "types", NULL,
+                                  "types has %zu elements; at most %d are allowed",
+                                  options->type_count, MOST_TYPES);
     for (size_t i = 0; i < options->type_count; i++) {
         const char *given = options->types[i] != NULL ? options->types[i] : "";
         const char *extension = given + (given[0] == '.');
@@ -138,7 +140,7 @@ static int check_rule(const uvhttp_static_rule_t *rule, uvhttp_prepared_t *trial
     if (err == 0)
         err = uvhttp_prepared_add(trial, field, value);
     if (err == UVHTTP_EHEADER || value[0] == '\0')
-        return uvh_error_string(error, "value", err == 0 ? "" : "(not shown)",
+        return uvh_error_string(error, "value", err == 0 ? "" : NULL,
                                 "must be a non-empty text without control characters");
     return err;
 }
@@ -153,7 +155,9 @@ int uvh_static_rules_check(const uvhttp_static_options_t *options, uvhttp_error_
     if (err == 0)
         err = check_types(options, error);
     if (err == 0 && options->rule_count > MOST_RULES)
-        err = uvh_error_string(error, "rules", "(a list)", "at most 256 are allowed");
+        err = uvh_error_sentence(error, "rules", NULL,
+                                 "rules has %zu elements; at most %d are allowed",
+                                 options->rule_count, MOST_RULES);
     for (size_t i = 0; i < options->rule_count && err == 0; i++) {
         uvhttp_prepared_t *trial = uvhttp_prepared_new(options->allocator);
         err = trial == NULL ? UVHTTP_ENOMEM : check_rule(&options->rules[i], trial, error);

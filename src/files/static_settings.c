@@ -175,11 +175,10 @@ static int check_pairs(const uvhttp_static_options_t *options, uvhttp_error_t *e
 
 static int check_symlinks(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
-    char value[24];
     if ((unsigned)options->symlinks <= UVHTTP_SYMLINKS_OWNER)
         return 0;
-    snprintf(value, sizeof(value), "%d", (int)options->symlinks);
-    return uvh_error_sentence(error, "symlinks", value, "symlinks: unknown policy");
+    return uvh_error_int(error, "symlinks", (int)options->symlinks, "allowed are %d to %d",
+                         UVHTTP_SYMLINKS_INSIDE, UVHTTP_SYMLINKS_OWNER);
 }
 
 int uvh_static_settings_check(const uvhttp_static_options_t *options, uvhttp_error_t *error)
@@ -214,6 +213,14 @@ static int check_alone(const uvhttp_static_options_t *options, uvhttp_error_t *e
     return err != 0 ? err : check_pairs(options, error);
 }
 
+static int refuse_compress(uvhttp_error_t *error)
+{
+    uvh_error_sentence(error, "compress", NULL,
+                       "compress: this build has no library for compression "
+                       "(BUILD_WITH_COMPRESSION)");
+    return UVHTTP_ENOTSUP;
+}
+
 int uvh_static_settings_open(struct uvh_static_settings *settings,
                              const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
@@ -223,7 +230,7 @@ int uvh_static_settings_open(struct uvh_static_settings *settings,
     if (err != 0)
         return err;
     if (options->compress && uvh_compress_codings() == 0)
-        return UVHTTP_ENOTSUP;
+        return refuse_compress(error);
     *settings = (struct uvh_static_settings){
         .allocator = options->allocator != NULL ? options->allocator : uvh_alloc_default(),
         .root = {.descriptor = -1},

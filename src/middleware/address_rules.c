@@ -220,7 +220,8 @@ static int create(uvhttp_address_rules_t **rules, const uvhttp_address_rules_opt
         return err;
     for (size_t i = 0; i < options->rule_count; i++) {
         if (options->rules[i].prefix == NULL) {
-            uvh_error_sentence(error, "rules", NULL, "rules[%zu].prefix is NULL", i);
+            uvh_error_sentence(error, "prefix", NULL, "rules[%zu].prefix is NULL", i);
+            uvh_error_within(error, "rules", i);
             return UVHTTP_EINVAL;
         }
     }

@@ -267,9 +267,14 @@ static int check_user(const uvhttp_auth_user_t *user, size_t index, uvhttp_error
         return 0;
     snprintf(field, sizeof(field), "users[%zu].%s", index, name_fits ? "password" : "name");
     if (name_fits)
-        return uvh_error_string(error, field, "(not shown)",
+        return uvh_error_string(error, field, NULL,
                                 "must be a non-empty text without control characters");
-    return uvh_error_string(error, field, name != NULL ? name : "",
+    /* after a colon may follow the password */
+    bool shown = name == NULL || strchr(name, ':') == NULL;
+    return uvh_error_string(error, field,
+                            name == NULL ? ""
+                            : shown      ? name
+                                         : NULL,
                             "must be a text without colon and control characters");
 }
 

@@ -258,7 +258,6 @@ static int check(const uvhttp_compress_options_t *options, uvhttp_error_t *error
     const struct uvh_option_range ranges[] = {
         {"min_size", options->min_size, 0, MOST_MAX_SIZE, "bytes"},
         {"max_size", options->max_size, 0, MOST_MAX_SIZE, "bytes"},
-        {"codings", options->codings & ~UVH_CODING_ALL, 0, 0, "(a sum of uvhttp_coding_t)"},
     };
     static const char *const names[UVH_CODING_COUNT] = {[UVH_CODING_GZIP] = "gzip_level",
                                                         [UVH_CODING_BROTLI] = "brotli_level",
@@ -266,6 +265,9 @@ static int check(const uvhttp_compress_options_t *options, uvhttp_error_t *error
     const int levels[UVH_CODING_COUNT] = {0, options->gzip_level, options->brotli_level,
                                           options->zstd_level};
     int err = uvh_option_check(ranges, UVH_COUNT_OF(ranges), error);
+    if (err == 0 && (options->codings & ~UVH_CODING_ALL) != 0)
+        err = uvh_error_size(error, "codings", options->codings,
+                             "allowed is a sum of values of uvhttp_coding_t");
     for (int coding = UVH_CODING_GZIP; coding < UVH_CODING_COUNT && err == 0; coding++) {
         int most = uvh_compress_level_most((enum uvh_coding)coding);
         if (levels[coding] >= UVHTTP_COMPRESS_BEST && levels[coding] <= most)

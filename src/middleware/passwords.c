@@ -209,7 +209,7 @@ static int add_user(struct uvhttp_passwords *passwords, const char *name, const 
     if (passwords->user_count == MOST_USERS)
         return uvh_error_string(error, where, name, "at most 10000 users are allowed");
     if (!is_name(name))
-        return uvh_error_string(error, where, "(not shown)",
+        return uvh_error_string(error, where, NULL,
                                 "must be NAME:HASH, without control characters in NAME");
     if (!uvh_password_is_hash(hash))
         return uvh_error_string(error, where, name,
@@ -235,10 +235,8 @@ static int read_line(struct uvhttp_passwords *passwords, char *line, size_t numb
     char *colon = strchr(line, ':');
     if (colon != NULL)
         *colon = '\0';
-    int err = add_user(passwords, colon == NULL ? "" : line, colon == NULL ? "" : colon + 1, where,
-                       error);
-    uvh_error_set_field(error, "file");
-    return err;
+    return add_user(passwords, colon == NULL ? "" : line, colon == NULL ? "" : colon + 1, where,
+                    error);
 }
 
 static int read_file(struct uvhttp_passwords *passwords, const char *path, uvhttp_error_t *error)
@@ -252,6 +250,8 @@ static int read_file(struct uvhttp_passwords *passwords, const char *path, uvhtt
         err = read_line(passwords, line, number, error);
     if (err == 0 && ferror(file))
         err = uvh_error_string(error, "file", path, "the file cannot be read");
+    uvh_error_set_field(error, "file");
+    uvh_error_set_value(error, path);
     fclose(file);
     uvh_hmac_wipe(line, sizeof(line));
     return err;
@@ -268,6 +268,10 @@ static int add_all(struct uvhttp_passwords *passwords, const uvhttp_passwords_op
         const uvhttp_hashed_user_t *user = &options->users[i];
         err = add_user(passwords, user->name != NULL ? user->name : "",
                        user->hash != NULL ? user->hash : "", "users", error);
+        if (err != 0) {
+            uvh_error_set_field(error, "");
+            uvh_error_within(error, "users", i);
+        }
     }
     if (err == 0 && options->file != NULL)
         err = read_file(passwords, options->file, error);

@@ -173,6 +173,8 @@ static int create(uvhttp_redis_t **out, uvhttp_topics_t *topics, uvhttp_server_t
         return err;
     }
     err = uvhttp_topics_set_adapter(topics, &functions, redis);
+    if (err == UVHTTP_EINVAL)
+        uvh_error_sentence(error, "topics", NULL, "the topics have an adapter already");
     if (err != 0)
         end(redis);
     else

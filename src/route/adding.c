@@ -9,6 +9,7 @@
 #include <uvhttp/static.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/http1/method.h"
@@ -51,8 +52,7 @@ static int refuse(struct uvhttp_router *router, int err, const char *prefix, con
     char value[sizeof(error->value)];
     snprintf(value, sizeof(value), "%s%s", prefix, pattern);
     uvh_error_sentence(error, "pattern", value, "%s", why);
-    snprintf(error->text, sizeof(error->text), "route \"%s%s%s\" refused: %s", host_of(router),
-             prefix, pattern, why);
+    uvh_error_set_text(error, "route \"%s%s\" refused: %s", host_of(router), error->value, why);
     router->all->complain(error->text, router->all->complain_arg);
     return err;
 }
@@ -160,14 +160,6 @@ static bool is_misspelt(const char *method)
     return false;
 }
 
-static bool timeouts_fit(const uvhttp_route_t *given)
-{
-    return given->handler_timeout <= MAX_TIMEOUT && given->body_timeout <= MAX_TIMEOUT &&
-           given->write_timeout <= MAX_TIMEOUT &&
-           (given->timeout_status == 0 || given->timeout_status == 503 ||
-            given->timeout_status == 504);
-}
-
 /* A token, with an optional version after '/' (RFC 9110 section 7.8). */
 static bool is_protocol(const char *text)
 {
@@ -181,6 +173,29 @@ static bool is_protocol(const char *text)
 static int refuse_flags(struct uvhttp_router *router, unsigned flags, const char *reason)
 {
     uvh_error_size(&router->all->error, "flags", flags, "%s", reason);
+    return UVHTTP_EINVAL;
+}
+
+static int check_timeouts(struct uvhttp_router *router, const uvhttp_route_t *given)
+{
+    uvhttp_error_t *error = &router->all->error;
+    const struct {
+        const char *name;
+        uint32_t seconds;
+    } timeouts[] = {{"handler_timeout", given->handler_timeout},
+                    {"body_timeout", given->body_timeout},
+                    {"write_timeout", given->write_timeout}};
+    for (size_t i = 0; i < UVH_COUNT_OF(timeouts); i++) {
+        if (timeouts[i].seconds <= MAX_TIMEOUT)
+            continue;
+        uvh_error_size(error, timeouts[i].name, timeouts[i].seconds, "allowed are 0 to %d seconds",
+                       MAX_TIMEOUT);
+        return UVHTTP_EINVAL;
+    }
+    unsigned status = given->timeout_status;
+    if (status == 0 || status == 503 || status == 504)
+        return 0;
+    uvh_error_size(error, "timeout_status", status, "allowed are 503 and 504");
     return UVHTTP_EINVAL;
 }
 
@@ -205,13 +220,7 @@ static int check_route(struct uvhttp_router *router, const uvhttp_route_t *given
     if (blocks && ((given->flags & UVHTTP_ROUTE_STREAM) != 0 || given->upgrade != NULL))
         return refuse_flags(router, given->flags,
                             "UVHTTP_ROUTE_BLOCKING excludes UVHTTP_ROUTE_STREAM and upgrade");
-    if (timeouts_fit(given))
-        return 0;
-    uvh_error_sentence(&router->all->error, "handler_timeout", NULL,
-                       "allowed are timeouts of 0 to %d seconds, and a timeout_status of 503 or "
-                       "504",
-                       MAX_TIMEOUT);
-    return UVHTTP_EINVAL;
+    return check_timeouts(router, given);
 }
 
 /* A pointer without its count would silently omit the middleware, maybe an authentication. */
@@ -232,13 +241,27 @@ static int check_middleware(struct uvhttp_router *router, const uvhttp_route_t *
         return 0;
     refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern, why);
     uvh_error_set_field(&router->all->error, "middleware");
+    uvh_error_set_value(&router->all->error, "");
     return UVHTTP_EINVAL;
 }
 
-/* These use a cache without locks, which belongs to the loop's thread. */
 static bool needs_loop(uvhttp_handler_cb handler)
 {
     return handler == uvhttp_static_handle_request || handler == uvhttp_static_handle_upload;
+}
+
+static int refuse_duplicate(struct uvhttp_router *router, const struct uvh_route *route,
+                            const struct uvh_route *taken)
+{
+    enum { METHOD_SHOWN = 64 };
+    uvhttp_error_t *error = &router->all->error;
+    char why[sizeof(error->reason)], other[sizeof(error->other)];
+    snprintf(other, sizeof(other), "%s", taken->pattern);
+    snprintf(why, sizeof(why), "%.*s \"%s%s\" already exists", METHOD_SHOWN,
+             route->method == NULL ? "any method of" : route->method, host_of(router), other);
+    refuse(router, UVHTTP_ECONFLICT, "", route->pattern, why);
+    uvh_error_set_other(error, other);
+    return UVHTTP_ECONFLICT;
 }
 
 static int insert(struct uvhttp_router *router, struct uvh_route *route)
@@ -250,16 +273,7 @@ static int insert(struct uvhttp_router *router, struct uvh_route *route)
     route->param_count = (unsigned)count;
     const struct uvh_route *taken;
     int err = uvh_tree_insert(&router->site->tree, route, &taken);
-    if (err == UVHTTP_ECONFLICT) {
-        char why[REASON_SIZE];
-        snprintf(why, sizeof(why), "%s \"%s%s\" already exists",
-                 route->method == NULL ? "any method of" : route->method, host_of(router),
-                 taken->pattern);
-        refuse(router, err, "", route->pattern, why);
-        uvhttp_error_t *error = &router->all->error;
-        snprintf(error->other, sizeof(error->other), "%s", taken->pattern);
-    }
-    return err;
+    return err == UVHTTP_ECONFLICT ? refuse_duplicate(router, route, taken) : err;
 }
 
 static int refuse_misspelt(struct uvhttp_router *router, const uvhttp_route_t *given)
@@ -268,7 +282,19 @@ static int refuse_misspelt(struct uvhttp_router *router, const uvhttp_route_t *g
     refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
            "methods are case-sensitive: use upper case");
     uvh_error_set_field(error, "method");
-    snprintf(error->value, sizeof(error->value), "%s", given->method);
+    uvh_error_set_value(error, given->method);
+    return UVHTTP_EINVAL;
+}
+
+/* Static files use a cache without locks, which belongs to the loop's thread. */
+static int refuse_blocking_files(struct uvhttp_router *router, const uvhttp_route_t *given)
+{
+    char flags[16];
+    snprintf(flags, sizeof(flags), "%u", given->flags);
+    refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
+           "static files run on the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
+    uvh_error_set_field(&router->all->error, "flags");
+    uvh_error_set_value(&router->all->error, flags);
     return UVHTTP_EINVAL;
 }
 
@@ -281,8 +307,7 @@ static int add(struct uvhttp_router *router, const uvhttp_route_t *given)
     if (given->method != NULL && is_misspelt(given->method))
         return refuse_misspelt(router, given);
     if ((given->flags & UVHTTP_ROUTE_BLOCKING) != 0 && needs_loop(given->handler))
-        return refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
-                      "static files run on the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
+        return refuse_blocking_files(router, given);
     bool is_prefix = given->pattern[0] == '\0' && router->prefix[0] != '\0';
     if (given->pattern[0] != '/' && !is_prefix)
         return refuse(router, UVHTTP_EROUTE, "", given->pattern, "it does not begin with \"/\"");
@@ -320,7 +345,7 @@ static int use(struct uvhttp_router *router, uvhttp_handler_cb middleware, void 
     if (err != 0)
         return err;
     if (middleware == NULL)
-        return UVHTTP_EINVAL;
+        return refuse_member(router, "middleware", "", "a function is required");
     size_t count = router->middleware_count;
     uvhttp_middleware_t *grown =
         uvh_realloc(router->all->allocator, router->middleware, (count + 1) * sizeof(*grown));
@@ -420,8 +445,10 @@ static int find_host(struct uvhttp_router *router, const char *host, uvhttp_rout
     int err = may_change(router);
     if (err != 0)
         return err;
-    if (host == NULL || router->parent != NULL)
+    if (host == NULL)
         return UVHTTP_EINVAL;
+    if (router->parent != NULL)
+        return refuse_member(router, "host", host, "must be added to the server's own router");
     if (uvh_host_name(host, name) != 0) {
         refuse(router, UVHTTP_EROUTE, "", host,
                "it is neither a host name nor \"*.\" followed by one");
@@ -447,8 +474,11 @@ static int set_slash(struct uvhttp_router *router, uvhttp_slash_t slash)
     if (err != 0)
         return err;
     if (slash != UVHTTP_SLASH_STRICT && slash != UVHTTP_SLASH_REDIRECT &&
-        slash != UVHTTP_SLASH_IGNORE)
+        slash != UVHTTP_SLASH_IGNORE) {
+        uvh_error_int(&router->all->error, "slash", (int)slash, "allowed are %d to %d",
+                      UVHTTP_SLASH_STRICT, UVHTTP_SLASH_IGNORE);
         return UVHTTP_EINVAL;
+    }
     router->slash = (int)slash;
     return 0;
 }
@@ -457,39 +487,4 @@ int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash)
 {
     begin(router);
     return end(router, set_slash(router, slash));
-}
-
-bool uvhttp_router_is_frozen(const uvhttp_router_t *router)
-{
-    return router != NULL && router->all->frozen;
-}
-
-int uvhttp_router_each(const uvhttp_router_t *router, uvhttp_route_cb each, void *arg)
-{
-    if (router == NULL)
-        return UVHTTP_ENOMEM;
-    if (each == NULL)
-        return UVHTTP_EINVAL;
-    int result = 0;
-    for (const struct uvh_route *route = router->all->routes; result == 0 && route != NULL;
-         route = route->next_added) {
-        const struct uvhttp_router *owner = route->owner;
-        while (owner != NULL && owner != router)
-            owner = owner->parent;
-        if (owner == NULL)
-            continue;
-        uvhttp_route_info_t info = {.host = route->owner->site->host,
-                                    .pattern = route->pattern,
-                                    .method = route->method,
-                                    .max_body_size = route->max_body_size,
-                                    .handler_timeout = route->handler_timeout,
-                                    .body_timeout = route->body_timeout,
-                                    .write_timeout = route->write_timeout,
-                                    .timeout_status = route->timeout_status,
-                                    .flags = route->flags,
-                                    .upgrade = route->upgrade,
-                                    .middleware_count = route->chain_length};
-        result = each(&info, arg);
-    }
-    return result;
 }

@@ -1,6 +1,6 @@
-/* Creating, freezing and matching. Everything that a route inherits (middleware, the slash policy)
- * is computed by freezing, so that the order of adding does not matter and no request has to
- * compute it. */
+/* Creating, freezing, matching and listing. Everything that a route inherits (middleware, the slash
+ * policy) is computed by freezing, so that the order of adding does not matter and no request has
+ * to compute it. */
 #include "route/router.h"
 
 #include <string.h>
@@ -184,4 +184,41 @@ bool uvh_router_knows_method(const struct uvhttp_router *router, uvhttp_slice_t 
     while (!known && (link = uvh_hash_table_walk(&all->hosts, link)) != NULL)
         known = uvh_tree_knows_method(&UVH_CONTAINER_OF(link, struct uvh_site, link)->tree, name);
     return known;
+}
+
+/* ---- public reads ---- */
+
+bool uvhttp_router_is_frozen(const uvhttp_router_t *router)
+{
+    return router != NULL && router->all->frozen;
+}
+
+int uvhttp_router_each(const uvhttp_router_t *router, uvhttp_route_cb each, void *arg)
+{
+    if (router == NULL)
+        return UVHTTP_ENOMEM;
+    if (each == NULL)
+        return UVHTTP_EINVAL;
+    int result = 0;
+    for (const struct uvh_route *route = router->all->routes; result == 0 && route != NULL;
+         route = route->next_added) {
+        const struct uvhttp_router *owner = route->owner;
+        while (owner != NULL && owner != router)
+            owner = owner->parent;
+        if (owner == NULL)
+            continue;
+        uvhttp_route_info_t info = {.host = route->owner->site->host,
+                                    .pattern = route->pattern,
+                                    .method = route->method,
+                                    .max_body_size = route->max_body_size,
+                                    .handler_timeout = route->handler_timeout,
+                                    .body_timeout = route->body_timeout,
+                                    .write_timeout = route->write_timeout,
+                                    .timeout_status = route->timeout_status,
+                                    .flags = route->flags,
+                                    .upgrade = route->upgrade,
+                                    .middleware_count = route->chain_length};
+        result = each(&info, arg);
+    }
+    return result;
 }

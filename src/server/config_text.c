@@ -117,10 +117,13 @@ static const char *kind_of(const char *unit)
 static int set(uvhttp_config_t *config, const char *name, const char *text, uvhttp_error_t *error)
 {
     const uvhttp_limit_t *row;
+    if (config == NULL)
+        return UVHTTP_EINVAL;
     size_t *field = uvh_config_field(config, name, &row);
     if (field == NULL) {
         name = name != NULL ? name : "";
-        uvh_error_sentence(error, name, NULL, "unknown limit '%.*s'", SHOWN_LENGTH, name);
+        uvh_error_sentence(error, name, NULL, "unknown limit '%.*s'",
+                           uvh_error_quoted(name, SHOWN_LENGTH), name);
         return UVHTTP_EINVAL;
     }
     if (text == NULL) {
@@ -137,13 +140,14 @@ static int set(uvhttp_config_t *config, const char *name, const char *text, uvht
     if (field == &config->heavy_threads && strcmp(text, "auto") == 0)
         text = "0";
     if (uvhttp_config_parse(text, row->unit, &value) != 0) {
-        return uvh_error_sentence(error, row->name, text,
-                                  "%s: '%.*s' is not %s; allowed are %llu to %llu %s", row->name,
-                                  SHOWN_LENGTH, text, kind_of(row->unit), min, max, row->unit);
+        return uvh_error_sentence(
+            error, row->name, text, "%s: '%.*s' is not %s; allowed are %llu to %llu %s", row->name,
+            uvh_error_quoted(text, SHOWN_LENGTH), text, kind_of(row->unit), min, max, row->unit);
     }
     if (value < row->min || value > row->max) {
         return uvh_error_sentence(error, row->name, text, "%s is %.*s; allowed are %llu to %llu %s",
-                                  row->name, SHOWN_LENGTH, text, min, max, row->unit);
+                                  row->name, uvh_error_quoted(text, SHOWN_LENGTH), text, min, max,
+                                  row->unit);
     }
     *field = value;
     return 0;
@@ -167,13 +171,6 @@ static void name_variable(const char *prefix, const char *name, char variable[NA
     }
 }
 
-/* The text begins with the name of the variable. */
-static void name_in_text(uvhttp_error_t *error, const char *variable)
-{
-    if (error != NULL)
-        snprintf(error->text, sizeof(error->text), "%s: %s", variable, error->reason);
-}
-
 static int set_from_env(uvhttp_config_t *config, const char *prefix, uvhttp_error_t *error)
 {
     if (config == NULL || prefix == NULL)
@@ -192,7 +189,8 @@ static int set_from_env(uvhttp_config_t *config, const char *prefix, uvhttp_erro
             continue;
         int err = set(config, row->name, text, error);
         if (err != 0) {
-            name_in_text(error, variable);
+            if (error != NULL)
+                uvh_error_set_text(error, "%s: %s", variable, error->reason);
             return err;
         }
     }

@@ -104,6 +104,9 @@ static void describe(struct uvh_server *server, const char *address, int port, i
                            uvhttp_strerror(err));
     else if (port < 0 || port > 65535)
         uvh_error_int(error, "port", port, "allowed are 0 to 65535");
+    else if (uvh_socket_is_numeric(address)) /* link-local without a zone */
+        uvh_error_sentence(error, "address", value, "cannot listen on %s: %s", value,
+                           uvhttp_strerror(UV_EINVAL));
     else
         uvh_error_string(error, "address", address,
                          "allowed are an IPv4 or IPv6 address, and localhost");
@@ -189,8 +192,10 @@ static int listen_on_path(struct uvh_server *server, const char *path, unsigned 
     if (path == NULL)
         return UVHTTP_EINVAL;
     if (mode > 0777) {
-        uvh_error_sentence(uvh_server_error(server), "mode", NULL,
-                           "mode is 0%o; allowed are 0 to 0777", mode);
+        char value[24];
+        snprintf(value, sizeof(value), "0%o", mode);
+        uvh_error_sentence(uvh_server_error(server), "mode", value,
+                           "mode is %s; allowed are 0 to 0777", value);
         return UVHTTP_EINVAL;
     }
     int err = uvh_server_start(server);
@@ -278,6 +283,7 @@ int uvhttp_server_listen_inherited(uvhttp_server_t *view, size_t *count)
     *count = 0;
     if (view == NULL)
         return UVHTTP_ENOMEM;
+    begin(uvh_server_of(view)); /* there may be none */
     int inherited = uvh_socket_inherited(&first);
     for (int i = 0; i < inherited; i++) {
         int err = uvhttp_server_listen_fd(view, first + i);

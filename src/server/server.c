@@ -52,13 +52,13 @@ void uvh_server_release(struct uvh_server *server)
         uvh_tls_contexts_free(contexts);
     }
     uvhttp_tls_client_free(server->tls_client);
-    uvh_router_free(server->router);
     while (server->owned != NULL) {
         struct uvh_owned *owned = server->owned;
         server->owned = owned->next;
         owned->release(owned->arg);
         uvh_free(server->allocator, owned);
     }
+    uvh_router_free(server->router); /* has the error object, which a release may use */
     if (server->owns_loop && !close_own_loop(server)) {
         uvh_server_log(server, UVHTTP_LOG_ERROR,
                        "a handle is open on the server's loop, which cannot be freed: close the "
@@ -70,14 +70,16 @@ void uvh_server_release(struct uvh_server *server)
 
 static int check_config(struct uvh_server *server)
 {
-    uvhttp_error_t *error = uvh_server_error(server);
-    int err = uvhttp_config_check(&server->config, error);
+    uvhttp_error_t error;
+    int err = uvhttp_config_check(&server->config, &error);
     if (err == 0 && server->config.workers > 1 && !server->owns_loop)
-        err = uvh_error_size(error, "workers", server->config.workers,
+        err = uvh_error_size(&error, "workers", server->config.workers,
                              "with a loop of the caller only 1 is allowed: for more, use the "
                              "server's own loop (uvhttp_server_new_with(NULL, ...))");
-    if (err != 0)
-        uvh_server_log(server, UVHTTP_LOG_ERROR, "%s", error->text);
+    if (err == 0)
+        return 0; /* a connection leaves the error of the last set-up call unchanged */
+    uvh_error_copy(uvh_server_error(server), &error);
+    uvh_server_log(server, UVHTTP_LOG_ERROR, "%s", error.text);
     return err;
 }
 

@@ -61,9 +61,9 @@ static int read_chain(struct uvh_tls_certificate *made, BIO *bio, uvhttp_error_t
     }
     if (uvh_tls_is_end_of_text())
         return 0;
-    return uvh_tls_refuse_by_openssl(error, "certificate_file", made->source,
-                                     "an intermediate certificate of %s cannot be read",
-                                     made->source);
+    return uvh_tls_refuse_by_openssl(
+        error, uvh_tls_certificate_field(made), uvh_tls_certificate_path(made),
+        "an intermediate certificate of %s cannot be read", made->source);
 }
 
 static int note_facts(struct uvh_tls_certificate *made)
@@ -86,9 +86,9 @@ static int read_certificates(struct uvh_tls_certificate *made, const struct pem 
     ERR_clear_error();
     made->leaf = PEM_read_bio_X509_AUX(bio, NULL, uvh_tls_no_passphrase, NULL);
     if (made->leaf == NULL)
-        err = uvh_tls_refuse_because(error, uvh_tls_no_certificate(pem->text, pem->size),
-                                     "certificate_file", made->source,
-                                     "the certificate of %s cannot be read", made->source);
+        err = uvh_tls_refuse_because(
+            error, uvh_tls_no_certificate(pem->text, pem->size), uvh_tls_certificate_field(made),
+            uvh_tls_certificate_path(made), "the certificate of %s cannot be read", made->source);
     else
         err = read_chain(made, bio, error);
     BIO_free(bio);
@@ -120,6 +120,12 @@ static int give_passphrase(char *buffer, int size, int writing, void *arg)
     return length > size ? -1 : length;
 }
 
+/* The option that has the key, or should have it. */
+static const char *key_field(const uvhttp_tls_certificate_t *from)
+{
+    return from->key != NULL ? "key" : "key_file";
+}
+
 static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certificate_t *from,
                     const struct pem *pem, bool own_file, const uvhttp_allocator_t *allocator,
                     uvhttp_error_t *error)
@@ -137,7 +143,7 @@ static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certifica
         made->key = PEM_read_bio_PrivateKey(bio, NULL, give_passphrase, &given);
         if (made->key == NULL)
             err = uvh_tls_refuse_because(error, uvh_tls_no_key(pem->text, pem->size, own_file),
-                                         "key_file", pem->path,
+                                         key_field(from), from->key_file,
                                          "the key of %s cannot be read from %s", made->source,
                                          pem->path == NULL ? "its text" : pem->path);
     }
@@ -145,7 +151,7 @@ static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certifica
     pem_close(&phrase, allocator);
     if (err != 0 || X509_check_private_key(made->leaf, made->key) == 1)
         return err;
-    return uvh_tls_refuse_by_openssl(error, "key_file", pem->path,
+    return uvh_tls_refuse_by_openssl(error, key_field(from), from->key_file,
                                      "the key in %s and the certificate of %s",
                                      pem->path == NULL ? "the text" : pem->path, made->source);
 }
@@ -235,23 +241,30 @@ static int load_ocsp(struct uvh_tls_certificate *made, const uvhttp_tls_options_
 
 /* ---- loading ---- */
 
+static int refuse_client_auth(uvhttp_tls_client_auth_t level, size_t index, uvhttp_error_t *error)
+{
+    char value[24];
+    snprintf(value, sizeof(value), "%d", (int)level);
+    return uvh_error_sentence(error, "client_auth", value,
+                              "client_auth of certificates[%zu] is %s; allowed are 0 to 2", index,
+                              value);
+}
+
 static int check_options(const uvhttp_tls_certificate_t *from, size_t index, uvhttp_error_t *error)
 {
     if (from->certificate_file == NULL && from->certificate == NULL)
-        return uvh_error_sentence(error, "certificate_file", from->certificate_file,
+        return uvh_error_sentence(error, "certificate_file", NULL,
                                   "certificates[%zu] has neither certificate_file nor certificate",
                                   index);
     if (from->certificate_file != NULL && from->certificate != NULL)
-        return uvh_error_sentence(error, "certificate_file", from->certificate_file,
+        return uvh_error_sentence(error, "certificate_file", NULL,
                                   "certificates[%zu] has both certificate_file and certificate",
                                   index);
     if (from->key_file != NULL && from->key != NULL)
-        return uvh_error_sentence(error, "key_file", from->key_file,
+        return uvh_error_sentence(error, "key_file", NULL,
                                   "certificates[%zu] has both key_file and key", index);
     if ((unsigned)from->client_auth > UVHTTP_TLS_CLIENT_AUTH_REQUIRED)
-        return uvh_error_sentence(error, "client_auth", NULL,
-                                  "client_auth of certificates[%zu] is %d; allowed are 0 to 2",
-                                  index, (int)from->client_auth);
+        return refuse_client_auth(from->client_auth, index, error);
     return 0;
 }
 

@@ -35,6 +35,17 @@ struct uvh_tls_certificate {
 int uvh_tls_certificate_load(struct uvh_tls_certificate *made, const uvhttp_tls_options_t *options,
                              size_t index, uvhttp_error_t *error);
 
+/* For errors: the option that has the certificate, and its file, NULL without one. */
+static inline const char *uvh_tls_certificate_field(const struct uvh_tls_certificate *certificate)
+{
+    return certificate->source == certificate->label ? "certificate" : "certificate_file";
+}
+
+static inline const char *uvh_tls_certificate_path(const struct uvh_tls_certificate *certificate)
+{
+    return certificate->source == certificate->label ? NULL : certificate->source;
+}
+
 void uvh_tls_certificate_release(struct uvh_tls_certificate *certificate,
                                  const uvhttp_allocator_t *allocator);
 

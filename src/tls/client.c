@@ -91,9 +91,8 @@ static int set_certificate(const struct uvhttp_tls_client *client,
         .certificates = &from, .certificate_count = 1, .allocator = client->allocator};
     struct uvh_tls_certificate made = {0};
     if (options->certificate_file == NULL && options->key_file != NULL)
-        return uvh_error_sentence(error, "key_file", options->key_file,
-                                  "key_file is '%s', but certificate_file is not set",
-                                  options->key_file);
+        return uvh_error_sentence(error, "key_file", NULL,
+                                  "key_file is set, but certificate_file is not");
     if (options->certificate_file == NULL)
         return 0;
     int err = uvh_tls_certificate_load(&made, &one, 0, error);

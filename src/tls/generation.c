@@ -67,7 +67,7 @@ static int check_config(const uvhttp_tls_options_t *options, uvhttp_error_t *err
         return uvh_error_sentence(error, "ticket_key_files", NULL,
                                   "ticket_key_files is set, but tickets are off (no_tickets)");
     if (options->client_crl_file != NULL && options->client_ca_file == NULL)
-        return uvh_error_sentence(error, "client_crl_file", NULL,
+        return uvh_error_sentence(error, "client_crl_file", options->client_crl_file,
                                   "client_crl_file is set, but client_ca_file is not");
     return 0;
 }
@@ -116,9 +116,9 @@ static int add_names(struct uvh_tls_generation *generation, uint32_t index, uvht
     struct adding adding = {generation, index};
     int err = uvh_tls_certificate_names(certificate, add_name, &adding);
     if (err == UVHTTP_ECONFIG)
-        return uvh_error_sentence(error, "certificate_file", certificate->source,
-                                  "the names (subjectAltName) of %s cannot be read",
-                                  certificate->source);
+        return uvh_error_sentence(
+            error, uvh_tls_certificate_field(certificate), uvh_tls_certificate_path(certificate),
+            "the names (subjectAltName) of %s cannot be read", certificate->source);
     return err;
 }
 
@@ -185,7 +185,8 @@ static int try_certificates(const struct uvh_tls_generation *generation, uvhttp_
         const struct uvh_tls_certificate *one = &generation->certificates[i];
         ERR_clear_error();
         if (SSL_CTX_use_cert_and_key(trial, one->leaf, one->key, one->chain, 1) != 1)
-            err = uvh_tls_refuse_by_openssl(error, "certificate_file", one->source,
+            err = uvh_tls_refuse_by_openssl(error, uvh_tls_certificate_field(one),
+                                            uvh_tls_certificate_path(one),
                                             "the certificate of %s cannot be used", one->source);
         if (err != 0)
             uvh_error_within(error, "certificates", i);
@@ -290,7 +291,7 @@ static int load_authorities(struct uvh_tls_generation *generation, uvhttp_error_
     bool verifies_clients_now = verifies_clients(generation);
     /* probably client certificates were meant to be required */
     if (!verifies_clients_now && options->client_ca_file != NULL)
-        return uvh_error_sentence(error, "client_ca_file", NULL,
+        return uvh_error_sentence(error, "client_ca_file", options->client_ca_file,
                                   "client_ca_file is set, but client_auth is off");
     if (verifies_clients_now && options->client_ca_file == NULL)
         return uvh_error_sentence(error, "client_auth", NULL,

@@ -32,6 +32,11 @@ int uvh_tls_read_file(const char *field, const char *path, const uvhttp_allocato
 {
     struct uvh_file_facts facts;
     int descriptor;
+    if (path == NULL)
+        return uvh_error_sentence(error, field, NULL, "%s contains NULL instead of a path", field);
+    if (strstr(path, "-----BEGIN") != NULL) /* maybe a key, which is not to be shown */
+        return uvh_error_sentence(error, field, NULL,
+                                  "%s is PEM text, but must be the path of a file", field);
     int err = uvh_file_open_anywhere(path, &descriptor, &facts);
     if (err != 0)
         return uvh_error_sentence(error, field, path, "%s '%s' cannot be opened: %s", field, path,

@@ -243,17 +243,19 @@ static int connect_stream(struct uvhttp_websocket *ws, const uvhttp_websocket_ta
     char host[HOST_SIZE];
     memcpy(host, url->host.base, url->host.length);
     host[url->host.length] = '\0';
-    if (!url->secure)
-        return uvhttp_stream_connect(endpoint->server, host, url->port, timeout_ms, on_connected,
-                                     &uvh_websocket_stream_events, ws, &ws->stream);
     int err =
-        uvhttp_stream_connect_tls(endpoint->server, target->tls, host, url->port, timeout_ms,
-                                  on_connected, &uvh_websocket_stream_events, ws, &ws->stream);
+        url->secure
+            ? uvhttp_stream_connect_tls(endpoint->server, target->tls, host, url->port, timeout_ms,
+                                        on_connected, &uvh_websocket_stream_events, ws, &ws->stream)
+            : uvhttp_stream_connect(endpoint->server, host, url->port, timeout_ms, on_connected,
+                                    &uvh_websocket_stream_events, ws, &ws->stream);
     if (err == UVHTTP_ENOTSUP)
         return refuse_url(
             endpoint, target->url, err,
             "wss requires TLS, which this build does not support: build with BUILD_WITH_HTTPS=ON",
             error);
+    if (err == UVHTTP_ECONFIG) /* the first connection checks the server's configuration */
+        uvh_error_copy(error, uvhttp_server_error(endpoint->server));
     return err;
 }
 

@@ -159,6 +159,12 @@ def test_complete_project_passes(project):
         ("docs/errors.md", "-2", "-3", "docs/errors.md: UVHTTP_EINVAL is -2, not -3"),
         ("docs/errors.md", "UVHTTP_EINVAL", "UVHTTP_EOLD",
          "docs/errors.md: UVHTTP_EOLD is no error code any more"),
+        ("include/uvhttp/error.h", "uvhttp_thing_new(&config);",
+         "uvhttp_thing_new(\n *         &(thing){1, 2}, f(1, 2));",
+         "error.h:37: uvhttp_thing_new has 1 parameters, not 2"),
+        ("docs/errors.md", "| argument |\n",
+         "| argument |\n\n```c\nuvhttp_thing_free(thing);\n```\n",
+         "docs/errors.md:9: uvhttp_thing_free has 2 parameters, not 1"),
     ])
 def test_missing_comment_is_reported(project, name, before, after, said):
     change(project, name, before, after)

@@ -68,6 +68,7 @@ static const struct scenario scenarios[] = {
      .chunks = {CHUNK(HANDSHAKE("") "\x82\x81" NO_MASK "x"), CHUNK(CLOSE)},
      .expected = "\x82\x01x",
      .expected_size = 3},
+#if UVHTTP_TESTS_COMPRESSION
     {.name = "compressed_text_and_fragments",
      .chunks = {CHUNK(HANDSHAKE(EXTENSIONS)),
                 CHUNK("\xc1\x87" NO_MASK "\xf2\x48\xcd\xc9\xc9\x07\x00"),
@@ -75,6 +76,7 @@ static const struct scenario scenarios[] = {
                 CHUNK("\x80\x84" NO_MASK "\xc9\xc9\x07\x00"), CHUNK(CLOSE)},
      .expected = "\x81\x05Hello",
      .expected_size = 7},
+#endif
     {.name = "large_message_with_small_buffer",
      .chunks = {CHUNK(HANDSHAKE(""))},
      .large = LARGE,

@@ -76,6 +76,7 @@ static void on_message(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, con
         uvhttp_websocket_pause(of);
 }
 
+#if UVHTTP_TESTS_COMPRESSION
 static void on_chunk(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const char *data,
                      size_t size, bool last, void *arg)
 {
@@ -90,6 +91,7 @@ static void on_chunk(uvhttp_websocket_t *of, uvhttp_websocket_kind_t kind, const
     if (seen.pause_at > 0 && --seen.pause_at == 0)
         uvhttp_websocket_pause(of);
 }
+#endif
 
 static void on_close(uvhttp_websocket_t *of, unsigned code, const char *reason, void *arg)
 {

@@ -680,7 +680,7 @@ static void options_are_checked(void **state)
         {{.gzip_level = 10}, "gzip_level is 10; allowed are 0 to 9, and -1 for the best"},
         {{.zstd_level = -2}, "zstd_level is -2; allowed are 0 to 22, and -1 for the best"},
         {{.brotli_level = 12}, "brotli_level is 12; allowed are 0 to 11, and -1 for the best"},
-        {{.codings = 1}, "codings is 1; allowed are 0 to 0 (a sum of uvhttp_coding_t)"},
+        {{.codings = 1}, "codings is 1; allowed is a sum of values of uvhttp_coding_t"},
         {{.min_size = SIZE_MAX},
          "min_size is 18446744073709551615; allowed are 0 to 1073741824 bytes"},
         {{.types = "text/html, text"},

@@ -1156,6 +1156,10 @@ static void test_middleware_modules_work(void **)
     assert_int_equal(stage.request("/site/style.css").status, 200);
     assert_int_equal(stage.request("/limited/", "Key: b\r\n", "1234").status, 413);
     assert_true(bool(uvhttp::CookieSigner({"short"}).error()));
+    const uvhttp::CookieSigner many(
+        {key, key, key, key, key, key, key, key, key, key, key, key, key, key, key, key, key});
+    assert_true(many.error() == UVHTTP_ECONFIG);
+    assert_string_equal(many.details().text, "key_count is 17; allowed are 1 to 16 keys");
 }
 
 /* ---- middleware ---- */
@@ -1371,7 +1375,7 @@ static void test_invalid_middleware_keeps_error(void **)
     refused(headers, "frame_options");
     refused(ids, "max_length");
     refused(compress, compress.error() == UVHTTP_ENOTSUP ? "compress" : "gzip_level");
-    refused(hashed, passwords.details().text);
+    refused(hashed, passwords.error() == UVHTTP_ENOTSUP ? "auth" : passwords.details().text);
 
     int alive = 0;
     memory_left = 0;
@@ -1779,6 +1783,10 @@ static void test_tls_options_are_applied(void **)
                 UVHTTP_ECONFIG);
     assert_string_equal(details.field, "ciphers");
     assert_true(contains(details.text, "ciphers is \"none\""));
+    assert_true(tls.replace({.certificates = pairs, .ciphers = {"a\0b", 3}}, &details) ==
+                UVHTTP_EINVAL);
+    assert_int_equal(details.code, UVHTTP_EINVAL);
+    assert_string_equal(details.text, "invalid argument");
     assert_true(!tls.replace({.certificates = pairs}) && !tls.reload());
     assert_true(
         !tls.replace({.certificates = pairs, .oneTimeTickets = true, .earlyData = 1048576}));

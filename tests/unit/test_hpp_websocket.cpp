@@ -423,6 +423,22 @@ static void test_client_connects_and_reports_errors(void **)
         UVHTTP_EINVAL);
     assert_true(
         std::string_view(details.text).starts_with("url is \"nonsense\"; must be ws[s]://"));
+    std::memset(&details, 'x', sizeof details); /* each call sets all of it */
+    assert_int_equal(callers
+                         .connect({.url = std::string_view("ws://a\0/", 8), .details = &details},
+                                  Caller{Tracked(alive), &trace})
+                         .code(),
+                     UVHTTP_EINVAL);
+    assert_int_equal(details.code, UVHTTP_EINVAL);
+    assert_string_equal(details.field, "");
+    assert_string_equal(details.text, "invalid argument");
+    assert_int_equal(callers
+                         .connect({.url = "wss://127.0.0.1/", .details = &details, .tls = &tls},
+                                  Caller{Tracked(alive), &trace})
+                         .code(),
+                     expected);
+    assert_int_equal(details.code, expected);
+    assert_string_equal(details.text, tls.details().text);
     assert_int_equal(alive, 0);
     assert_string_equal(trace.c_str(), "");
     assert_int_equal(shared.connect({.url = url + "/else"}).code(), 0);

@@ -42,6 +42,14 @@ static void redis_functions_check_null(void **state)
              (uvhttp_redis_read_stats(NULL, &stats), stats.received == 0));
     NULL_CALL(uvhttp_redis_read_stats, stats, uvhttp_redis_read_stats(redis, NULL));
     null_rows_end();
+    const uvhttp_redis_options_t wrong = {.port = 65536};
+    assert_int_equal(uvhttp_redis_new(&redis, topics, server, &wrong, &error), UVHTTP_ECONFIG);
+    assert_null(redis);
+    assert_string_equal(error.text, "port is 65536; allowed are 0 to 65535");
+    assert_int_equal(uvhttp_redis_new(&redis, topics, server, NULL, &error), UVHTTP_EINVAL);
+    assert_null(redis);
+    assert_string_equal(error.field, "topics");
+    assert_string_equal(error.text, "the topics have an adapter already");
     uvhttp_server_free(server);
     uvhttp_server_free(other);
 }

@@ -381,7 +381,7 @@ static void last_modified_is_not_after_date(void **state)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
     snprintf(path, sizeof(path), "%s/large", fixture->root);
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-    fixture->config.compress = true;
+    fixture->config.compress = UVHTTP_TESTS_COMPRESSION;
     fixture->config.default_type = "text/plain";
     open_files(fixture, "/*");
     atomic_store(&clock_ms, (long long)(YEAR_2000 + 1) * 1000);
