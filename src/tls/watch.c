@@ -108,6 +108,12 @@ static void check_files(struct uvh_tls_watch *watch, const struct uvh_tls_genera
 
 /* ---- expiry ---- */
 
+/* The current day counts, as in the output of the program. */
+static long long days_until(int64_t expires, int64_t now)
+{
+    return (long long)((expires - now + DAY - 1) / DAY);
+}
+
 static void tell_of_certificates(const struct uvh_tls_watch *watch,
                                  const struct uvh_tls_generation *current, int64_t now)
 {
@@ -121,7 +127,7 @@ static void tell_of_certificates(const struct uvh_tls_watch *watch,
                  stamp);
         else if (left <= WARNED_BEFORE * DAY)
             tell(watch, UVHTTP_LOG_WARNING, "the certificate of %s expires in %lld days, at %s",
-                 one->source, (long long)(left / DAY), stamp);
+                 one->source, days_until(one->expires, now), stamp);
     }
 }
 
@@ -159,7 +165,7 @@ static void tell_of_lists(const struct uvh_tls_watch *watch,
         else
             tell(watch, UVHTTP_LOG_WARNING,
                  "the revocation list of %s in %s expires in %lld days, at %s", name,
-                 current->options->client_crl_file, (long long)((expires - now) / DAY), stamp);
+                 current->options->client_crl_file, days_until(expires, now), stamp);
     }
 }
 

@@ -237,7 +237,7 @@ def dated_list(ca, until):
 
 @pytest.mark.parametrize("days, checked, logged",
                          [(20, None, None),
-                          (3, "expires in 3 days, on 20", "expires in 2 days, at 20"),
+                          (3, "expires in 3 days, on 20", "expires in 3 days, at 20"),
                           (-1, "expired on 20", "expired at 20"), ])
 def test_expiring_revocation_list_is_logged(start, write, days, checked, logged):
     ca = tls.authority()
