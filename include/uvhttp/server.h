@@ -115,9 +115,10 @@ UVHTTP_EXPORT uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop,
 UVHTTP_EXPORT void uvhttp_server_free(uvhttp_server_t *server);
 
 /* Describes the last set-up call on this server or one of its routers: routes, groups, hosts,
- * middleware, slash policy, uvhttp_server_own, listeners, trusted proxies. Code 0 if it succeeded
- * or there was none. Never NULL; valid as long as the server, and overwritten by the next set-up
- * call. On the thread that sets the server up. */
+ * middleware, slash policy, uvhttp_server_own, listeners, trusted proxies, signals; or the error of
+ * uvhttp_server_run. Code 0 if it succeeded or there was none. Never NULL, also for a server that
+ * is NULL; valid as long as the server, and overwritten by the next set-up call. On the thread that
+ * sets the server up. */
 UVHTTP_EXPORT const uvhttp_error_t *uvhttp_server_error(const uvhttp_server_t *server);
 
 /* The server's router, for uvhttp_router_add. Owned by the server. */

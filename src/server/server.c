@@ -309,11 +309,8 @@ struct uv_loop_s *uvhttp_server_loop(uvhttp_server_t *server)
     return server == NULL ? NULL : uvh_server_of(server)->loop;
 }
 
-int uvhttp_server_run(uvhttp_server_t *view)
+static int run(struct uvh_server *server)
 {
-    if (view == NULL)
-        return UVHTTP_ENOMEM;
-    struct uvh_server *server = uvh_server_of(view);
     /* The loop would only wait for uvhttp_server_stop, which the application has no reason to call,
      * or which has no effect yet. */
     if (server->life == UVH_SERVER_NEW ||
@@ -333,6 +330,21 @@ int uvhttp_server_run(uvhttp_server_t *view)
     uvh_workers_hand_over(&server->workers[0]);
     int left = uv_run(server->loop, UV_RUN_DEFAULT);
     return left < 0 ? left : 0;
+}
+
+int uvhttp_server_run(uvhttp_server_t *view)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    uvhttp_error_t *error = uvh_server_error(server);
+    int err = run(server);
+    if (err == 0 || (err == UVHTTP_EINVAL && error->code != 0)) /* why it does not listen */
+        return err;
+    uvh_error_clear(error);
+    if (err == UVHTTP_EINVAL)
+        uvh_error_sentence(error, "", NULL, "the server neither listens nor has a connection");
+    return uvh_error_end(error, err);
 }
 
 void uvhttp_server_on_finished(uvhttp_server_t *view, uvhttp_finished_cb finished, void *arg)

@@ -1,5 +1,6 @@
 /* Stopping a server: requested, draining, closing handles, stopped. Everything asynchronous on the
  * first worker's loop is counted, and the last one to end moves `life` on. */
+#include "options/error.h"
 #include "server/listening.h"
 #include "server/server.h"
 #include "server/workers.h"
@@ -126,12 +127,9 @@ static void on_signal(uv_signal_t *handle, int number)
     uvh_server_stop(server);
 }
 
-int uvhttp_server_stop_on_signals(uvhttp_server_t *view)
+static int stop_on_signals(struct uvh_server *server)
 {
     static const int numbers[] = {SIGINT, SIGTERM};
-    if (view == NULL)
-        return UVHTTP_ENOMEM;
-    struct uvh_server *server = uvh_server_of(view);
     if (server->life > UVH_SERVER_RUNNING)
         return UVHTTP_ESTOPPED;
     while (server->signal_count < UVH_COUNT_OF(numbers)) {
@@ -148,6 +146,15 @@ int uvhttp_server_stop_on_signals(uvhttp_server_t *view)
             return err;
     }
     return 0;
+}
+
+int uvhttp_server_stop_on_signals(uvhttp_server_t *view)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    uvh_error_clear(uvh_server_error(server));
+    return uvh_error_end(uvh_server_error(server), stop_on_signals(server));
 }
 
 void uvhttp_server_on_stopped(uvhttp_server_t *view, uvhttp_stopped_cb stopped, void *arg)

@@ -167,10 +167,18 @@ static void server_error_describes_last_setup_call(void **state)
     uvhttp_server_t *second = uvhttp_server_new(NULL);
     char value[32];
     snprintf(value, sizeof(value), "127.0.0.1:%d", uvhttp_server_port(server));
+    expect_server(second, uvhttp_server_run(second), UVHTTP_EINVAL, "", "", "neither listens");
     expect_server(second, uvhttp_server_listen(second, "127.0.0.1", uvhttp_server_port(server)),
                   UV_EADDRINUSE, "address", value, "address already in use");
     expect_server(server, uvhttp_server_route(server, "GET", "/b", respond, NULL), UVHTTP_EFROZEN,
                   "", "", "before the server listens");
+    assert_int_equal(uvhttp_server_run(second), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_error(second)->code, UV_EADDRINUSE); /* why it cannot run */
+    assert_int_equal(uvhttp_server_stop_on_signals(second), 0);
+    assert_int_equal(uvhttp_server_error(second)->code, 0);
+    uvhttp_server_stop(server);
+    assert_int_equal(uvhttp_server_run(server), 0);
+    expect_server(server, uvhttp_server_stop_on_signals(server), UVHTTP_ESTOPPED, "", "", "stop");
     uvhttp_server_free(second);
     uvhttp_server_free(server);
 }
