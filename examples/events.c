@@ -80,11 +80,11 @@ int main(int argc, char **argv)
         fflush(stdout);
         uv_run(&loop, UV_RUN_DEFAULT);
     }
+    if (err)
+        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
     uvhttp_server_free(server);
     uv_run(&loop, UV_RUN_DEFAULT); /* closes the handles of the server */
     uvhttp_event_hub_free(hub);
     uv_loop_close(&loop);
-    if (err)
-        fprintf(stderr, "%s\n", uvhttp_strerror(err));
     return err != 0;
 }

@@ -19,8 +19,8 @@ int main(void)
     if (err == 0)
         /* runs until uvhttp_server_stop or a handled signal */
         err = uvhttp_server_run(server);
-    uvhttp_server_free(server);
     if (err)
-        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
+    uvhttp_server_free(server);
     return err != 0;
 }

@@ -96,9 +96,9 @@ int main(int argc, char **argv)
         fflush(stdout);
         err = uvhttp_server_run(server);
     }
+    if (err)
+        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
     uvhttp_server_free(server);
     cJSON_Delete(notes);
-    if (err)
-        fprintf(stderr, "%s\n", uvhttp_strerror(err));
     return err != 0;
 }

@@ -121,8 +121,8 @@ int main(int argc, char **argv)
         fflush(stdout);
         err = uvhttp_server_run(server);
     }
-    uvhttp_server_free(server);
     if (err)
-        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
+    uvhttp_server_free(server);
     return err != 0;
 }

@@ -15,8 +15,8 @@
  *         int err = uvhttp_server_route(server, "GET", "/", hello, NULL);
  *         if (err == 0) err = uvhttp_server_listen(server, "127.0.0.1", 8080);
  *         if (err == 0) err = uvhttp_server_run(server);
+ *         if (err) fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
  *         uvhttp_server_free(server);
- *         if (err) fprintf(stderr, "%s\n", uvhttp_strerror(err));
  *         return err != 0;
  *     }
  *
