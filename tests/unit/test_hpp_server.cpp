@@ -1730,7 +1730,7 @@ static void test_sockets_proxies_and_connections(void **)
 static void test_tls(void **)
 {
     const uvhttp::TlsCertificate pairs[] = {{.certificate = TLS_CERTIFICATE, .key = TLS_KEY}};
-    uvhttp::Tls tls({.certificates = pairs, .profile = UVHTTP_TLS_MODERN, .ktls = true});
+    const uvhttp::Tls tls({.certificates = pairs, .profile = UVHTTP_TLS_MODERN, .ktls = true});
     Stage stage;
     stage.server->get("/", [](Request req, Response res) {
         return res.sendText(200, req.tls() == nullptr ? "plain" : req.tls()->version);
