@@ -136,9 +136,10 @@ typedef struct uvhttp_tls_options {
     /* Checks the files twice per second and loads changed ones. A failed load is logged, changes
      * nothing and is retried within a minute. Starts a thread. */
     bool watch;
-    /* Log callback for loads, failed loads, and once a day certificates and revocation lists
-     * that expire within 14 days. Called on the watcher thread, which is also started for it,
-     * and during loads. NULL: none. */
+    /* Log callback for what the watcher loads or cannot load, and once a day certificates and
+     * revocation lists that expire within 14 days; a load by call reports by its result. Called on
+     * the watcher thread, which is also started for it; on the loading thread for an OCSP response
+     * that does not match its certificate. NULL: none. */
     uvhttp_log_cb log;
     void *log_arg;
 

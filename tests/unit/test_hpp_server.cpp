@@ -1753,7 +1753,7 @@ static void test_sockets_proxies_and_connection_data_work(void **)
 static void test_tls_options_are_applied(void **)
 {
     const uvhttp::TlsCertificate pairs[] = {{.certificate = TLS_CERTIFICATE, .key = TLS_KEY}};
-    uvhttp::Tls tls({.certificates = pairs, .profile = UVHTTP_TLS_MODERN, .ktls = true});
+    const uvhttp::Tls tls({.certificates = pairs, .profile = UVHTTP_TLS_MODERN, .ktls = true});
     Stage stage;
     stage.server->get("/", [](Request req, Response res) {
         return res.sendText(200, req.tls() == nullptr ? "plain" : req.tls()->version);
