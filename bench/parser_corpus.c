@@ -196,10 +196,10 @@ static uint64_t own_run(const char *data, size_t length, int response, uint64_t 
                     : own_loop(data, length, false, large, iterations);
 }
 
-/* Adds every back end that the processor supports, fastest first. */
+/* Adds every back end that the processor supports, in the order in which the library prefers them. */
 static void add_own(void)
 {
-    static const char *const names[] = {"avx512", "avx2", "sse42", "neon", "swar"};
+    static const char *const names[] = {"avx2", "avx512", "sse42", "neon", "swar"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if (!uvhttp_parser_use_backend(names[i]))
             continue;

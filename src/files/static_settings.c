@@ -15,9 +15,9 @@
 enum {
     DEFAULT_CACHE_MEMORY = 64 * 1024 * 1024,
     DEFAULT_CACHE_ENTRIES = 1024,
-    /* From memory 10 KB cost 0.93 x the floor with sendfile, and 100 KB the same within the noise
-     * (docs/performance.md); other measurements show sendfile ahead from 10 to 16 KiB. So memory is
-     * used only where it certainly pays. */
+    /* From memory 10 KB cost 0.93 x the floor with sendfile, and 100 KB the same within the noise;
+     * other measurements show sendfile ahead from 10 to 16 KiB. So memory is used only where it
+     * certainly pays. */
     DEFAULT_MEMORY_FILE_SIZE = 16 * 1024,
     DEFAULT_REVALIDATE_MS = 1000,
     DEFAULT_COMPRESS_MIN_SIZE = 1024, /* a smaller file fits into one packet uncompressed */

@@ -1,100 +1,190 @@
-"""The results of a run as a page: Markdown tables, and an SVG chart for each work.
+"""The results of runs as a page: a Markdown table and an SVG chart for each unit.
 
-`write` writes the page and, in the same directory, its charts. It needs only the JSON, so `--from`
-can write a page from files.
+`write` needs only the JSON of the runs, so `./dev bench http --from` can write a page from files.
+All results must be of the same commit and machine.
 """
 
 import html
+import math
+import statistics
 
-from . import Refused, table
+from . import Refused, programs, table
 
-OWN = "uvhttp"
-WIDTH, LABEL, BAR, GAP = 720, 170, 16, 4
-COLOURS = {OWN: "#1a7f5a", "floor": "#9a9a9a"}
-OTHER = "#5b7fb5"
-TITLES = {"http": "HTTP servers", "ws": "WebSocket"}
-UNITS = {"cpu_us": "µs of CPU time", "bytes": "bytes for each connection"}
+OWN, FLOOR = "uvhttp", "floor"
+INTRODUCTION = """# Performance
 
+uvhttp beside other servers, parsers and routers, measured on one machine at one commit.
+[bench/README.md](../bench/README.md) describes the method and how to repeat it. Figures of one
+machine say little about another, so ratios say more than microseconds: `0.67 ×` beside a figure
+means that uvhttp needs 0.67 times as much as the other, as the median of the ratios within a round.
+The lowest figure of a row is bold; `floor` is no server, but the cost of the system calls alone."""
+TITLES = {"http": "HTTP", "ws": "WebSocket", "parser": "The parser alone",
+          "router": "The router alone"}
+UNITS = {"cpu_us": "µs of CPU time per request", "bytes": "bytes per idle connection",
+         "message_us": "µs of CPU time per message", "ns": "ns"}
+# Properties of the machine and the build, which are the same for all results.
+COMMON = ("commit", "uvhttp", "cpu", "cores", "kernel", "system")
 
-class Work:
-    """The results of one work with one number of connections. `key` is its main figure."""
-
-    def __init__(self, name, title, connections, results):
-        self.name, self.title = name, f"{title}, {connections:,} connections"
-        self.results = {one["peer"]: one for one in results}
-        measured = [one["median"] for one in results if one["median"]]
-        self.key = "bytes" if measured and "bytes" in measured[0] else "cpu_us"
-
-    def value(self, peer):
-        one = self.results.get(peer)
-        return one["median"][self.key] if one and one["median"] else None
-
-    def ratio(self, peer):
-        """Our figure divided by the peer's: the median of the ratios within each round."""
-        ours, other = (self.results.get(name, {"runs": []})["runs"] for name in (OWN, peer))
-        return table.ratio(ours, other, self.key)
+WIDTH, LABEL, ROW, TOP, DOT = 760, 290, 24, 64, 5
+COLOURS = ("#c0573f", "#3f7fc0", "#b8892b", "#8a5cb8", "#3f9a6c", "#777777")
 
 
-def read_works(result):
+class Row:
+    """A measured workload: {name: figure}, and {name: our figure divided by that one}."""
+
+    def __init__(self, title, values, ratios):
+        self.title, self.values = title, values
+        self.ratios = {name: one for name, one in ratios.items() if one}
+
+    def lowest(self):
+        """The name with the lowest figure of those that are no floor."""
+        return min((name for name in self.values if name != FLOOR), key=self.values.get)
+
+
+def server_rows(result):
+    """Returns {unit: rows} of http and ws."""
     titles = {work["name"]: work["title"] for work in result["works"]}
-    grouped = {}
+    grouped, rows = {}, {}
     for one in result["results"]:
-        grouped.setdefault((one["work"], one["connections"]), []).append(one)
-    return [Work(name, titles[name], count, results) for (name, count), results in grouped.items()]
+        grouped.setdefault((one["work"], one["connections"]), {})[one["peer"]] = one
+    for (work, connections), results in grouped.items():
+        key = "bytes" if any("bytes" in (one["median"] or {}) for one in results.values()) \
+            else "cpu_us"
+        values = {name: one["median"][key] for name, one in results.items() if one["median"]}
+        ours = results[OWN]["runs"]
+        ratios = {name: table.ratio(ours, results[name]["runs"], key) for name in values}
+        unit = "message_us" if key == "cpu_us" and result["kind"] == "ws" else key
+        title = f"{titles[work]}, {connections:,} connections"
+        rows.setdefault(unit, []).append(Row(title, values, ratios))
+    return rows
+
+
+def rows_of_rounds(sets):
+    """Returns {"ns": rows} of (title, {name: figures of the rounds})."""
+    rows = []
+    for title, rounds in sets:
+        values = {name: statistics.median(figures) for name, figures in rounds.items()}
+        ratios = {name: programs.ratio(rounds[OWN], rounds[name]) for name in rounds}
+        rows.append(Row(title, values, ratios))
+    return {"ns": rows}
+
+
+def parser_rows(result):
+    """The first parser is the one that the library selects on this machine."""
+    sets = []
+    for message in result["corpus"]["messages"]:
+        names = [name for name in message["parsers"] if not name.startswith(OWN)]
+        own = next(iter(message["parsers"]))
+        sets.append((message["name"], {OWN: message["parsers"][own]["rounds"],
+                                       **{name: message["parsers"][name]["rounds"]
+                                          for name in names}}))
+    return rows_of_rounds(sets)
+
+
+def router_rows(result):
+    return rows_of_rounds((f"{one['shape']}, {one['routes']:,} routes", one["figures"])
+                          for one in result["sets"])
+
+
+ROWS = {"http": server_rows, "ws": server_rows, "parser": parser_rows, "router": router_rows}
 
 
 def digits(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
 
 
-def plain(text):
-    return str(text).replace("|", "\\|")
+def line(cells):
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
-def row(cells):
-    return "| " + " | ".join(plain(cell) for cell in cells) + " |"
-
-
-def comparison(works, peers):
-    """A row for each work, a column for each server. The lowest figure of a server is bold."""
-    lines = [row(["", *(peer["title"] for peer in peers)]), "|---" + "|--:" * len(peers) + "|"]
-    for work in works:
-        values = {peer["name"]: work.value(peer["name"]) for peer in peers}
-        real = [value for name, value in values.items() if value is not None and name != "floor"]
+def comparison(rows, columns):
+    """A row for each workload, a column for each name."""
+    lines = [line(["", *columns.values()]), "|---" + "|--:" * len(columns) + "|"]
+    for row in rows:
         cells = []
-        for name, value in values.items():
-            if value is None:
+        for name in columns:
+            if name not in row.values:
                 cells.append("–")
                 continue
-            factor = work.ratio(name) if name != OWN else None
-            text = digits(value) + (f" ({factor:.2f} ×)" if factor else "")
-            cells.append(f"**{text}**" if name != "floor" and value == min(real) else text)
-        lines.append(row([work.title, *cells]))
+            text = digits(row.values[name])
+            if name != OWN and name in row.ratios:
+                text += f" ({row.ratios[name]:.2f} ×)"
+            cells.append(f"**{text}**" if name == row.lowest() else text)
+        lines.append(line([row.title, *cells]))
     return "\n".join(lines)
 
 
-def summary_line(work, peers):
-    """Summarizes our figure for a work."""
-    ours = work.value(OWN)
-    if ours is None:
-        return f"- {work.title}: uvhttp has no figure."
-    text = f"- {work.title}: {digits(ours)} {UNITS[work.key]}"
-    floor = work.ratio("floor")
-    text += f", {floor:.2f} times the floor" if floor else ""
-    ratios = {peer["title"]: work.ratio(peer["name"]) for peer in peers
-              if not peer["name"].startswith((OWN, "floor"))}
-    ratios = {title: value for title, value in ratios.items() if value}
-    if ratios:
-        nearest = max(ratios, key=ratios.get)
-        text += f"; {ratios[nearest]:.2f} times the nearest of {len(ratios)} others ({nearest})"
+def summary(rows, unit):
+    """One sentence: where uvhttp has the lowest figure, and where it has not."""
+    compared = [row for row in rows if OWN in row.values and row.ratios.keys() - {OWN, FLOOR}]
+    if not compared:
+        return ""
+    behind = [(row, row.lowest()) for row in compared if row.lowest() != OWN]
+    text = (f"uvhttp has the lowest figure ({UNITS[unit]}) in {len(compared) - len(behind)} of "
+            f"{len(compared)} rows")
+    if behind:
+        text += "; not in " + ", ".join(
+            f"{row.title} ({row.ratios.get(name, 1):.2f} × {name})" for row, name in behind)
     return text + "."
+
+
+class Axis:
+    """A logarithmic axis of ratios from x = LABEL to WIDTH."""
+
+    def __init__(self, ratios):
+        self.low, self.high = min([*ratios, 0.8]) / 1.1, max([*ratios, 1.25]) * 1.1
+
+    def x(self, ratio):
+        share = math.log(ratio / self.low) / math.log(self.high / self.low)
+        return LABEL + (WIDTH - LABEL - 10) * share
+
+    def ticks(self):
+        steps = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
+        return [step for step in steps if self.low <= step <= self.high]
+
+
+def chart(rows, columns, title):
+    """A row for each workload, a dot for each ratio. Left of 1 uvhttp needs less."""
+    names = [name for name in columns if name != OWN]
+    colours = dict(zip(names, COLOURS * (len(names) // len(COLOURS) + 1)))
+    axis = Axis([row.ratios[name] for row in rows for name in names if name in row.ratios])
+    height = TOP + ROW * len(rows) + 8
+    label = html.escape(f"{title}: uvhttp divided by the other, below 1 uvhttp needs less")
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
+             f'aria-label="{label}" font-family="system-ui, sans-serif" font-size="13" '
+             'fill="#777">', f'<text y="14" font-weight="600">{label}</text>']
+    x = 0
+    for name in names:
+        parts += [f'<circle cx="{x + DOT}" cy="32" r="{DOT}" fill="{colours[name]}"/>',
+                  f'<text x="{x + 16}" y="36">{html.escape(columns[name])}</text>']
+        x += 34 + 8 * len(columns[name])
+    for tick in axis.ticks():
+        width = 2 if tick == 1 else 0.5
+        parts += [f'<path d="M{axis.x(tick):.1f} {TOP - 6}V{height}" stroke="#999" '
+                  f'stroke-width="{width}"/>',
+                  f'<text x="{axis.x(tick):.1f}" y="{TOP - 10}" text-anchor="middle" '
+                  f'font-size="11">{tick:g}</text>']
+    for number, row in enumerate(rows):
+        y = TOP + ROW * number + ROW // 2
+        parts.append(f'<text x="{LABEL - 10}" y="{y + 4}" text-anchor="end">'
+                     f'{html.escape(row.title)}</text>')
+        parts += [f'<circle cx="{axis.x(row.ratios[name]):.1f}" cy="{y}" r="{DOT}" '
+                  f'fill="{colours[name]}"><title>{html.escape(columns[name])}: '
+                  f'{row.ratios[name]:.2f}</title></circle>'
+                  for name in names if name in row.ratios]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def peers_of(result):
+    """Parsers and routers have no configuration."""
+    return result["peers"] if result["kind"] in ("http", "ws") else []
 
 
 def list_missing(result):
     """Lists unavailable servers, unsupported works, and runs that do not count."""
     lines = [f"- {peer['title']} was not available: {peer['reason']}."
-             for peer in result["peers"] if peer["reason"]]
-    for one in result["results"]:
+             for peer in peers_of(result) if peer["reason"]]
+    for one in result.get("results", []):
         faults = [run["fault"] for run in one["runs"] if run["fault"]]
         if one["unsupported"]:
             lines.append(f"- {one['peer']}, {one['work']}: not supported: {one['unsupported']}.")
@@ -104,56 +194,44 @@ def list_missing(result):
     return "\n".join(lines)
 
 
-def chart(work, peers):
-    """A bar chart with figures, sorted by length."""
-    bars = sorted((work.value(peer["name"]), peer["title"], peer["name"]) for peer in peers
-                  if work.value(peer["name"]) is not None)
-    height, most = (BAR + GAP) * len(bars) + 30, max(value for value, _, _ in bars)
-    title = html.escape(f"{work.title}: {UNITS[work.key]}")
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-             f'aria-label="{title}" font-family="sans-serif" font-size="12" fill="#777">',
-             f'<text x="0" y="14" font-weight="bold">{title}</text>']
-    for number, (value, name, key) in enumerate(bars):
-        y = 24 + number * (BAR + GAP)
-        length = (WIDTH - LABEL - 80) * value / most
-        parts += [f'<text x="{LABEL - 6}" y="{y + 12}" text-anchor="end">'
-                  f'{html.escape(name)}</text>',
-                  f'<rect x="{LABEL}" y="{y}" width="{length:.1f}" height="{BAR}" '
-                  f'fill="{COLOURS.get(key, OTHER)}"/>',
-                  f'<text x="{LABEL + length + 6:.1f}" y="{y + 12}">{digits(value)}</text>']
-    return "\n".join([*parts, "</svg>", ""])
+def list_servers(result):
+    peers = [peer for peer in peers_of(result) if not peer["reason"]]
+    rows = [line([one["title"], one["version"], one["configuration"]]) for one in peers]
+    head = [line(["server", "version", "configuration"]), "|---|---|---|"]
+    return "\n".join([*head, *rows]) if peers else ""
 
 
 def section(result, path):
     """Returns the section of a result, and writes its charts."""
-    works = read_works(result)
-    peers = [peer for peer in result["peers"] if not peer["reason"]]
-    environment, options = result["environment"], result["options"]
-    parts = [f"## {TITLES[result['kind']]}",
+    kind, environment = result["kind"], result["environment"]
+    titles = {peer["name"]: peer["title"] for peer in peers_of(result)}
+    parts = [f"## {TITLES[kind]}", f"    {environment['command']}",
              "\n".join(f"- {key}: {value}" for key, value in environment.items()
-                       if value and key != "command"),
-             f"    {environment['command']}",
-             f"Medians of {options['rounds']} rounds of {options['seconds']} s: µs of CPU time of "
-             "the server for each request or message, or bytes for each idle connection. In "
-             "brackets: our figure divided by the other within a round; below 1 uvhttp needs less."]
-    drawn = []
-    for key in UNITS:
-        mine = [work for work in works if work.key == key]
-        if mine:
-            lines = [summary_line(work, peers) for work in mine]
-            parts += [comparison(mine, peers), "\n".join(lines)]
-        for work in mine:
-            if any(work.value(peer["name"]) is not None for peer in peers):
-                count = work.title.split(", ")[-1].split()[0].replace(",", "")
-                name = f"{path.stem}-{result['kind']}-{work.name}-{count}.svg"
-                path.with_name(name).write_text(chart(work, peers))
-                drawn.append(f"![{work.title}]({name})")
-    parts += ["\n".join(drawn), "### Servers", "\n".join(
-        [row(["server", "version", "configuration"]), "|---|---|---|"] +
-        [row([one["title"], one["version"], one["configuration"]]) for one in peers])]
-    left_out = list_missing(result)
-    return "\n\n".join(part for part in [*parts, *(["### Left out", left_out] if left_out else [])]
-                       if part)
+                       if value and key not in (*COMMON, "command"))]
+    for unit, rows in ROWS[kind](result).items():
+        found = {name for row in rows for name in row.values}
+        names = [name for name in titles if name in found] or list(rows[0].values)
+        columns = {name: titles.get(name, name) for name in names}
+        file = f"images/{path.stem}-{kind}-{unit.split('_')[-1]}.svg"
+        parts += [comparison(rows, columns), summary(rows, unit)]
+        if len(columns) > 1:
+            path.with_name("images").mkdir(exist_ok=True)
+            (path.parent / file).write_text(chart(rows, columns, UNITS[unit]))
+            parts.append(f"![{TITLES[kind]}: {UNITS[unit]}, relative to others]({file})")
+    parts += [list_servers(result), list_missing(result)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def common_facts(results):
+    """Lists the properties of machine and build. Refuses results that differ in one."""
+    facts = []
+    for key in COMMON:
+        values = [result["environment"].get(key) for result in results]
+        different = [value for value in values if value and value != values[0]]
+        if different and key != "uvhttp":
+            raise Refused(f"the results differ in {key}: {values[0]}, {different[0]}")
+        facts.append(f"- {key}: {values[0]}" if values[0] else "")
+    return "\n".join(fact for fact in facts if fact)
 
 
 def write(results, path):
@@ -161,7 +239,8 @@ def write(results, path):
         raise Refused("--from needs --report FILE")
     try:
         sections = [section(result, path) for result in results]
-        path.write_text("\n\n".join(["# Results", *sections]) + "\n")
+        text = "\n\n".join([INTRODUCTION, common_facts(results), *sections])
+        path.write_text(text + "\n")
     except (KeyError, TypeError, AttributeError) as error:
         raise Refused(f"a result is malformed: {error!r}") from error
     except OSError as error:

@@ -18,7 +18,8 @@ def add_options(parser):
     parser.add_argument("--report", metavar="FILE", type=pathlib.Path,
                         help="write the tables as Markdown, with SVG charts beside it")
     parser.add_argument("--from", metavar="FILE", nargs="+", dest="files", type=pathlib.Path,
-                        help="report these results of http and ws instead of measuring")
+                        help="report these results of http, ws, parser and router instead of "
+                             "measuring")
 
 
 def add_idle_option(parser):
@@ -51,11 +52,11 @@ def measure(options, chosen, contenders, connections):
 def read(path):
     try:
         result = json.loads(path.read_text())
-        if result["kind"] not in ("http", "ws"):
+        if result["kind"] not in report.ROWS:
             raise KeyError("kind")
         return result
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Refused(f"{path} is no result of bench http or ws: {error!r}") from error
+        raise Refused(f"{path} is no result of bench http, ws, parser or router: {error!r}") from error
 
 
 def run(options):

@@ -65,12 +65,12 @@ def measure_shape(options, program, matchit, directory, shape, result):
 
 def print_sets(sets):
     names = list(sets[0]["figures"])
-    print("\nNanoseconds per lookup, median of the turns, and times ours within a turn\n")
+    print("\nNanoseconds per lookup, median of the turns, and ours divided by it within a turn\n")
     rows = [["routes", *names]]
     for one in sets:
         own, cells = one["figures"][OWN], []
         for name, turns in one["figures"].items():
-            factor = f" ({programs.ratio(turns, own):.1f}x)" if name != OWN else ""
+            factor = f" ({programs.ratio(own, turns):.2f})" if name != OWN else ""
             cells.append(f"{statistics.median(turns):.1f}{factor}")
         rows.append([f"{one['shape']}, {one['routes']:,}", *cells])
     print(table.layout(rows))
