@@ -51,8 +51,10 @@ typedef struct uvhttp_stats {
     uint64_t rejected_connections; /* got 503 or were closed because of max_connections */
     uint64_t total_requests;       /* valid request heads received */
     uint64_t responses_1xx, responses_2xx, responses_3xx, responses_4xx, responses_5xx;
-    uint64_t parse_errors;      /* requests rejected because of malformed bytes */
-    uint64_t timeouts;          /* connections closed by a timeout */
+    uint64_t parse_errors; /* requests rejected because of malformed bytes */
+    /* connections closed by a timeout, at once or after a 408, 503 or 504, but not by
+     * linger_timeout */
+    uint64_t timeouts;
     uint64_t aborted_exchanges; /* client disconnected before the response was complete */
     uint64_t bytes_received;
     uint64_t bytes_sent;

@@ -56,7 +56,8 @@ struct uvh_conn_user {
     /* Query: whether nothing more will be written, so that the connection closes once the output
      * queue is empty. */
     bool (*is_done)(const struct uvh_conn *conn);
-    /* End of an event: returns the timeout that applies, unless output is pending. */
+    /* End of an event: returns the timeout that applies. conn.c overrides it during a handshake,
+     * while lingering, and while output is pending. */
     enum uvh_conn_timeout (*settle)(struct uvh_conn *conn);
     /* UVH_CONN_TIMEOUT_IDLE or UVH_CONN_TIMEOUT_HEADER has expired. */
     void (*timed_out)(struct uvh_conn *conn, enum uvh_conn_timeout timeout);

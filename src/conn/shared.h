@@ -22,7 +22,8 @@
 struct uvh_conn;
 struct uvh_conn_shared;
 
-/* The timeout class of a connection; each is one list. */
+/* The timeout class of a connection; each is one list. docs/design/timeouts.md says what a new one
+ * needs. */
 enum uvh_conn_timeout {
     UVH_CONN_TIMEOUT_IDLE = 0, /* between requests */
     UVH_CONN_TIMEOUT_HEADER,   /* while a request head is received */
@@ -52,7 +53,7 @@ struct uvh_conn_callbacks {
     /* The same after the handshake of an accepted connection, when the peer did not cause the
      * error. */
     void (*tls_failed)(struct uvh_conn *conn, const char *reason);
-    /* A timeout has closed a connection. */
+    /* A timeout closes a connection next, without a response. */
     void (*ended_by)(struct uvh_conn *conn, enum uvh_conn_timeout timeout);
 };
 

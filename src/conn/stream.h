@@ -1,8 +1,8 @@
 /* A stream: bytes in both directions for a user's own protocol, on a carrier.
  *
- * The carrier is a connection or, until connected, the state of the connection attempts. An HTTP/2
- * stream will be a third kind. Invariant: a connection that carries a stream has it as its owner;
- * the stream is freed after its `closed` callback. */
+ * The carrier is a connection or, until connected, the state of the connection attempts. Invariant:
+ * a connection that carries a stream has it as its owner; the stream is freed after its `closed`
+ * callback. */
 #ifndef UVH_CONN_STREAM_H
 #define UVH_CONN_STREAM_H
 

@@ -106,7 +106,8 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
         add(text, "uvhttp_responses_total{class=\"%uxx\"} %llu\n", i + 1,
             (unsigned long long)responses[i]);
     counter(text, "parse_errors_total", "Requests rejected by the parser.", stats->parse_errors);
-    counter(text, "timeouts_total", "Connections closed by a timeout.", stats->timeouts);
+    counter(text, "timeouts_total", "Connections ended by a timeout, at once or after a response.",
+            stats->timeouts);
     counter(text, "aborted_exchanges_total",
             "Exchanges whose client disconnected before the response was complete.",
             stats->aborted_exchanges);

@@ -1,9 +1,11 @@
 /* The limits table: each number of uvhttp_config_t with its default, range, unit and the status a
  * client gets.
  *
- * It is the only source of defaults (config.c), range checks, names in configuration files,
- * environment and flags (config_text.c), docs/limits.md (compared by a test), and the tests of each
- * limit. Status 0: the connection is closed without a response, or the client does not notice. */
+ * It is the only source of defaults, range checks (config.c), and names in configuration files and
+ * the environment (config_text.c). Written by hand for each row: the field in uvhttp/config.h, the
+ * row in docs/limits.md (compared by a test), a test, and, for a flag of the program, rows in
+ * app/option_table.c and docs/man/uvhttp.1. Status 0: the connection is closed without a response,
+ * or the client does not notice. */
 #ifndef UVH_SERVER_LIMITS_H
 #define UVH_SERVER_LIMITS_H
 

@@ -273,19 +273,37 @@ static void on_conn_freed(struct uvh_conn_shared *conns)
     uvh_worker_settle(worker_of(conns));
 }
 
+/* Without `default`, so that the compiler reports a class without a name. */
+static const char *timeout_name(enum uvh_conn_timeout timeout)
+{
+    switch (timeout) {
+    case UVH_CONN_TIMEOUT_IDLE:
+        return "keep_alive_timeout";
+    case UVH_CONN_TIMEOUT_HEADER:
+        return "header_timeout";
+    case UVH_CONN_TIMEOUT_WRITE:
+        return "write_timeout";
+    case UVH_CONN_TIMEOUT_LINGER:
+        return "linger_timeout";
+    case UVH_CONN_TIMEOUT_HANDSHAKE:
+        return "handshake_timeout";
+    case UVH_CONN_TIMEOUT_NONE:
+    case UVH_CONN_TIMEOUTS:
+        break; /* never expire */
+    }
+    return "a timeout";
+}
+
+/* A connection that lingers was closed for another reason, which was counted. */
 static void on_conn_ended_by(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
 {
-    static const char *const names[] = {[UVH_CONN_TIMEOUT_IDLE] = "keep_alive_timeout",
-                                        [UVH_CONN_TIMEOUT_WRITE] = "write_timeout",
-                                        [UVH_CONN_TIMEOUT_LINGER] = "linger_timeout",
-                                        [UVH_CONN_TIMEOUT_HANDSHAKE] = "handshake_timeout"};
     struct uvh_worker *worker = worker_of(conn->shared);
     char peer[UVH_SOCKET_ADDRESS_TEXT];
     if (timeout != UVH_CONN_TIMEOUT_LINGER)
         uvh_counter_add(&worker->counters.timeouts, 1);
     if (uvh_server_logs(worker->server, UVHTTP_LOG_DEBUG))
         uvh_server_log(worker->server, UVHTTP_LOG_DEBUG, "connection from %s closed by %s",
-                       uvh_conn_peer(conn, peer), names[timeout]);
+                       uvh_conn_peer(conn, peer), timeout_name(timeout));
 }
 
 /* Rate-limited, since clients control the number of failures. */

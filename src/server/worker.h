@@ -23,7 +23,8 @@
 
 struct uvh_server;
 
-/* The timeout class of an exchange; each is one list. */
+/* The timeout class of an exchange; each is one list. docs/design/timeouts.md says what a new one
+ * needs. */
 enum uvh_exchange_timeout {
     UVH_EXCHANGE_TIMEOUT_BODY = 0,  /* its body is being read */
     UVH_EXCHANGE_TIMEOUT_HANDLER,   /* a handler has the request and has not responded */
