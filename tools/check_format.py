@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that C and C++ files are formatted according to .clang-format; `./dev fmt` formats them."""
+"""Checks the format of C and C++ files against .clang-format; `./dev fmt` formats them."""
 
 import re
 import subprocess

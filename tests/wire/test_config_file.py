@@ -709,8 +709,8 @@ def test_invalid_site_values(write, site, expected):
      "3:29: {target} (path and query of the request) must be at the end"),
     *((f"path: /, redirect: '{location}{{target}}'",
        "3:29: {target} (path and query of the request) must be at the end")
-      for location in ("https://", "https:", "HTTPS:/", "///", "/\\", "https:\\\\", "/\t/", "https://u@",
-                       "https://a:")),
+      for location in ("https://", "https:", "HTTPS:/", "///", "/\\", "https:\\\\", "/\t/",
+                       "https://u@", "https://a:")),
     ("path: /, redirect: ''", "3:29: redirect is invalid: it is empty"),
     ("path: /, redirect: \"/a\\r\\nX: y\"",
      "3:29: redirect is invalid: it contains a control character"),
