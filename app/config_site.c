@@ -77,7 +77,7 @@ static void read_static_option(struct uvh_config_reader *reader, const struct uv
     uvh_config_static_read_option(reader, value, &begin_static_option(into, value)->files);
 }
 
-/* `serve` has --alias instead. */
+/* The key "file" has no row in the option table: `serve` has --alias=/PATH=FILE instead. */
 static void read_file(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                       void *into)
 {
