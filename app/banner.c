@@ -6,7 +6,7 @@
  *
  * with "running" and the configuration file for `uvhttp run`. A second line shows enabled features:
  *
- *     uvhttp: on: hidden, rate-limit 1M, uploads from anybody
+ *     uvhttp: enabled: hidden, rate-limit 1M, uploads from anybody
  *
  * Further lines show metrics with their own address:
  *
@@ -131,10 +131,10 @@ static void print_urls(const struct url_list *urls)
 }
 
 static void print_plain(const struct uvh_options *options, const struct url_list *urls,
-                        const char *what, const char *on, const char *metrics)
+                        const char *source, const char *on, const char *metrics)
 {
     fputs(options->from_file ? "uvhttp: running " : "uvhttp: serving ", stdout);
-    print_path(what);
+    print_path(source);
     fputs(" at", stdout);
     print_urls(urls);
     putchar('\n');
@@ -175,7 +175,7 @@ static void print_terminal_tls(const struct url_list *redirects, const char *cer
 }
 
 static void print_terminal(const struct uvh_options *options, const struct url_list *urls,
-                           const char *what, const char *on, const char *metrics,
+                           const char *source, const char *on, const char *metrics,
                            const struct url_list *redirects, const struct uvh_self_signed *own)
 {
     const char *no_color = getenv("NO_COLOR");
@@ -189,7 +189,7 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
 
     printf("\n  %suvhttp %s%s\n\n  %s  ", strong, uvhttp_version(), plain,
            options->from_file ? "Running" : "Serving");
-    print_path(what);
+    print_path(source);
     putchar('\n');
     for (size_t i = 0; i < urls->count; i++) {
         printf("  %s  %s", urls->items[i].local ? "Local  " : "Network", link);
@@ -216,25 +216,25 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
     printf("  Press Ctrl+C to stop.%s\n\n", plain);
 }
 
-void uvh_banner_print(const struct uvh_options *options, const char *what,
+void uvh_banner_print(const struct uvh_options *options, const char *source,
                       const struct uvh_address *addresses, size_t count,
-                      const struct uvh_banner_more *more)
+                      const struct uvh_banner_parts *parts)
 {
     if (options->log_level < UVHTTP_LOG_INFO)
         return;
     struct url_list urls = {.count = 0}, redirects = {.count = 0};
-    const struct uvh_self_signed *own = &more->tls->self_signed;
+    const struct uvh_self_signed *own = &parts->tls->self_signed;
     char on[ON_SIZE] = "", url[METRICS_SIZE];
     bool terminal = isatty(STDOUT_FILENO);
     collect_urls(&urls, addresses, count);
-    collect_urls(&redirects, more->redirect->listen, more->redirect->listen_count);
-    write_metrics(more->metrics, url);
+    collect_urls(&redirects, parts->redirect->listen, parts->redirect->listen_count);
+    write_metrics(parts->metrics, url);
     if (!options->from_file)
         uvh_switched_on_write(options, addresses, count, !terminal, on, sizeof(on));
     if (terminal) {
-        print_terminal(options, &urls, what, on, url, &redirects, own);
+        print_terminal(options, &urls, source, on, url, &redirects, own);
     } else {
-        print_plain(options, &urls, what, on, url);
+        print_plain(options, &urls, source, on, url);
         print_plain_tls(&redirects, own->path, own->fingerprint);
     }
     fflush(stdout); /* a parent process may wait for it */

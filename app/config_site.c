@@ -4,20 +4,22 @@
 
 #include "config_auth.h"
 #include "config_rules.h"
+#include "config_static.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#define HOSTS_MAX 10000 /* of all sites together */
+#define HOSTS_MAX 10000 /* limit for all sites together */
 
-/* A route and its nodes. */
+/* The route being read, and the nodes that check_route and check_status need. */
 struct route_reader {
     struct uvh_setup_route *route;
-    const struct uvh_yaml_node *responses[3]; /* the values of 'static', 'redirect' and 'respond' */
+    /* the values of 'static', 'redirect' and 'respond', in the order of the file */
+    const struct uvh_yaml_node *responses[3];
     size_t response_count;
-    const struct uvh_yaml_node *status; /* that of 'status' */
-    const struct uvh_yaml_node *files;  /* the first key that only 'static' allows */
+    const struct uvh_yaml_node *status; /* the value of 'status', or NULL */
+    const struct uvh_yaml_node
+        *static_option; /* the first option that requires 'static', or NULL */
 };
 
 static void read_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -59,100 +61,33 @@ static void read_static(struct uvh_config_reader *reader, const struct uvh_yaml_
     read->route->root = (struct uvh_text){uvh_config_path(reader, value), value->mark};
 }
 
-static void read_option_word(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                             const struct uvh_option *option, unsigned *field)
+/* Notes the first option that requires 'static', for the error of a route without it. Returns the
+ * route. */
+static struct uvh_setup_route *begin_static_option(struct route_reader *read,
+                                                   const struct uvh_yaml_node *value)
 {
-    size_t count = 0;
-    while (option->words[count] != NULL)
-        count++;
-    int index = uvh_config_read_word(reader, value, option->words, count);
-    if (index >= 0)
-        *field = (unsigned)index;
+    if (read->static_option == NULL)
+        read->static_option = value;
+    return read->route;
 }
 
-static bool is_of_files(const struct uvh_option *option)
+static void read_static_option(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                               void *into)
 {
-    return option->offset >= offsetof(struct uvh_options, files) &&
-           option->offset < offsetof(struct uvh_options, files) + sizeof(uvhttp_static_options_t);
+    uvh_config_static_read_option(reader, value, &begin_static_option(into, value)->files);
 }
 
-static void *file_field(uvhttp_static_options_t *files, const struct uvh_option *option)
-{
-    return (char *)files + (option->offset - offsetof(struct uvh_options, files));
-}
-
-/* Keys of uvhttp_static_options_t, with the ranges of the options of `serve`. */
-static void read_file_option(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                             const struct uvh_option *option, uvhttp_static_options_t *files)
-{
-    void *field = file_field(files, option);
-    switch (option->kind) {
-    case UVH_OPTION_TEXT:
-        *(const char **)field = uvh_config_text(reader, value);
-        break;
-    case UVH_OPTION_SWITCH:
-        uvh_config_read_switch(reader, value, field);
-        break;
-    case UVH_OPTION_SIZE:
-        uvh_config_read_number(reader, value, "bytes", option->low, option->high, field);
-        break;
-    case UVH_OPTION_NUMBER:
-        uvh_config_read_number(reader, value, "", option->low, option->high, field);
-        break;
-    case UVH_OPTION_MS:
-        uvh_config_read_ms(reader, value, "", option->low, option->high, field);
-        break;
-    case UVH_OPTION_LIST:
-    case UVH_OPTION_WORD:
-        read_option_word(reader, value, option, field);
-        break;
-    case UVH_OPTION_PORT:
-    case UVH_OPTION_TIME:
-    case UVH_OPTION_LISTEN:
-    case UVH_OPTION_LEVEL:
-        break;
-    }
-}
-
-/* The option of `serve` for static files with this key, "cache_memory" for --cache-memory; or
- * NULL. */
-static const struct uvh_option *file_option(const char *wanted)
-{
-    for (size_t i = 0; i < uvh_option_count; i++) {
-        const struct uvh_option *option = &uvh_option_table[i];
-        char key[UVH_OPTIONS_VARIABLE_SIZE];
-        if (option->name == NULL || !option->serve_only)
-            continue;
-        uvh_options_key(option, key);
-        if (strcmp(key, wanted) == 0)
-            return option;
-    }
-    return NULL;
-}
-
-static void read_files(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                       void *into)
-{
-    struct route_reader *read = into;
-    read->files = value;
-    read_file_option(reader, value, file_option(value->key->text), &read->route->files);
-}
-
-/* The two keys that are no options of `serve`, which serves one whole directory. */
+/* The key "file" has no row in the option table: `serve` has --alias=/PATH=FILE instead. */
 static void read_file(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                       void *into)
 {
-    struct route_reader *read = into;
-    read->files = value;
-    read->route->files.file = uvh_config_text(reader, value);
+    begin_static_option(into, value)->files.file = uvh_config_text(reader, value);
 }
 
 static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                             void *into)
 {
-    struct route_reader *read = into;
-    struct uvh_text_list *roots = &read->route->more_roots;
-    read->files = value;
+    struct uvh_text_list *roots = &begin_static_option(into, value)->more_roots;
     uvh_config_read_texts(reader, value, roots);
     for (size_t i = 0; i < roots->count; i++) {
         if (roots->items[i].text != NULL && *roots->items[i].text != '\0')
@@ -166,31 +101,44 @@ static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_y
 static void read_prewarm(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                          void *into)
 {
-    struct route_reader *read = into;
-    read->files = value;
-    uvh_config_read_texts(reader, value, &read->route->prewarm);
+    uvh_config_read_texts(reader, value, &begin_static_option(into, value)->prewarm);
 }
 
 static void read_types(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                        void *into)
 {
-    struct route_reader *read = into;
-    read->files = value;
-    uvh_config_rules_read_types(reader, value, &read->route->files);
+    uvh_config_rules_read_types(reader, value, &begin_static_option(into, value)->files);
 }
 
 static void read_rules(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                        void *into)
 {
-    struct route_reader *read = into;
-    read->files = value;
-    uvh_config_rules_read(reader, value, &read->route->files);
+    uvh_config_rules_read(reader, value, &begin_static_option(into, value)->files);
 }
 
 static const char target_word[] = "{target}";
 
-/* "{target}" must be at the end, after text that prevents the client from changing the host: a
- * target may begin with "//". */
+/* True if a location is complete up to its host. The client chooses the target that follows, which
+ * may begin with "//"; it must not choose the host. So "https://", "https:" and "/" are not enough:
+ * browsers accept any number of slashes and backslashes before a host, and ignore tabs. */
+static bool has_host_or_path(const char *location, size_t length)
+{
+    static const char scheme_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                       "0123456789+-.";
+    const char *end = location + length;
+    const char *at = location + strspn(location, " ");
+    size_t scheme = strspn(at, scheme_chars);
+    bool has_scheme = scheme > 0 && at[scheme] == ':';
+    at += has_scheme ? scheme + 1 : 0;
+    size_t slashes = strspn(at, "/\\ ");
+    at += slashes;
+    if (at == end || memchr(location, '\t', length) != NULL)
+        return false;
+    bool ends_in_host = (has_scheme || slashes > 1) && at + strcspn(at, "/\\?#") >= end;
+    return !ends_in_host || (end[-1] != '@' && end[-1] != ':');
+}
+
+/* Reads a URL, or a URL followed by "{target}". */
 static void read_location(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                           struct uvh_setup_route *route, const char *text)
 {
@@ -199,11 +147,11 @@ static void read_location(struct uvh_config_reader *reader, const struct uvh_yam
     if (word == NULL)
         return;
     size_t length = (size_t)(word - text);
-    if (word[sizeof(target_word) - 1] != '\0' || strspn(text, "/") == length) {
+    if (word[sizeof(target_word) - 1] != '\0' || !has_host_or_path(text, length)) {
         uvh_problems_add(
             reader->problems, value->mark,
-            "{target} (path and query of the request) must be at the end of a URL, such "
-            "as https://example.com{target}");
+            "{target} (path and query of the request) must be at the end, after a host or a path, "
+            "such as https://example.com{target}");
         return;
     }
     char *location = uvh_config_allocate(reader, 1, length + 1);
@@ -214,16 +162,16 @@ static void read_location(struct uvh_config_reader *reader, const struct uvh_yam
     route->with_target = true;
 }
 
-/* Notes the error of an invalid field value. */
+/* Notes a problem if the value of a field is empty or invalid. */
 static void check_value(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                         const char *name, const char *text)
 {
-    int err = uvhttp_header_check(name, text);
-    if (err != 0 || *text == '\0')
+    const char *fault = *text == '\0'                          ? "is empty"
+                        : uvhttp_header_check(name, text) != 0 ? "contains a control character"
+                                                               : NULL;
+    if (fault != NULL)
         uvh_problems_add(reader->problems, value->mark, "%s is invalid: it %s", value->key->text,
-                         *text == '\0'           ? "is empty"
-                         : err == UVHTTP_EHEADER ? "contains a control character"
-                                                 : uvhttp_strerror(err));
+                         fault);
 }
 
 static void read_redirect(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -282,7 +230,8 @@ static void read_respond(struct uvh_config_reader *reader, const struct uvh_yaml
     route->kind = UVH_ROUTE_RESPOND;
     route->status = 200;
     uvh_config_read_map(reader, value, "respond", keys, route);
-    if ((route->status == 204 || route->status == 304) && route->body != NULL)
+    if ((route->status == 204 || route->status == 205 || route->status == 304) &&
+        route->body != NULL)
         uvh_problems_add(reader->problems, value->mark, "a response with status %d has no body",
                          route->status);
     if (route->body != NULL && route->type == NULL)
@@ -292,7 +241,7 @@ static void read_respond(struct uvh_config_reader *reader, const struct uvh_yaml
 static void check_status(struct uvh_config_reader *reader, const struct route_reader *read)
 {
     static const char *const words[] = {"301", "302", "303", "307", "308"};
-    static const int statuses[] = {301, 302, 303, 307, 308};
+    static const int statuses[] = {301, 302, 303, 307, 308}; /* in the order of `words` */
     if (read->route->kind != UVH_ROUTE_REDIRECT) {
         if (read->status != NULL)
             uvh_problems_add(reader->problems, read->status->key->mark,
@@ -305,34 +254,6 @@ static void check_status(struct uvh_config_reader *reader, const struct route_re
     int index = uvh_config_read_word(reader, read->status, words, sizeof(words) / sizeof(words[0]));
     if (index >= 0)
         read->route->status = statuses[index];
-}
-
-/* Notes errors in options whose values have their own grammar, each at its mark. The check stops at
- * the first error, so that option is removed and the check repeated. */
-static void check_files(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
-                        const struct uvh_setup_route *route)
-{
-    uvhttp_error_t error;
-    uvhttp_static_options_t files = route->files;
-    files.types = NULL, files.type_count = 0; /* checked already, */
-    files.rules = NULL, files.rule_count = 0; /* one by one */
-    while (uvhttp_static_check(&files, &error) == UVHTTP_ECONFIG) {
-        uvh_problems_add(reader->problems, uvh_yaml_mark_of(node, error.field, route->root.mark),
-                         "%s", error.text);
-        const struct uvh_option *option = file_option(error.field);
-        if (option == NULL || !is_of_files(option))
-            return;
-        if (option->kind == UVH_OPTION_TEXT)
-            *(const char **)file_field(&files, option) = NULL;
-        else if (option->kind == UVH_OPTION_SWITCH)
-            *(bool *)file_field(&files, option) = false;
-        else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE)
-            *(size_t *)file_field(&files, option) = 0;
-        else if (option->kind == UVH_OPTION_MS)
-            *(uint32_t *)file_field(&files, option) = 0;
-        else
-            return;
-    }
 }
 
 static void check_route(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
@@ -349,16 +270,16 @@ static void check_route(struct uvh_config_reader *reader, const struct uvh_yaml_
                          "this route already has '%s'; only one of 'static', 'redirect' and "
                          "'respond' is allowed",
                          read->responses[0]->key->text);
-    if (read->files != NULL && route->kind != UVH_ROUTE_STATIC)
-        uvh_problems_add(reader->problems, read->files->key->mark, "'%s' requires 'static'",
-                         read->files->key->text);
+    if (read->static_option != NULL && route->kind != UVH_ROUTE_STATIC)
+        uvh_problems_add(reader->problems, read->static_option->key->mark, "'%s' requires 'static'",
+                         read->static_option->key->text);
     for (size_t i = 0; i < route->methods.count && route->kind == UVH_ROUTE_STATIC; i++) {
         if (strcmp(route->methods.items[i].text, "GET") != 0)
             uvh_problems_add(reader->problems, route->methods.items[i].mark,
                              "'static' allows only GET (which includes HEAD)");
     }
     if (route->kind == UVH_ROUTE_STATIC)
-        check_files(reader, node, route);
+        uvh_config_static_check(reader, node, route);
     check_status(reader, read);
 }
 
@@ -370,44 +291,44 @@ static void read_route(struct uvh_config_reader *reader, const struct uvh_yaml_n
                                                  {"headers", read_headers},
                                                  {"basic_auth", read_auth},
                                                  {"static", read_static},
-                                                 {"index", read_files},
-                                                 {"listing", read_files},
-                                                 {"listing_max", read_files},
-                                                 {"archive", read_files},
-                                                 {"archive_entries", read_files},
-                                                 {"archive_size", read_files},
-                                                 {"hidden", read_files},
-                                                 {"cache_memory", read_files},
-                                                 {"cache_entries", read_files},
-                                                 {"memory_file_size", read_files},
-                                                 {"revalidate_ms", read_files},
-                                                 {"precompressed", read_files},
-                                                 {"compress", read_files},
-                                                 {"compress_min_size", read_files},
-                                                 {"compress_max_size", read_files},
-                                                 {"gzip_level", read_files},
-                                                 {"brotli_level", read_files},
-                                                 {"zstd_level", read_files},
-                                                 {"watch", read_files},
-                                                 {"negative_ms", read_files},
-                                                 {"cache_descriptors", read_files},
+                                                 {"index", read_static_option},
+                                                 {"listing", read_static_option},
+                                                 {"listing_max", read_static_option},
+                                                 {"archive", read_static_option},
+                                                 {"archive_entries", read_static_option},
+                                                 {"archive_size", read_static_option},
+                                                 {"hidden", read_static_option},
+                                                 {"cache_memory", read_static_option},
+                                                 {"cache_entries", read_static_option},
+                                                 {"memory_file_size", read_static_option},
+                                                 {"revalidate_ms", read_static_option},
+                                                 {"precompressed", read_static_option},
+                                                 {"compress", read_static_option},
+                                                 {"compress_min_size", read_static_option},
+                                                 {"compress_max_size", read_static_option},
+                                                 {"gzip_level", read_static_option},
+                                                 {"brotli_level", read_static_option},
+                                                 {"zstd_level", read_static_option},
+                                                 {"watch", read_static_option},
+                                                 {"negative_ms", read_static_option},
+                                                 {"cache_descriptors", read_static_option},
                                                  {"types", read_types},
-                                                 {"default_type", read_files},
+                                                 {"default_type", read_static_option},
                                                  {"rules", read_rules},
-                                                 {"immutable_assets", read_files},
-                                                 {"rate_limit", read_files},
-                                                 {"rate_burst", read_files},
-                                                 {"uploads", read_files},
-                                                 {"upload_max_size", read_files},
-                                                 {"upload_overwrite", read_files},
-                                                 {"upload_directories", read_files},
-                                                 {"upload_sync", read_files},
-                                                 {"clean_urls", read_files},
-                                                 {"spa", read_files},
-                                                 {"fallback", read_files},
-                                                 {"try_files", read_files},
-                                                 {"error_pages", read_files},
-                                                 {"symlinks", read_files},
+                                                 {"immutable_assets", read_static_option},
+                                                 {"rate_limit", read_static_option},
+                                                 {"rate_burst", read_static_option},
+                                                 {"uploads", read_static_option},
+                                                 {"upload_max_size", read_static_option},
+                                                 {"upload_overwrite", read_static_option},
+                                                 {"upload_directories", read_static_option},
+                                                 {"upload_sync", read_static_option},
+                                                 {"clean_urls", read_static_option},
+                                                 {"spa", read_static_option},
+                                                 {"fallback", read_static_option},
+                                                 {"try_files", read_static_option},
+                                                 {"error_pages", read_static_option},
+                                                 {"symlinks", read_static_option},
                                                  {"file", read_file},
                                                  {"more_roots", read_more_roots},
                                                  {"prewarm", read_prewarm},
@@ -440,12 +361,13 @@ static void read_hosts(struct uvh_config_reader *reader, const struct uvh_yaml_n
     uvh_config_read_texts(reader, value, &site->hosts);
     if (value->kind == UVH_YAML_LIST && value->count == 0)
         uvh_problems_add(reader->problems, value->mark,
-                         "hosts is an empty list; omit it for the site of all other hosts");
+                         "hosts is an empty list; omit it if this is the site for all other hosts");
 }
 
 static void read_slash(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                        void *into)
 {
+    /* in the order of uvhttp_slash_t */
     static const char *const words[] = {"strict", "redirect", "ignore"};
     int slash = uvh_config_read_word(reader, value, words, sizeof(words) / sizeof(words[0]));
     if (slash >= 0)
@@ -486,18 +408,18 @@ void uvh_config_site_read_all(struct uvh_config_reader *reader, const struct uvh
     if (setup->sites == NULL)
         return;
     size_t hosts = 0;
-    const struct uvh_setup_site *rest = NULL;
+    const struct uvh_setup_site *default_site = NULL;
     for (const struct uvh_yaml_node *one = value->first; one != NULL; one = one->next) {
         struct uvh_setup_site *site = &setup->sites[setup->site_count++];
         read_site(reader, one, site);
         hosts += site->hosts.count;
-        if (site->hosts.count == 0 && rest != NULL)
+        if (site->hosts.count == 0 && default_site != NULL)
             uvh_problems_add(reader->problems, site->mark,
                              "this site and the one in line %zu have no 'hosts'; only one site can "
                              "serve all other hosts",
-                             rest->mark.line);
+                             default_site->mark.line);
         else if (site->hosts.count == 0)
-            rest = site;
+            default_site = site;
     }
     if (hosts > HOSTS_MAX)
         uvh_problems_add(reader->problems, value->mark, "too many hosts; at most %d are allowed",

@@ -1,5 +1,6 @@
-/* Metrics at their own address: a second server on the loop of the one with the sites, whose
- * counters it reports. The rules of sites do not apply to it. */
+/* The metrics server: a second server with an address of its own, which reports the counters of the
+ * server with the sites and runs on its loop. It serves only the metrics; response fields and
+ * authentication of sites do not apply to it. */
 #ifndef UVH_APP_METRICS_H
 #define UVH_APP_METRICS_H
 
@@ -7,20 +8,21 @@
 
 struct uvh_metrics {
     uvhttp_server_t *server;   /* NULL: not configured, or freed */
-    struct uvh_address listen; /* with the final port after listen */
-    const char *path;
+    struct uvh_address listen; /* after uvh_metrics_listen with the port in use */
+    const char *path;          /* of the route, "/metrics" */
 };
 
-/* Creates the server if the setup has one, without its route (site.c adds that and reports its
- * problems). `config` is that of `sites`. Returns 0 or UVHTTP_ENOMEM. */
+/* Creates the server if the setup has an address for it. uvh_site_build adds the route, and notes
+ * a problem if its path is invalid. `sites` is the server with the sites, `config` its
+ * configuration. Returns 0 or UVHTTP_ENOMEM. */
 int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup *setup,
                      uvhttp_server_t *sites, const uvhttp_config_t *config);
 
-/* Listens if there is a server. False after a message was printed. */
+/* Listens, if there is a metrics server. False, with the error printed, if that fails. */
 bool uvh_metrics_listen(struct uvh_metrics *metrics);
 
-/* Stops and frees the server at once, before that of the sites is freed: runs the loop until all
- * handles are closed. */
+/* Frees the server without a graceful stop, and runs the loop until all its handles are closed.
+ * Call it before `sites` is freed. */
 void uvh_metrics_close(struct uvh_metrics *metrics, uvhttp_server_t *sites);
 
 #endif

@@ -18,30 +18,38 @@ static int find_in(const char *root, const char *path, size_t length, struct sta
     return stat(whole, facts) == 0 ? 0 : errno;
 }
 
-/* The same in the first of a route's directories that has it. */
+/* The same in the first of a route's directories that has it: `*root`. */
 static int find(const struct uvh_setup_route *route, const char *path, size_t length,
-                struct stat *facts)
+                struct stat *facts, const char **root)
 {
-    int error = find_in(route->root.text, path, length, facts);
-    for (size_t i = 0; i < route->more_roots.count && (error == ENOENT || error == ENOTDIR); i++)
-        error = find_in(route->more_roots.items[i].text, path, length, facts);
+    *root = route->root.text;
+    int error = find_in(*root, path, length, facts);
+    for (size_t i = 0; i < route->more_roots.count && (error == ENOENT || error == ENOTDIR); i++) {
+        *root = route->more_roots.items[i].text;
+        error = find_in(*root, path, length, facts);
+    }
     return error;
 }
 
-/* True if `path` is a file. A path that cannot be examined counts as one, because the log will
- * report more details. */
+/* True if `path` is a file. A path that cannot be examined counts as one: the log will report the
+ * reason when the file is requested. */
 static bool check_file(const struct uvh_setup_route *route, const char *option, const char *path,
                        size_t length, char *message, size_t size)
 {
     struct stat facts;
+    const char *root;
     size_t skip = strspn(path, "/");
-    int error = find(route, path + skip, length - skip, &facts);
+    int name_length = (int)(length - skip);
+    int error = find(route, path + skip, length - skip, &facts, &root);
     bool missing = error == ENOENT || error == ENOTDIR;
     if (!missing && (error != 0 || S_ISREG(facts.st_mode)))
         return true;
-    snprintf(message, size, "%s: the file '%s/%.*s' %s", option, route->root.text,
-             (int)(length - skip), path + skip,
-             missing ? "does not exist" : "is not a regular file");
+    if (missing && route->more_roots.count > 0)
+        snprintf(message, size, "%s: the file '%.*s' does not exist in '%s' or in more_roots",
+                 option, name_length, path + skip, route->root.text);
+    else
+        snprintf(message, size, "%s: the file '%s/%.*s' %s", option, root, name_length, path + skip,
+                 missing ? "does not exist" : "is not a regular file");
     return false;
 }
 
@@ -62,17 +70,18 @@ bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, s
     return true;
 }
 
-bool uvh_named_files_check_path(const struct uvh_setup_route *route)
+bool uvh_named_files_can_match(const struct uvh_setup_route *route)
 {
     const uvhttp_static_options_t *files = &route->files;
     const char *path = route->path.text;
     size_t length = strlen(path);
     struct stat facts;
+    const char *root;
     bool mapped = files->file != NULL || files->try_files != NULL || files->fallback != NULL ||
                   files->spa || files->clean_urls || files->uploads;
     if (mapped || length == 0 || path[length - 1] == '/' || strpbrk(path, ":*%") != NULL)
         return true;
-    int error = find(route, path + 1, length - 1, &facts);
+    int error = find(route, path + 1, length - 1, &facts, &root);
     return error != ENOENT && error != ENOTDIR;
 }
 

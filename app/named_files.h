@@ -1,21 +1,24 @@
-/* Checks at the start that files named by the options of a directory exist; otherwise a misspelt
- * name would only be noticed at the first request.
+/* Startup checks of a static route: the files that its options name must exist. Otherwise a
+ * misspelt name would only be noticed at the first request.
  *
- * Called by serve.c and site.c after the directory is opened. If a file is removed later, the
- * library's rules apply. */
+ * Called by serve.c and site.c after the directory is opened. Files that are removed later are
+ * handled by the library. */
 #ifndef UVH_APP_NAMED_FILES_H
 #define UVH_APP_NAMED_FILES_H
 
 #include "setup.h"
 
-/* True if the file of an alias and the error pages exist. False with a message that begins with the
- * name of the option. */
+/* True if the files of the options `file` and `error_pages` exist. A file that cannot be examined,
+ * for example for lack of permissions, counts as existing. False with a message that begins with
+ * the name of the option. Not for aliases of `serve`, which need not have the error pages. */
 bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, size_t size);
 
-/* True if something may exist at an exact path. False if each request for it would be 404. */
-bool uvh_named_files_check_path(const struct uvh_setup_route *route);
+/* True unless the route is for one exact path at which nothing exists, so that each request would
+ * get 404. */
+bool uvh_named_files_can_match(const struct uvh_setup_route *route);
 
-/* Checks that no directory is listed twice; notes a problem for each that is. */
+/* True if all directories of the route (its root and `more_roots`) are different. Notes a problem
+ * for each one that is listed before. */
 bool uvh_named_files_check_roots(const struct uvh_setup_route *route,
                                  struct uvh_problems *problems);
 

@@ -82,7 +82,7 @@ static int listen_and_run(struct run *run, uvhttp_server_t *server, const uvhttp
     int err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
         uvh_banner_print(&run->options, run->options.root, addresses, count,
-                         &(struct uvh_banner_more){&run->metrics, &run->redirect, &run->tls});
+                         &(struct uvh_banner_parts){&run->metrics, &run->redirect, &run->tls});
         uvh_tls_warn(&run->tls);
         err = uvhttp_server_run(server);
     }

@@ -138,12 +138,13 @@ static bool check_named(const struct builder *builder, const struct uvh_setup_ro
         uvh_problems_add(builder->problems, route->root.mark, "%s", message);
         good = false;
     }
-    if (!uvh_named_files_check_path(route)) {
+    if (!uvh_named_files_can_match(route)) {
         uvh_problems_add(
             builder->problems, route->path.mark,
-            "no file '%s' in the directory '%s', so every request would get 404; for the directory "
-            "and everything below it use '%s/'",
-            route->path.text, route->root.text, route->path.text);
+            "no file '%s' in the directory '%s'%s, so every request would get 404; for the "
+            "directory and everything below it use '%s/'",
+            route->path.text, route->root.text,
+            route->more_roots.count > 0 ? " or in more_roots" : "", route->path.text);
         good = false;
     }
     return good;

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that C and C++ files are formatted according to .clang-format; `./dev fmt` does it."""
+"""Checks the format of C and C++ files against .clang-format; `./dev fmt` formats them."""
 
 import re
 import subprocess
@@ -8,11 +8,15 @@ import csource
 
 
 def check(root):
+    """The violations: one for each unformatted file, at its first line that differs."""
     paths = [str(path) for path in csource.c_files(root)]
     if not paths:
         return []
-    result = subprocess.run(["clang-format", "--dry-run", "-Werror", *paths], cwd=root,
-                            capture_output=True, text=True)
+    try:
+        result = subprocess.run(["clang-format", "--dry-run", "-Werror", *paths], cwd=root,
+                                capture_output=True, text=True)
+    except FileNotFoundError:
+        return ["clang-format is not installed; ./dev setup installs it"]
     places = re.findall(r"^([^\s:]+):(\d+):\d+: error: code should be clang-formatted",
                         result.stderr, re.M)
     first = {}

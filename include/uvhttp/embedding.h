@@ -32,8 +32,9 @@ UVHTTP_EXPORT int uvhttp_server_listen_unix(uvhttp_server_t *server, const char 
                                             unsigned mode);
 
 /* Accepts on a listening stream socket (TCP or Unix). On success the server owns it and closes it
- * when it stops; the file of a Unix socket is kept. On failure the caller keeps it. In both cases
- * it becomes non-blocking, for all processes that share it, and close-on-exec.
+ * when it stops; the file of a Unix socket is kept. On failure the caller keeps it. It becomes
+ * non-blocking, for all processes that share it, and close-on-exec. After an error it may have
+ * become so, but not after UVHTTP_EINVAL, UV_EBADF and UV_ENOTSOCK.
  * Returns 0, or
  *   UVHTTP_EINVAL  not a listening stream socket
  *   UV_EBADF       not open

@@ -70,9 +70,10 @@ typedef enum uvhttp_method {
         UVHTTP_METHOD_COUNT
 } uvhttp_method_t;
 
-/* Source of all memory of a server. The three functions follow malloc, realloc and free of C11
- * with `context` added. NULL is handled as an ordinary error, never as an abort. Must be
- * thread-safe: called on loop threads, and on thread-pool threads that work for an exchange. */
+/* Source of the memory that uvhttp allocates for a server; libuv and OpenSSL have their own
+ * allocators. The three functions follow malloc, realloc and free of C11 with `context` added. NULL
+ * is handled as an ordinary error, never as an abort. Must be thread-safe: called on loop threads,
+ * and on thread-pool threads that work for an exchange. */
 typedef struct uvhttp_allocator {
     void *(*allocate)(size_t size, void *context);
     void *(*reallocate)(void *memory, size_t size, void *context);

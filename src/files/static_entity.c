@@ -209,7 +209,7 @@ static int read_range(uvhttp_request_t *request, const struct uvh_file_entry *en
     return 0;
 }
 
-bool uvh_static_entity_ranged(uvhttp_request_t *request, const struct uvh_file_entry *entry)
+bool uvh_static_entity_has_range(uvhttp_request_t *request, const struct uvh_file_entry *entry)
 {
     enum uvh_range_kind kind;
     struct uvh_range_set set;

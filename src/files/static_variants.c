@@ -109,7 +109,7 @@ static enum uvh_coding choose(uvhttp_request_t *request, const struct uvh_file_e
 {
     if (uvhttp_request_field(request, UVHTTP_FIELD_RANGE).base != NULL) {
         enum uvh_coding coding = uvh_accepted_coding(request, entry->siblings, NULL);
-        if (uvh_static_entity_ranged(
+        if (uvh_static_entity_has_range(
                 request, entry->variants[coding] != NULL ? entry->variants[coding] : entry))
             return coding;
     }

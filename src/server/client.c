@@ -117,7 +117,7 @@ static uvhttp_slice_t element_at(const uvhttp_request_t *request, const char *na
     uvhttp_slice_t element = {NULL, 0}, line;
     uint32_t index = request->head->field_count;
     while (previous_line(request, slice_of(name), &index, &line))
-        while (uvh_forwarded_last(&line, false, &element))
+        while (uvh_forwarded_take_last(&line, false, &element))
             if (hops-- <= 1)
                 return element;
     return element;

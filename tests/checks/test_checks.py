@@ -335,6 +335,14 @@ def test_format_is_checked(project, name):
     assert_rejected(project, "format", name, "int  a;\n", f"{name}:1: not formatted")
 
 
+def test_missing_clang_format_is_reported(project, monkeypatch):
+    (project / "bin").mkdir()
+    (project / "bin/git").symlink_to(shutil.which("git"))
+    monkeypatch.setenv("PATH", str(project / "bin"))
+    assert run_check(project, "format") == (
+        1, "clang-format is not installed; ./dev setup installs it\n")
+
+
 def test_clang_warning_is_rejected(project):
     # GCC does not have this warning.
     bad = ("int uvh_bad(int number);\n\nint uvh_bad(int number)\n{\n    number = number;\n    "

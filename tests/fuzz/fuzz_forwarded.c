@@ -35,7 +35,7 @@ static void check_list(uvhttp_slice_t line, bool standard)
 {
     uvhttp_slice_t rest = line, element;
     const char *previous = line.base + line.length;
-    while (uvh_forwarded_last(&rest, standard, &element)) {
+    while (uvh_forwarded_take_last(&rest, standard, &element)) {
         struct uvh_forwarded_hop hop;
         require(element.length > 0 && slice_within(element, line));
         require(element.base + element.length <= previous &&

@@ -102,7 +102,7 @@ static const char *split_from_end(const char *text, bool quotes)
     size_t length = strlen(text), used = 0;
     uvhttp_slice_t rest = {guarded_copy_front(&memory, text, length), length}, element;
     result[0] = '\0';
-    while (uvh_forwarded_last(&rest, quotes, &element))
+    while (uvh_forwarded_take_last(&rest, quotes, &element))
         used += (size_t)snprintf(result + used, sizeof result - used, "[%.*s]",
                                  UVHTTP_SLICE_ARGS(element));
     return result;

@@ -1,4 +1,4 @@
-/* The ring buffer compared with a plain array: random operations at every small capacity. */
+/* Random operations have the same results on the ring buffer and on a plain array. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,11 +11,11 @@
 
 #include <uvhttp/ring.h>
 
-enum { MOST_CAPACITY = 300, ROUNDS = 20000 };
+enum { MAX_CAPACITY = 300, ROUNDS = 20000 };
 
 /* The content of a ring, in order. */
 struct model {
-    char bytes[MOST_CAPACITY];
+    char bytes[MAX_CAPACITY];
     size_t length;
 };
 
@@ -40,15 +40,16 @@ static void model_consume(struct model *model, size_t length)
     memmove(model->bytes, model->bytes + length, model->length);
 }
 
-/* The readable bytes are those of the model, the writable ones are the rest of the memory, and both
- * are at the documented addresses. */
+/* Checks that the readable slices have the content of the model, that all other bytes of the memory
+ * are writable, and that second slices begin at the start of the memory. */
 static void check(const uvhttp_ring_t *ring, const struct model *model)
 {
+    /* Both calls must set both elements, so these values must not remain. */
     uvhttp_slice_t readable[2] = {{"x", 9}, {"x", 9}};
     uvhttp_span_t space[2] = {{NULL, 9}, {NULL, 9}};
     size_t readable_count = uvhttp_ring_readable(ring, readable);
     size_t space_count = uvhttp_ring_writable(ring, space);
-    char touched[MOST_CAPACITY] = {0};
+    char touched[MAX_CAPACITY] = {0};
     size_t at = 0;
     assert_true(ring->length <= ring->capacity &&
                 (ring->start < ring->capacity || ring->start == 0));
@@ -69,13 +70,17 @@ static void check(const uvhttp_ring_t *ring, const struct model *model)
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(space[i].length > 0, i < space_count);
         assert_int_equal(space[i].base != NULL, i < space_count);
+        if (i < space_count) {
+            assert_true(space[i].base >= ring->memory);
+            assert_true(space[i].base + space[i].length <= ring->memory + ring->capacity);
+        }
         for (size_t k = 0; k < space[i].length; k++)
             touched[space[i].base - ring->memory + (ptrdiff_t)k]++;
         at += space[i].length;
     }
     assert_int_equal(at, ring->capacity - model->length);
     for (size_t i = 0; i < ring->capacity; i++)
-        assert_int_equal(touched[i], 1); /* readable or writable, never both */
+        assert_int_equal(touched[i], 1); /* either readable or writable */
     if (readable_count == 2)
         assert_ptr_equal(readable[1].base, ring->memory);
     if (space_count == 2)
@@ -88,14 +93,15 @@ static void random_bytes(char *bytes, size_t length)
         bytes[i] = (char)random_below(256);
 }
 
-/* Fills the space like a read from a socket, then commits a number of bytes. */
+/* Fills all writable memory, as readv does, and commits a random number of its bytes. */
 static void fill_and_commit(uvhttp_ring_t *ring, struct model *model)
 {
     uvhttp_span_t space[2];
     size_t count = uvhttp_ring_writable(ring, space);
-    char bytes[MOST_CAPACITY];
+    char bytes[MAX_CAPACITY];
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
+        assert_true(total + space[i].length <= ring->capacity);
         random_bytes(space[i].base, space[i].length);
         memcpy(bytes + total, space[i].base, space[i].length);
         total += space[i].length;
@@ -108,13 +114,13 @@ static void fill_and_commit(uvhttp_ring_t *ring, struct model *model)
 
 static void run_random(size_t capacity, int rounds)
 {
-    static char guarded[MOST_CAPACITY + 2];
+    static char guarded[MAX_CAPACITY + 2];
     struct model model = {.length = 0};
     uvhttp_ring_t ring;
-    guarded[0] = guarded[capacity + 1] = '#';
+    guarded[0] = guarded[capacity + 1] = '#'; /* no operation may overwrite these */
     uvhttp_ring_init(&ring, guarded + 1, capacity);
     for (int round = 0; round < rounds; round++) {
-        char bytes[MOST_CAPACITY + 2];
+        char bytes[MAX_CAPACITY + 2];
         size_t length = random_below(capacity + 3);
         size_t space = capacity - model.length;
         size_t fits = length < space ? length : space;
@@ -177,7 +183,7 @@ static void sizes_beyond_capacity_are_clamped(void **state)
     assert_int_equal(ring.start, 0);
 }
 
-/* The layout of readv and writev. */
+/* An array of slices can be cast for readv and writev. */
 static void slices_have_layout_of_iovec(void **state)
 {
     (void)state;

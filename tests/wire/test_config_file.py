@@ -623,7 +623,7 @@ def test_invalid_top_level_values(write, line, expected):
 @pytest.mark.parametrize(
     "site, expected",
     [("host: a", "2:5: unknown key 'host' in a site; did you mean 'hosts'?"),
-     ("hosts: []", "2:12: hosts is an empty list; omit it for the site of all other hosts"),
+     ("hosts: []", "2:12: hosts is an empty list; omit it if this is the site for all other hosts"),
      ("hosts: [a b]", "2:13: route \"a b\" refused: it is neither a host name"),
      ("hosts: [a.example, A.Example.]",
       "2:24: duplicate host 'A.Example.'; line 2 has it as 'a.example'"),
@@ -660,6 +660,8 @@ def test_invalid_site_values(write, site, expected):
     ("path: /, methods: ['A B'], respond: {}", "3:16: 'A B' is not a method"),
     ("path: /, methods: [], respond: {}",
      "3:28: methods is an empty list; omit it for the default methods"),
+    ("path: /, redirect: /x, listing: true, file: y, more_roots: [z], index: y",
+     "3:33: 'listing' requires 'static'"),
     ("path: /, methods: [GET, POST], static: site", "3:34: 'static' allows only GET"),
     ("path: /, static: nowhere", "3:27: the directory '{}/nowhere' does not exist"),
     ("path: /, static: site/index.html", "3:27: '{}/site/index.html' is not a directory"),
@@ -705,6 +707,10 @@ def test_invalid_site_values(write, site, expected):
                                         "at the end"),
     ("path: /, redirect: 'http://a{target}b'",
      "3:29: {target} (path and query of the request) must be at the end"),
+    *((f"path: /, redirect: '{location}{{target}}'",
+       "3:29: {target} (path and query of the request) must be at the end")
+      for location in ("https://", "https:", "HTTPS:/", "///", "/\\", "https:\\\\", "/\t/",
+                       "https://u@", "https://a:")),
     ("path: /, redirect: ''", "3:29: redirect is invalid: it is empty"),
     ("path: /, redirect: \"/a\\r\\nX: y\"",
      "3:29: redirect is invalid: it contains a control character"),
@@ -712,7 +718,8 @@ def test_invalid_site_values(write, site, expected):
      "3:28: respond: expected a map of keys and values, found a single value"),
     ("path: /, respond: {status: 100}",
      "3:37: status: '100' is out of range; allowed are 200 to 599"),
-    ("path: /, respond: {status: 204, body: x}", "3:28: a response with status 204 has no body"),
+    *((f"path: /, respond: {{status: {status}, body: x}}",
+       f"3:28: a response with status {status} has no body") for status in (204, 205, 304)),
     ("path: /, respond: {type: \"a\\x01\"}",
      "3:35: type is invalid: it contains a control character"),
     ("path: /, respond: {bdy: x}", "3:29: unknown key 'bdy' in respond; did you mean 'body'?"),
@@ -760,6 +767,34 @@ def test_all_options_without_effect_have_positions(write):
         "7:27: upload_overwrite: has no effect without uploads",
         "9:21: gzip_level: has no effect without compress"
     ]
+
+
+@pytest.mark.parametrize("options, expected", [
+    ("archive: true, archive_size: 1G, archive_entries: 5",
+     "4:43: archive: has no effect without listing"),
+    ("try_files: '{path} /../x =410', error_pages: 410=/x",
+     "4:45: try_files: '/../x' contains '.' or '..'"),
+])
+def test_consequence_of_another_error_is_not_reported(write, options, expected):
+    found = problems(
+        write(f"sites:\n  - routes:\n\n      - {{path: /*, static: site, {options}}}\n"))
+    assert len(found) == 1 and found[0].startswith(expected), found
+
+
+@pytest.mark.parametrize("location, expected", [
+    ("https://example.com:8443", "https://example.com:8443//evil.example/?q"),
+    ("http://example.com?next=", "http://example.com?next=//evil.example/?q"),
+    ("https://example.com/a:", "https://example.com/a://evil.example/?q"),
+    ("//example.com", "//example.com//evil.example/?q"),
+    ("/a:", "/a://evil.example/?q"),
+])
+def test_target_is_appended_to_location(start, location, expected):
+    program = start(f"""
+sites:
+  - routes:
+      - {{path: /*, redirect: "{location}{{target}}"}}
+""")
+    assert get(program, "//evil.example/?q").headers["location"] == expected
 
 
 def test_conflicting_routes_are_reported_with_both_lines(write):

@@ -696,6 +696,10 @@ def test_printed_configuration_loads_again(tmp_path, root):
     ("static: ., file: nothing.txt",
      "1:37: file: the file '{directory}/./nothing.txt' does not exist"),
     ("static: ., more_roots: [other], file: /page", None),
+    ("static: ., more_roots: [other], file: nothing.txt",
+     "1:37: file: the file 'nothing.txt' does not exist in '{directory}/.' or in more_roots"),
+    ("static: ., more_roots: [other], file: sub",
+     "1:37: file: the file '{directory}/other/sub' is not a regular file"),
     ("static: ., error_pages: 404=/nothing.html",
      "1:37: error_pages: the file '{directory}/./nothing.html' does not exist"),
     ("static: ., more_roots: [other], error_pages: 404=/page", None),
@@ -704,6 +708,7 @@ def test_printed_configuration_loads_again(tmp_path, root):
 def test_invalid_keys(tmp_path, route, message):
     path = tmp_path / "site.yaml"
     write(tmp_path, "other/page")
+    write(tmp_path, "other/sub/page")
     path.write_text("sites: [{routes: [{path: /, " + route.replace("{name}", tmp_path.name) +
                     "}]}]\n")
     done = run("uvhttp", "check", path)
@@ -717,6 +722,7 @@ def test_invalid_keys(tmp_path, route, message):
     "route, rejected",
     [
         ("path: /film, static: film", True),
+        ("path: /film, static: film, more_roots: [other]", True),
         ("path: /film/, static: film", False),
         ("path: /film*, static: film", False),
         ("path: '/:film', static: film", False),
@@ -727,10 +733,12 @@ def test_invalid_keys(tmp_path, route, message):
     ])
 def test_route_path_without_slash_must_name_file(tmp_path, route, rejected):
     write(tmp_path, "film/intro.mp4")
+    (tmp_path / "other").mkdir()
     path = tmp_path / "site.yaml"
     path.write_text("sites: [{routes: [{" + route + "}]}]\n")
     done = run("uvhttp", "check", path)
     expected = (
-        f"{path}:1:26: no file '/film' in the directory '{tmp_path}/film', so every request would "
+        f"{path}:1:26: no file '/film' in the directory '{tmp_path}/film'"
+        f"{' or in more_roots' if 'more_roots' in route else ''}, so every request would "
         "get 404; for the directory and everything below it use '/film/'\n")
     assert (done.returncode, done.stderr) == ((1, expected) if rejected else (0, ""))

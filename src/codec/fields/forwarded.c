@@ -76,17 +76,17 @@ static const char *element_start(const char *start, const char *end, bool quotes
     return p;
 }
 
-bool uvh_forwarded_last(uvhttp_slice_t *rest, bool quotes, uvhttp_slice_t *element)
+bool uvh_forwarded_take_last(uvhttp_slice_t *list, bool quotes, uvhttp_slice_t *element)
 {
-    const char *end = rest->base + rest->length;
-    while (end > rest->base && (end[-1] == ',' || uvh_chars_is(end[-1], UVH_CHAR_SPACE)))
+    const char *end = list->base + list->length;
+    while (end > list->base && (end[-1] == ',' || uvh_chars_is(end[-1], UVH_CHAR_SPACE)))
         end--;
-    if (end == rest->base) {
-        rest->length = 0;
+    if (end == list->base) {
+        list->length = 0;
         return false;
     }
-    const char *start = element_start(rest->base, end, quotes);
-    rest->length = (size_t)(start - rest->base);
+    const char *start = element_start(list->base, end, quotes);
+    list->length = (size_t)(start - list->base);
     while (uvh_chars_is(*start, UVH_CHAR_SPACE)) /* terminates: the last byte is none */
         start++;
     *element = (uvhttp_slice_t){start, (size_t)(end - start)};
@@ -97,7 +97,7 @@ bool uvh_forwarded_read(struct uvh_forwarded *forwarded, uvhttp_slice_t value)
 {
     uvhttp_slice_t element;
     struct uvh_ip_address address;
-    while (uvh_forwarded_last(&value, forwarded->standard, &element)) {
+    while (uvh_forwarded_take_last(&value, forwarded->standard, &element)) {
         forwarded->hops++;
         forwarded->hop = (struct uvh_forwarded_hop){.node = element};
         if (forwarded->standard && !uvh_forwarded_element(element, &forwarded->hop))

@@ -1,14 +1,14 @@
 /* Message heads (RFC 9112 sections 2 to 5): calls the selected back end, and provides access to a
  * parsed head.
  *
- * Parsing is in parser.h, compiled once per instruction set, and in judge.c. Called by h1/receive.c
+ * Parsing is in parser.h, compiled once per instruction set, and in check.c. Called by h1/receive.c
  * and h1/body.c and by users of the parser library. */
 #include <uvhttp/parser.h>
 
 #include "base/compiler.h"
 #include "codec/fields/field.h"
 #include "codec/http1/backend.h"
-#include "codec/http1/judge.h"
+#include "codec/http1/check.h"
 #include "codec/text/chars.h"
 
 void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capacity)
@@ -79,7 +79,8 @@ static UVH_NEVER_INLINE uvhttp_parse_result_t parse_without(parse_fn parse, uvht
     if (head == NULL)
         return UVHTTP_PARSE_BAD;
     if (data == NULL)
-        return length == 0 ? UVHTTP_PARSE_MORE : uvh_h1_refuse(head, UVHTTP_REASON_ARGUMENT, 0);
+        return length == 0 ? UVHTTP_PARSE_MORE
+                           : uvh_h1_reject_head(head, UVHTTP_REASON_ARGUMENT, 0);
     return parse(head, data, length, limits != NULL ? limits : &defaults);
 }
 
@@ -123,7 +124,7 @@ uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *dat
         const uvhttp_field_t *field = &head->fields[i];
         uvhttp_slice_t name = {data + field->name_offset, field->name_length};
         if (uvh_field_forbidden_in_trailer((uvhttp_field_id_t)field->id, name))
-            return uvh_h1_refuse(head, UVHTTP_REASON_TRAILER_FORBIDDEN, field->name_offset);
+            return uvh_h1_reject_head(head, UVHTTP_REASON_TRAILER_FORBIDDEN, field->name_offset);
     }
     return UVHTTP_PARSE_DONE;
 }

@@ -1,11 +1,12 @@
 /* The fast path of the head parser, compiled once per back end: each file parser_*.c names the
  * header that finds lines for it (interface in lines.h) and includes this.
  *
- * A complete and valid head is parsed in one pass. On anything else judge.c is called. For an
- * incomplete head the result is MORE, and the progress is stored in `head` (the first of
- * target_offset, target_length and size that is still 0 shows the current part). So no byte of a
- * method, target or phrase is read twice, except in the first call, and no byte of a field line
- * more than three times, however the head is split.
+ * A complete and valid head is parsed in one pass. On anything else check.c is called. For an
+ * incomplete head the result is MORE, and the progress is stored in `head`: the first of
+ * target_offset, target_length and size that is still 0 shows the current part, and `scanned` how
+ * many bytes have been searched for its end. Later calls do not search them again. So the time for
+ * a head is linear in its size, however it is split; only version and status, at most 13 bytes, are
+ * checked again in each call.
  *
  * No byte at or after `end` is ever read. */
 #ifndef UVH_CODEC_HTTP1_PARSER_H
@@ -19,12 +20,13 @@
 #include "codec/fields/field.h"
 #include "codec/fields/field_table.h"
 #include "codec/http1/backend.h"
-#include "codec/http1/judge.h"
+#include "codec/http1/check.h"
 #include "codec/http1/method.h"
 #include "codec/simd/scan_swar.h"
 #include "codec/text/chars.h"
 
-/* Defined by a file parser_*.c before it includes this. */
+/* A file parser_*.c defines these before it includes this header. The defaults only make the header
+ * complete by itself. */
 #if !defined(UVH_LINES_HEADER)
 #define UVH_LINES_HEADER    "codec/http1/lines_swar.h"
 #define UVH_H1_BACKEND      uvh_h1_backend_swar
@@ -32,7 +34,7 @@
 #endif
 #include UVH_LINES_HEADER
 
-/* CR LF; the compiler generates one comparison. */
+/* True if CR LF is at `p`. The compiler generates one comparison. */
 static inline bool is_line_end(const char *p)
 {
     return memcmp(p, "\r\n", 2) == 0;
@@ -202,7 +204,7 @@ static UVH_ALWAYS_INLINE uvhttp_parse_result_t parse_fields(struct uvh_lines *li
     head->present = present & ~UVH_FIELD_BIT(OTHER);
     head->size = (uint32_t)(line - data);
     if (UVH_UNLIKELY(result != UVHTTP_PARSE_DONE))
-        return quick ? result : uvh_h1_judge_line(head, data, line, end, count >= most);
+        return quick ? result : uvh_h1_check_line(head, data, line, end, count >= most);
     head->size += 2;
     /* The value is checked while it is in the cache; framing.c does the rest. */
     if ((present & UVH_FIELD_BIT(HOST)) != 0)
@@ -232,7 +234,7 @@ static UVH_NEVER_INLINE uvhttp_parse_result_t resume_request(uvhttp_head_t *head
 {
     uvhttp_parse_result_t result = UVHTTP_PARSE_DONE;
     if (head->size == 0)
-        result = uvh_h1_judge_request_line(head, data, end, limits->max_target);
+        result = uvh_h1_check_request_line(head, data, end, limits->max_target);
     return result == UVHTTP_PARSE_DONE ? resume_trailers(head, data, end, limits) : result;
 }
 
@@ -242,7 +244,7 @@ static UVH_NEVER_INLINE uvhttp_parse_result_t resume_response(uvhttp_head_t *hea
 {
     uvhttp_parse_result_t result = UVHTTP_PARSE_DONE;
     if (head->size == 0)
-        result = uvh_h1_judge_status_line(head, data, end);
+        result = uvh_h1_check_status_line(head, data, end);
     return result == UVHTTP_PARSE_DONE ? resume_trailers(head, data, end, limits) : result;
 }
 
