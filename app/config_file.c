@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "absolute_path.h"
 #include "config_site.h"
 #include "config_tls.h"
 
@@ -304,7 +306,10 @@ static bool find_dir(const char *path, char directory[PATH_MAX])
         return false;
     memcpy(given, path, length);
     given[length] = '\0';
-    return realpath(length == 0 ? "." : given, directory) != NULL;
+    char *absolute = uvh_absolute_path(given);
+    int size = absolute == NULL ? -1 : snprintf(directory, PATH_MAX, "%s", absolute);
+    free(absolute);
+    return size >= 0 && size < PATH_MAX;
 }
 
 static const char *variable_of(const char *name)

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "absolute_path.h"
 
 int uvh_serve_site_refuse_directory(const char *option, const char *directory, int err)
 {
@@ -66,10 +69,10 @@ static int add_more_roots(struct uvh_serve_site *made, const struct uvh_option_l
     struct uvh_setup_route *route = &made->routes[0];
     for (size_t i = 0; i < directories->count; i++) {
         struct stat found;
-        char *path = keep(made, realpath(directories->items[i], NULL));
-        if (path == NULL)
+        char *path = keep(made, uvh_absolute_path(directories->items[i]));
+        if (path == NULL || stat(path, &found) != 0)
             return uvh_serve_site_refuse_directory("more-root", directories->items[i], -errno);
-        if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode))
+        if (!S_ISDIR(found.st_mode))
             return uvh_serve_site_refuse_directory("more-root", path, -ENOTDIR);
         made->more_roots[i].text = made->more_root_paths[i] = path;
     }
@@ -114,7 +117,7 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
         return UVH_EXIT_USAGE;
     }
     *target++ = '\0';
-    char *path = keep(made, realpath(target, NULL));
+    char *path = keep(made, uvh_absolute_path(target));
     if (path == NULL || stat(path, &found) != 0) {
         fprintf(stderr, "uvhttp: --alias: '%s' cannot be served: %s\n", target,
                 uvhttp_strerror(-errno));
@@ -149,8 +152,8 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
 {
     memset(made, 0, sizeof(*made));
     uvhttp_static_options_t files = options->files;
-    char *root = keep(made, realpath(options->root, NULL));
-    if (root == NULL)
+    char *root = keep(made, uvh_absolute_path(options->root));
+    if (root == NULL || access(root, F_OK) != 0)
         return uvh_serve_site_refuse_directory(NULL, options->root, -errno);
     int code = uvh_file_rules_make(&made->rules, options, &files);
     made->site.routes = made->routes;

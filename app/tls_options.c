@@ -9,25 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* An absolute path; NULL with errno set. */
-static char *make_absolute(const char *file)
-{
-    char directory[PATH_MAX];
-    char *path = NULL;
-    if (*file == '/')
-        return strdup(file);
-    if (getcwd(directory, sizeof(directory)) == NULL)
-        return NULL;
-    if (asprintf(&path, "%s/%s", directory, file) < 0)
-        return NULL;
-    return path;
-}
+#include "absolute_path.h"
 
 /* Stores the path of a file in `*path`. `read`: the file must be readable. */
 static int add_path(struct uvh_tls_files *made, const char *option, const char *file, bool read,
                     const char **path)
 {
-    char *whole = *file == '\0' ? NULL : make_absolute(file);
+    char *whole = *file == '\0' ? NULL : uvh_absolute_path(file);
     if (*file == '\0')
         errno = ENOENT;
     else if (whole == NULL)

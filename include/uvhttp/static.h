@@ -77,7 +77,9 @@ typedef enum uvhttp_static_symlinks {
  * one (upload_... needs uploads, archive needs listing, a level needs compress, rate_burst needs
  * rate_limit) is rejected without it. */
 typedef struct uvhttp_static_options {
-    const char *root; /* directory; copied and opened once. Required. */
+    /* Directory; copied. Required. If its path leads to another directory later, because it was
+     * replaced or a symbolic link was changed, that one is served. */
+    const char *root;
     /* Index file names, separated by spaces, without slashes; NULL: "index.html"; "": none. */
     const char *index;
     bool listing;         /* list directories without index; default: 403 */

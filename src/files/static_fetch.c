@@ -317,9 +317,9 @@ static void run_load(void *arg)
 {
     struct pending *pending = arg;
     struct uvh_dir_watch *directories = pending->context->directories;
+    uvh_static_settings_follow_roots(pending->load.settings);
     if (directories != NULL && pending->load.settings->watchable)
-        pending->state.directory =
-            uvh_dir_watch_add(directories, &pending->load.settings->root, pending->load.path);
+        pending->state.directory = uvh_dir_watch_add(directories, pending->load.path);
     if (pending->state.directory != NULL)
         pending->state.dir_changes = uvh_dir_watch_changes(pending->state.directory);
     uvh_static_load_run(&pending->load);
@@ -328,6 +328,7 @@ static void run_load(void *arg)
 static void run_listing(void *arg)
 {
     struct pending *pending = arg;
+    uvh_static_settings_follow_roots(pending->load.settings);
     uvh_static_load_listing(&pending->load);
 }
 

@@ -245,8 +245,9 @@ static int open_watch(struct uvhttp_static *context)
 {
     if (!context->settings.watch)
         return 0;
-    context->watch_error = uvh_dir_watch_open(&context->directories, context->settings.allocator,
-                                              MOST_DIRECTORIES, &context->changed);
+    context->watch_error =
+        uvh_dir_watch_open(&context->directories, context->settings.allocator,
+                           &context->settings.root, MOST_DIRECTORIES, &context->changed);
     return context->watch_error == UVHTTP_ENOMEM ? UVHTTP_ENOMEM : 0;
 }
 

@@ -1,6 +1,7 @@
 /* Defaults, and limits derived from others. */
 #include "files/static_settings.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,6 +90,27 @@ static int copy(struct uvh_static_settings *settings, const uvhttp_static_option
     return uvh_static_rules_new(&settings->rules, options, settings->allocator, error);
 }
 
+static int open_root(const struct uvh_static_settings *settings, struct uvh_file_root *root,
+                     const char *name, const char *path, uvhttp_error_t *error)
+{
+    char absolute[PATH_MAX];
+    int err = uvh_file_root_open(root, path);
+    if (err == 0)
+        err = uvh_file_make_absolute(path, absolute, sizeof(absolute));
+    if (err != 0) {
+        uvh_error_string(error, name, path, uvhttp_strerror(err));
+        return err;
+    }
+    root->path = uvh_alloc_string(settings->allocator, absolute, strlen(absolute));
+    return root->path == NULL ? UVHTTP_ENOMEM : 0;
+}
+
+static void close_root(const struct uvh_static_settings *settings, struct uvh_file_root *root)
+{
+    uvh_file_root_close(root);
+    uvh_free(settings->allocator, (void *)(uintptr_t)root->path);
+}
+
 /* Each root is tried for what the previous ones do not have. */
 static int open_roots(struct uvh_static_settings *settings, const uvhttp_static_options_t *options,
                       uvhttp_error_t *error)
@@ -107,18 +129,13 @@ static int open_roots(struct uvh_static_settings *settings, const uvhttp_static_
         if (settings->more_roots == NULL)
             return UVHTTP_ENOMEM;
     }
-    int err = uvh_file_root_open(&settings->root, options->root);
-    if (err != 0)
-        uvh_error_string(error, "root", options->root, uvhttp_strerror(err));
+    int err = open_root(settings, &settings->root, "root", options->root, error);
     settings->root.links = policies[options->symlinks];
     struct uvh_file_root *last = &settings->root;
     for (size_t i = 0; err == 0 && i < count; i++) {
-        err = uvh_file_root_open(&settings->more_roots[i], options->more_roots[i]);
-        if (err != 0) {
-            uvh_error_string(error, "more_roots", options->more_roots[i], uvhttp_strerror(err));
-            break;
-        }
         settings->more_root_count++;
+        err = open_root(settings, &settings->more_roots[i], "more_roots", options->more_roots[i],
+                        error);
         settings->more_roots[i].links = settings->root.links;
         last->next = &settings->more_roots[i];
         last = &settings->more_roots[i];
@@ -272,11 +289,17 @@ int uvh_static_settings_open(struct uvh_static_settings *settings,
     return err;
 }
 
+void uvh_static_settings_follow_roots(const struct uvh_static_settings *settings)
+{
+    for (const struct uvh_file_root *root = &settings->root; root != NULL; root = root->next)
+        uvh_file_root_follow(root);
+}
+
 void uvh_static_settings_release(struct uvh_static_settings *settings)
 {
     for (size_t i = 0; i < settings->more_root_count; i++)
-        uvh_file_root_close(&settings->more_roots[i]);
-    uvh_file_root_close(&settings->root);
+        close_root(settings, &settings->more_roots[i]);
+    close_root(settings, &settings->root);
     uvh_free(settings->allocator, settings->more_roots);
     uvh_static_map_release(&settings->map);
     uvh_free(settings->allocator, settings->index);

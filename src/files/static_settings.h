@@ -57,6 +57,8 @@ int uvh_static_settings_check(const uvhttp_static_options_t *options, uvhttp_err
 /* Opens the root. Errors as for uvhttp_static_new; on error nothing is left to release. */
 int uvh_static_settings_open(struct uvh_static_settings *settings,
                              const uvhttp_static_options_t *options, uvhttp_error_t *error);
+/* uvh_file_root_follow for each root, before paths are looked up. Any thread. */
+void uvh_static_settings_follow_roots(const struct uvh_static_settings *settings);
 void uvh_static_settings_release(struct uvh_static_settings *settings);
 
 #endif

@@ -254,7 +254,9 @@ static int take_chunk(uvhttp_request_t *request, uvhttp_response_t *response, co
 
 static void run_prepare(void *arg)
 {
-    uvh_static_publish_prepare(arg);
+    struct uvh_static_publish *publish = arg;
+    uvh_static_settings_follow_roots(publish->settings);
+    uvh_static_publish_prepare(publish);
 }
 
 static int finish_prepare(uvhttp_response_t *response, void *arg)

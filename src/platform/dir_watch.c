@@ -26,6 +26,7 @@
 
 enum {
     NOT_WATCHED = -1,
+    ROOT_CHECK_MS = 100,
     EVENTS_SIZE = 16 * 1024,
     /* the name refers to another file now */
     PLACE_CHANGES = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO,
@@ -37,20 +38,22 @@ struct uvh_watched_dir {
     _Atomic uint64_t changes;
     struct uvh_hash_link by_path;
     struct uvh_hash_link by_number; /* while watched */
-    const struct uvh_file_root *root;
-    int number; /* inotify's watch descriptor, or NOT_WATCHED */
+    int number;                     /* inotify's watch descriptor, or NOT_WATCHED */
     size_t length;
     char path[]; /* without a slash at either end; NUL-terminated */
 };
 
 struct uvh_dir_watch {
     const uvhttp_allocator_t *allocator;
+    const struct uvh_file_root *root;
     _Atomic uint64_t *changed;
     size_t most;
     int events; /* inotify descriptor */
     int wake;   /* readable: the thread must end */
     /* POLLPRI after a mount or unmount; -1: there is no /proc */
     int mounts;
+    uint64_t root_device; /* of the directory at the root's path; 0: none */
+    uint64_t root_inode;
     pthread_t thread;
     atomic_size_t watched;
 
@@ -61,22 +64,20 @@ struct uvh_dir_watch {
 
 /* ---- the table; with the lock held ---- */
 
-static struct uvh_watched_dir *find(struct uvh_dir_watch *watch, const struct uvh_file_root *root,
-                                    uvhttp_slice_t path)
+static struct uvh_watched_dir *find(struct uvh_dir_watch *watch, uvhttp_slice_t path)
 {
     struct uvh_hash_link *link =
         uvh_hash_table_find(&watch->by_path, uvh_hash(path.base, path.length, 0));
     for (; link != NULL; link = uvh_hash_table_next(link)) {
         struct uvh_watched_dir *directory = UVH_CONTAINER_OF(link, struct uvh_watched_dir, by_path);
-        if (directory->root == root && directory->length == path.length &&
+        if (directory->length == path.length &&
             memcmp(directory->path, path.base, path.length) == 0)
             return directory;
     }
     return NULL;
 }
 
-static struct uvh_watched_dir *new_dir(struct uvh_dir_watch *watch,
-                                       const struct uvh_file_root *root, uvhttp_slice_t path)
+static struct uvh_watched_dir *new_dir(struct uvh_dir_watch *watch, uvhttp_slice_t path)
 {
     if (watch->by_path.count >= watch->most)
         return NULL;
@@ -84,7 +85,6 @@ static struct uvh_watched_dir *new_dir(struct uvh_dir_watch *watch,
         uvh_alloc_zero(watch->allocator, sizeof(*directory) + path.length + 1);
     if (directory == NULL)
         return NULL;
-    directory->root = root;
     directory->number = NOT_WATCHED;
     directory->length = path.length;
     if (path.length > 0)
@@ -114,8 +114,7 @@ static void drop(struct uvh_dir_watch *watch, struct uvh_watched_dir *directory)
 
 static bool lies_in(const struct uvh_watched_dir *directory, const struct uvh_watched_dir *top)
 {
-    if (directory->root != top->root || directory->length < top->length ||
-        memcmp(directory->path, top->path, top->length) != 0)
+    if (directory->length < top->length || memcmp(directory->path, top->path, top->length) != 0)
         return false;
     return top->length == 0 || directory->length == top->length ||
            directory->path[top->length] == '/';
@@ -151,7 +150,7 @@ static void tell_child(struct uvh_dir_watch *watch, const struct uvh_watched_dir
     memcpy(path + directory->length, "/", slash);
     memcpy(path + directory->length + slash, name, length);
     const struct uvh_watched_dir *child =
-        find(watch, directory->root, (uvhttp_slice_t){path, directory->length + slash + length});
+        find(watch, (uvhttp_slice_t){path, directory->length + slash + length});
     if (child != NULL)
         tell_below(watch, child, moved);
 }
@@ -205,13 +204,28 @@ static void read_events(struct uvh_dir_watch *watch)
     atomic_fetch_add_explicit(watch->changed, 1, memory_order_release);
 }
 
-/* inotify does not report a mount to watches of directories below it. */
-static void handle_mounts(struct uvh_dir_watch *watch)
+/* Other directories may be at all paths. */
+static void reset(struct uvh_dir_watch *watch)
 {
     uvh_lock_acquire(&watch->lock);
     tell_below(watch, NULL, true);
     uvh_lock_release(&watch->lock);
     atomic_fetch_add_explicit(watch->changed, 1, memory_order_release);
+}
+
+/* True once after the root's path leads to another directory, or to none. */
+static bool has_moved(struct uvh_dir_watch *watch)
+{
+    struct uvh_file_facts facts = {.inode = 0};
+    if (watch->root->path == NULL)
+        return false;
+    int err = uvh_file_facts_read_anywhere(watch->root->path, &facts);
+    bool same = facts.device == watch->root_device && facts.inode == watch->root_inode;
+    if (same || (err != 0 && !uvh_file_is_missing(err)))
+        return false;
+    watch->root_device = facts.device;
+    watch->root_inode = facts.inode;
+    return true;
 }
 
 static void *run(void *arg)
@@ -223,14 +237,15 @@ static void *run(void *arg)
         {.fd = watch->mounts, .events = POLLPRI}, /* poll ignores negative descriptors */
     };
     for (;;) {
-        if (poll(descriptors, UVH_COUNT_OF(descriptors), -1) < 0)
+        if (poll(descriptors, UVH_COUNT_OF(descriptors), ROOT_CHECK_MS) < 0)
             continue;
         if (descriptors[1].revents != 0)
             return NULL;
         if (descriptors[0].revents != 0)
             read_events(watch);
-        if ((descriptors[2].revents & POLLPRI) != 0)
-            handle_mounts(watch);
+        /* inotify does not report a mount to watches of directories below it. */
+        if ((descriptors[2].revents & POLLPRI) != 0 || has_moved(watch))
+            reset(watch);
         /* poll fails for this descriptor; keeping it would busy-loop */
         else if (descriptors[2].revents != 0)
             descriptors[2].fd = -1;
@@ -241,7 +256,7 @@ static void *run(void *arg)
 
 /* Adds an inotify watch for a directory of the table or a new one. Returns 0 or a negative
  * errno. */
-static int begin(struct uvh_dir_watch *watch, const struct uvh_file_root *root, uvhttp_slice_t path,
+static int begin(struct uvh_dir_watch *watch, uvhttp_slice_t path,
                  struct uvh_watched_dir **directory)
 {
     char name[PATH_MAX];
@@ -252,14 +267,14 @@ static int begin(struct uvh_dir_watch *watch, const struct uvh_file_root *root, 
     if (path.length > 0)
         memcpy(name, path.base, path.length);
     name[path.length] = '\0';
-    int err = uvh_file_open_directory(root, name, false, &descriptor);
+    int err = uvh_file_open_directory(watch->root, name, false, &descriptor);
     if (err != 0)
         return err;
     /* By descriptor, so that it is the directory found beneath the root, even if the path has
      * changed. */
     snprintf(link, sizeof(link), "/proc/self/fd/%d", descriptor);
     if (*directory == NULL)
-        *directory = new_dir(watch, root, path);
+        *directory = new_dir(watch, path);
     int number = *directory == NULL ? -1 : inotify_add_watch(watch->events, link, WANTED);
     err = *directory == NULL ? -ENOSPC : number < 0 ? -errno : 0;
     uvh_file_close(descriptor);
@@ -271,16 +286,15 @@ static int begin(struct uvh_dir_watch *watch, const struct uvh_file_root *root, 
     return 0;
 }
 
-static struct uvh_watched_dir *add(struct uvh_dir_watch *watch, const struct uvh_file_root *root,
-                                   uvhttp_slice_t path)
+static struct uvh_watched_dir *add(struct uvh_dir_watch *watch, uvhttp_slice_t path)
 {
     struct uvh_watched_dir *nearest = NULL;
     size_t end = 0;
     for (;;) {
         uvhttp_slice_t above = {path.base, end};
-        struct uvh_watched_dir *directory = find(watch, root, above);
+        struct uvh_watched_dir *directory = find(watch, above);
         if (directory == NULL || directory->number == NOT_WATCHED) {
-            int err = begin(watch, root, above, &directory);
+            int err = begin(watch, above, &directory);
             if (err == -ENOENT || err == -ENOTDIR)
                 return nearest; /* the directory in which it would appear */
             if (err != 0)
@@ -296,11 +310,10 @@ static struct uvh_watched_dir *add(struct uvh_dir_watch *watch, const struct uvh
     }
 }
 
-struct uvh_watched_dir *uvh_dir_watch_add(struct uvh_dir_watch *watch,
-                                          const struct uvh_file_root *root, uvhttp_slice_t path)
+struct uvh_watched_dir *uvh_dir_watch_add(struct uvh_dir_watch *watch, uvhttp_slice_t path)
 {
     uvh_lock_acquire(&watch->lock);
-    struct uvh_watched_dir *directory = add(watch, root, path);
+    struct uvh_watched_dir *directory = add(watch, path);
     uvh_lock_release(&watch->lock);
     return directory;
 }
@@ -336,19 +349,21 @@ static void release(struct uvh_dir_watch *watch)
 }
 
 int uvh_dir_watch_open(struct uvh_dir_watch **watch, const uvhttp_allocator_t *allocator,
-                       size_t most, _Atomic uint64_t *changed)
+                       const struct uvh_file_root *root, size_t most, _Atomic uint64_t *changed)
 {
     *watch = NULL;
     struct uvh_dir_watch *made = uvh_alloc_zero(allocator, sizeof(*made));
     if (made == NULL)
         return UVHTTP_ENOMEM;
     made->allocator = allocator;
+    made->root = root;
     made->changed = changed;
     made->most = most;
     uvh_lock_init(&made->lock);
     uvh_hash_table_init(&made->by_path, allocator);
     uvh_hash_table_init(&made->by_number, allocator);
     made->wake = -1;
+    has_moved(made); /* stores the directory */
     made->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     made->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     int err = made->events < 0 ? -errno : 0;

@@ -6,7 +6,8 @@
  * anywhere, so that a cache needs to read only this one while nothing changes.
  *
  * After a mount or unmount all directories count as changed, because other ones may be at their
- * paths.
+ * paths. So they do when the root's path leads to another directory, which is checked ten times per
+ * second: inotify reports neither the links on that path nor their targets.
  *
  * inotify does not report changes through a hard link or a symbolic link to another directory,
  * through a memory mapping, or by other machines of a network file system. Always true: at most the
@@ -25,20 +26,19 @@
 struct uvh_dir_watch;
 struct uvh_watched_dir;
 
-/* `changed` goes up with each change of any directory; any thread may read it.
- * Returns 0, UVHTTP_ENOMEM, or a negative errno: -EMFILE (no descriptors left, or the user's limit
- * of inotify instances), -ENOSYS (no inotify). */
+/* `root` outlives the watch. `changed` goes up with each change of any directory; any thread may
+ * read it. Returns 0, UVHTTP_ENOMEM, or a negative errno: -EMFILE (no descriptors left, or the
+ * user's limit of inotify instances), -ENOSYS (no inotify). */
 int uvh_dir_watch_open(struct uvh_dir_watch **watch, const uvhttp_allocator_t *allocator,
-                       size_t most, _Atomic uint64_t *changed);
+                       const struct uvh_file_root *root, size_t most, _Atomic uint64_t *changed);
 /* No other thread may use the watch during and after the call. NULL is allowed. */
 void uvh_dir_watch_close(struct uvh_dir_watch *watch);
 
 /* Watches the parent directory of the last name of `path` ("a/b" for "a/b/c" and for "a/b/") and
  * those above it. Returns it, or the nearest existing one above; its counter covers all changes
- * from now on. NULL if it cannot be watched: too many, no permission, no memory. `root` outlives
- * the watch. Any thread; no system call for a directory that is already watched. */
-struct uvh_watched_dir *uvh_dir_watch_add(struct uvh_dir_watch *watch,
-                                          const struct uvh_file_root *root, uvhttp_slice_t path);
+ * from now on. NULL if it cannot be watched: too many, no permission, no memory. Any thread; no
+ * system call for a directory that is already watched. */
+struct uvh_watched_dir *uvh_dir_watch_add(struct uvh_dir_watch *watch, uvhttp_slice_t path);
 
 /* Any thread, until the watch is closed. */
 uint64_t uvh_dir_watch_changes(const struct uvh_watched_dir *directory);

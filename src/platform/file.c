@@ -6,12 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "platform/beneath.h"
+
+/* Every path below it is missing: ENOTDIR. */
+#define NO_DIRECTORY "/dev/null"
 
 enum {
     CHECK_FLAGS = O_PATH | O_CLOEXEC,
@@ -97,6 +101,36 @@ int uvh_file_root_open(struct uvh_file_root *root, const char *path)
     root->descriptor = descriptor;
     root->walk = !uvh_beneath_in_kernel(descriptor);
     return 0;
+}
+
+void uvh_file_root_follow(const struct uvh_file_root *root)
+{
+    struct stat there;
+    struct stat held;
+    if (root->path == NULL || fstat(root->descriptor, &held) != 0)
+        return;
+    int error = stat(root->path, &there) == 0 ? 0 : errno;
+    bool is_missing = error == 0 ? !S_ISDIR(there.st_mode) : uvh_file_is_missing(-error);
+    bool is_same = error == 0 && there.st_dev == held.st_dev && there.st_ino == held.st_ino;
+    if (is_missing ? !S_ISDIR(held.st_mode) : error != 0 || is_same)
+        return;
+    int descriptor =
+        is_missing ? open(NO_DIRECTORY, CHECK_FLAGS) : open(root->path, CHECK_FLAGS | O_DIRECTORY);
+    if (descriptor < 0)
+        return; /* the next call tries again */
+    dup3(descriptor, root->descriptor, O_CLOEXEC);
+    close(descriptor);
+}
+
+int uvh_file_make_absolute(const char *path, char *absolute, size_t size)
+{
+    char directory[PATH_MAX];
+    if (*path == '/')
+        *directory = '\0';
+    else if (getcwd(directory, sizeof(directory)) == NULL)
+        return -errno;
+    int length = snprintf(absolute, size, "%s%s%s", directory, *directory == '\0' ? "" : "/", path);
+    return length >= 0 && (size_t)length < size ? 0 : -ENAMETOOLONG;
 }
 
 void uvh_file_root_close(struct uvh_file_root *root)

@@ -46,15 +46,25 @@ enum uvh_file_links {
 
 struct uvh_file_root {
     int descriptor;
-    bool walk; /* do not use openat2: check every step in the program */
+    const char *path; /* absolute, for uvh_file_root_follow; NULL: not followed */
+    bool walk;        /* do not use openat2: check every step in the program */
     enum uvh_file_links links;
     const struct uvh_file_root *next; /* tried for names missing in this root; or NULL */
 };
 
-/* The descriptor keeps the same directory even if its path changes later. Links in `path` are
- * trusted and followed. `links` and `next` may be set before the root is used. */
+/* Links in `path` are trusted and followed. `path`, `links` and `next` may be set before the root
+ * is used. */
 int uvh_file_root_open(struct uvh_file_root *root, const char *path);
 void uvh_file_root_close(struct uvh_file_root *root);
+
+/* If the root's path leads to another directory now, because it was replaced or a link on the path
+ * was changed, the descriptor refers to that one afterwards. If it leads to none, nothing is found
+ * below the root. The number of the descriptor stays the same, so other threads may use the root
+ * meanwhile. Two system calls if nothing has changed. */
+void uvh_file_root_follow(const struct uvh_file_root *root);
+
+/* The absolute form of a path, whose links are kept. Returns 0 or a negative errno. */
+int uvh_file_make_absolute(const char *path, char *absolute, size_t size);
 
 /* True for "no such name"; other errors are about an existing one. */
 bool uvh_file_is_missing(int error);

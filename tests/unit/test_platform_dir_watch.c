@@ -129,13 +129,14 @@ static int tear_down(void **state)
 
 static void open_watch(struct fixture *fixture, size_t most)
 {
-    assert_int_equal(
-        uvh_dir_watch_open(&fixture->watch, &fixture->allocator, most, &fixture->changed), 0);
+    assert_int_equal(uvh_dir_watch_open(&fixture->watch, &fixture->allocator, &fixture->root, most,
+                                        &fixture->changed),
+                     0);
 }
 
 static struct uvh_watched_dir *add(struct fixture *fixture, const char *path)
 {
-    return uvh_dir_watch_add(fixture->watch, &fixture->root, (uvhttp_slice_t){path, strlen(path)});
+    return uvh_dir_watch_add(fixture->watch, (uvhttp_slice_t){path, strlen(path)});
 }
 
 static time_t seconds(void)
@@ -172,6 +173,30 @@ static void settle(struct fixture *fixture)
     time_t end = seconds() + SAFETY_SECONDS;
     while (atomic_load(&fixture->changed) == changed)
         assert_true(seconds() < end);
+}
+
+/* The path of the root is a link; nothing below its old or new target changes. */
+static void test_switched_root_changes_all_directories(void **state)
+{
+    struct fixture *fixture = *state;
+    char link[256];
+    char next[256];
+    char target[256];
+    snprintf(link, sizeof(link), "%s.link", fixture->path);
+    snprintf(next, sizeof(next), "%s.next", fixture->path);
+    path_in(fixture, "d", target);
+    assert_int_equal(symlink(fixture->path, link), 0);
+    assert_int_equal(symlink(target, next), 0);
+    fixture->root.path = link;
+    open_watch(fixture, 10);
+    const struct uvh_watched_dir *directory = add(fixture, "a/b/file");
+    uint64_t before = uvh_dir_watch_changes(directory);
+    assert_int_equal(rename(next, link), 0);
+    await_change(directory, before);
+    assert_int_equal(uvh_dir_watch_count(fixture->watch), 0);
+    uvh_dir_watch_close(fixture->watch);
+    fixture->watch = NULL;
+    assert_int_equal(unlink(link), 0);
 }
 
 static void test_directory_changes_are_counted(void **state)
@@ -374,7 +399,8 @@ static void test_every_failed_allocation_is_reported(void **state)
     size_t failed = 0;
     for (long fail_at = 1; fail_at <= 10; fail_at++) {
         atomic_store(&fixture->fail_at, fail_at);
-        int err = uvh_dir_watch_open(&fixture->watch, &fixture->allocator, 10, &fixture->changed);
+        int err = uvh_dir_watch_open(&fixture->watch, &fixture->allocator, &fixture->root, 10,
+                                     &fixture->changed);
         assert_true(err == 0 || err == UVHTTP_ENOMEM);
         failed += err != 0 || add(fixture, "a/b/file") == NULL;
         uvh_dir_watch_close(fixture->watch);
@@ -388,6 +414,8 @@ static void test_every_failed_allocation_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_switched_root_changes_all_directories, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_directory_changes_are_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_moved_parent_is_detected, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_replaced_link_is_followed, set_up, tear_down),

@@ -329,6 +329,59 @@ static void test_removed_root_has_no_files(void **state)
     uvh_file_root_close(&root);
 }
 
+static void make_file(int directory, const char *name)
+{
+    int file = openat(directory, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(file >= 0);
+    close(file);
+}
+
+static void test_root_follows_its_path(void **state)
+{
+    struct fixture *fixture = *state;
+    struct uvh_file_root root;
+    struct uvh_file_facts facts;
+    char path[128];
+    char other[128];
+    make_dir(fixture->directory, "site");
+    make_dir(fixture->directory, "next");
+    snprintf(path, sizeof(path), "%s/site", fixture->parent);
+    snprintf(other, sizeof(other), "%s/next", fixture->parent);
+    assert_int_equal(uvh_file_root_open(&root, other), 0);
+    make_file(root.descriptor, "new");
+    uvh_file_root_close(&root);
+    assert_int_equal(uvh_file_root_open(&root, path), 0);
+    uvh_file_root_follow(&root); /* no path */
+    root.path = path;
+    int number = root.descriptor;
+    assert_int_equal(rmdir(path), 0);
+    for (int i = 0; i < 2; i++) {
+        uvh_file_root_follow(&root);
+        assert_true(uvh_file_is_missing(uvh_file_facts_read(&root, "", &facts)));
+        assert_true(uvh_file_is_missing(uvh_file_facts_read(&root, "new", &facts)));
+    }
+    assert_int_equal(rename(other, path), 0);
+    uvh_file_root_follow(&root);
+    assert_int_equal(uvh_file_facts_read(&root, "new", &facts), 0);
+    assert_int_equal(root.descriptor, number);
+    assert_int_equal(fcntl(number, F_GETFD), FD_CLOEXEC);
+    uvh_file_root_close(&root);
+}
+
+static void test_relative_path_becomes_absolute(void **state)
+{
+    (void)state;
+    char directory[PATH_MAX];
+    char absolute[PATH_MAX];
+    assert_non_null(getcwd(directory, sizeof(directory)));
+    assert_int_equal(uvh_file_make_absolute("a/b", absolute, sizeof(absolute)), 0);
+    assert_true(strncmp(absolute, directory, strlen(directory)) == 0);
+    assert_string_equal(absolute + strlen(directory), "/a/b");
+    assert_int_equal(uvh_file_make_absolute("/a/b", absolute, 5), 0);
+    assert_string_equal(absolute, "/a/b");
+    assert_int_equal(uvh_file_make_absolute("/a/b", absolute, 4), -ENAMETOOLONG);
+}
+
 static void test_invalid_roots_are_refused(void **state)
 {
     const struct fixture *fixture = *state;
@@ -642,6 +695,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_facts_differ_for_changed_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_read_stops_at_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_removed_root_has_no_files, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_root_follows_its_path, set_up, tear_down),
+        cmocka_unit_test(test_relative_path_becomes_absolute),
         cmocka_unit_test_setup_teardown(test_invalid_roots_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_directory_is_listed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_directories_are_opened, set_up, tear_down),

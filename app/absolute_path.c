@@ -1,0 +1,55 @@
+/* See absolute_path.h. Called for the options of `serve` and for configuration files. */
+#include "absolute_path.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Whether ".." after the path means its parent: not after a link, whose target has another one. */
+static bool has_textual_parent(char *path, char *end)
+{
+    struct stat found;
+    char kept = *end;
+    *end = '\0';
+    bool is_link = lstat(path, &found) == 0 && S_ISLNK(found.st_mode);
+    *end = kept;
+    return end > path && !is_link;
+}
+
+/* Removes empty segments and "." in place, and ".." where it is safe. */
+static void tidy(char *path)
+{
+    char *end = path;
+    for (const char *at = path; *at != '\0';) {
+        size_t length = strcspn(at + 1, "/");
+        bool is_dot = length == 1 && at[1] == '.';
+        bool is_parent = length == 2 && memcmp(at + 1, "..", 2) == 0;
+        if (is_parent && has_textual_parent(path, end)) {
+            while (*--end != '/')
+                ;
+        } else if (length > 0 && !is_dot) {
+            memmove(end, at, length + 1);
+            end += length + 1;
+        }
+        at += length + 1;
+    }
+    if (end == path)
+        *end++ = '/';
+    *end = '\0';
+}
+
+char *uvh_absolute_path(const char *path)
+{
+    char directory[PATH_MAX] = "";
+    char *absolute = NULL;
+    if (*path != '/' && getcwd(directory, sizeof(directory)) == NULL)
+        return NULL;
+    if (asprintf(&absolute, "%s/%s", directory, path) < 0)
+        return NULL;
+    tidy(absolute);
+    return absolute;
+}

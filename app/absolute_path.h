@@ -1,0 +1,10 @@
+/* Absolute paths that keep their links. A directory that is replaced or behind a changed link is
+ * found again by such a path, unlike by that of realpath(3). */
+#ifndef UVH_APP_ABSOLUTE_PATH_H
+#define UVH_APP_ABSOLUTE_PATH_H
+
+/* Without ".", repeated slashes, and ".." except after a link. The path need not exist. Free it.
+ * NULL: with errno set. */
+char *uvh_absolute_path(const char *path);
+
+#endif

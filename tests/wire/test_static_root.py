@@ -1,0 +1,140 @@
+"""The served directory follows its path when it is replaced, swapped or behind a changed link."""
+
+import os
+import shutil
+
+import pytest
+
+from program import Program
+from static_server import StaticServer, root, serve, write  # noqa: F401 (fixtures)
+from wire_server import eventually
+
+# With --watch the checks of the cache are so rare that only the watch can be the reason.
+MODES = [("--revalidate-ms", "20"), ("--watch", "--revalidate-ms", "600000", "--negative-ms", "1")]
+WATCHED = pytest.mark.parametrize("flags", MODES, ids=["checked", "watched"])
+
+
+def body(server, path="/file"):
+    answer = server.request(path)
+    return answer.body if answer.status == 200 else answer.status
+
+
+def becomes(server, expected, path="/file"):
+    eventually(lambda: body(server, path) == expected, f"{path} is {expected}")
+
+
+def release(parent, name, content):
+    path = os.path.join(parent, name)
+    write(path, "file", content)
+    return path
+
+
+@WATCHED
+def test_root_made_anew_is_served(root, serve, flags):
+    write(root, "file", b"old")
+    server = serve(*flags)
+    for number in range(3):
+        shutil.rmtree(root)
+        os.mkdir(root)
+        becomes(server, 404)
+        write(root, "file", b"new %d" % number)
+        becomes(server, b"new %d" % number)
+
+
+@WATCHED
+def test_root_moved_away_is_404_until_another_comes(root, serve, flags):
+    write(root, "file", b"old")
+    server = serve(*flags)
+    assert body(server) == b"old"
+    os.rename(root, root + ".old")
+    becomes(server, 404)
+    os.rename(release(os.path.dirname(root), "new", b"new"), root)
+    becomes(server, b"new")
+    write(root, "later", b"later")
+    becomes(server, b"later", "/later")
+
+
+@WATCHED
+def test_changed_link_is_followed(root, flags):
+    """The served path is a link, as after most deploys; so is a directory above it."""
+    parent = os.path.dirname(root)
+    first, second = release(parent, "v1/site", b"one"), release(parent, "v2/site", b"two")
+    for served, link, targets in (("current", "current", (first, second)),
+                                  ("now/site", "now", ("v1", "v2"))):
+        os.symlink(targets[0], os.path.join(parent, link))
+        server = StaticServer(os.path.join(parent, served), *flags)
+        assert body(server) == b"one"
+        for number in (1, 0, 1):
+            os.symlink(targets[number], os.path.join(parent, "next"))
+            os.rename(os.path.join(parent, "next"), os.path.join(parent, link))
+            becomes(server, (b"one", b"two")[number])
+        write(second, "file", b"three")
+        becomes(server, b"three")
+        write(second, "file", b"two")
+        server.finish()
+
+
+@WATCHED
+def test_more_roots_and_aliases_follow_their_paths(root, flags):
+    parent = os.path.dirname(root)
+    for name in ("more", "alias"):
+        release(parent, name, name.encode())
+        os.rename(os.path.join(parent, name, "file"), os.path.join(parent, name, name))
+    server = StaticServer(root, *flags, "--more-root", os.path.join(parent, "more"),
+                          "--alias", f"/a/={parent}/alias")
+    assert body(server, "/more") == b"more" and body(server, "/a/alias") == b"alias"
+    for name in ("more", "alias"):
+        shutil.rmtree(os.path.join(parent, name))
+    becomes(server, 404, "/more")
+    becomes(server, 404, "/a/alias")
+    for name in ("more", "alias"):
+        write(os.path.join(parent, name), name, b"again")
+    becomes(server, b"again", "/more")
+    becomes(server, b"again", "/a/alias")
+    server.finish()
+
+
+def test_current_directory_follows_its_path(root):
+    """`uvhttp serve` in a directory that a build deletes and makes again."""
+    write(root, "file", b"old")
+    server = Program("uvhttp", "serve", "--listen", "127.0.0.1:0", "--revalidate-ms", "20",
+                     cwd=root)
+    assert body(server) == b"old"
+    shutil.rmtree(root)
+    write(root, "file", b"new")
+    becomes(server, b"new")
+    assert server.stop() == 0
+
+
+def test_parent_of_a_link_is_that_of_its_target(root):
+    parent = os.path.dirname(root)
+    release(parent, "other/deep", b"deep")
+    os.symlink("../other/deep", os.path.join(root, "link"))
+    for path in ("link/../deep", "../root/./link"):
+        server = Program("uvhttp", "serve", "--listen", "127.0.0.1:0", path, cwd=root)
+        assert body(server) == b"deep", path
+        assert server.stop() == 0
+
+
+def test_uploads_are_stored_in_the_new_root(root, serve):
+    server = serve("--uploads", "--revalidate-ms", "20")
+    shutil.rmtree(root)
+    os.mkdir(root)
+    answer = server.request("/up", method="PUT", body=b"content")
+    assert answer.status == 201
+    assert open(os.path.join(root, "up"), "rb").read() == b"content"
+
+
+def test_root_of_a_configuration_behind_a_link_is_followed(root):
+    parent = os.path.dirname(root)
+    for name, content in (("v1", b"one"), ("v2", b"two")):
+        release(parent, name, content)
+        write(parent, f"{name}/site.yaml", b"listen: 127.0.0.1:0\nsites:\n  - routes:\n"
+              b"      - path: /\n        static: .\n        revalidate_ms: 20\n")
+    os.symlink("v1", os.path.join(parent, "current"))
+    server = Program("uvhttp", "run", os.path.join(parent, "current/site.yaml"))
+    assert body(server) == b"one"
+    os.symlink("v2", os.path.join(parent, "next"))
+    os.rename(os.path.join(parent, "next"), os.path.join(parent, "current"))
+    becomes(server, b"two")
+    assert server.stop() == 0
