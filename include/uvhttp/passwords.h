@@ -10,11 +10,15 @@
  *     if (err == 0) err = uvhttp_auth_new(&auth, &options, NULL);
  *     if (err == 0) err = uvhttp_router_use(group, uvhttp_auth_handle_request, auth);
  *
- * Hashes are slow by design, so they run in the heavy lane of the server's jobs, and a correct
- * password is cached for a while: as an authentication code with a random key, never as text. At
- * most four hashes run at once, so that password guessing does not delay file jobs; further
- * requests get 503 with Retry-After. An unknown user takes as long as a wrong password. Against
- * guessing use uvhttp/rate_limit.h.
+ * Hashes are slow by design, so they run in the heavy lane of the server's jobs, which never delays
+ * the quick one. A correct password is cached for a while: as an authentication code with a random
+ * key, never as text. At most four verifications of a table run or wait at a time; further ones get
+ * 503 with Retry-After. So guessed passwords cannot fill the queue of the lane, but four can occupy
+ * all its threads: if compression and archives must not wait for them, set `heavy_threads` of
+ * uvhttp_config_t to more than four. Against guessing use uvhttp/rate_limit.h.
+ *
+ * An unknown name takes as long as one of the users, chosen by the name. The time reveals nothing
+ * if all hashes of a table have the same method and cost.
  *
  * Needs crypt(3) of libxcrypt (CMake option BUILD_WITH_CRYPT), and OpenSSL's libcrypto
  * (BUILD_WITH_LIBCRYPTO) for the cache. */

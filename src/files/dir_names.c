@@ -53,7 +53,7 @@ static void append_html(struct uvh_bytes *page, const char *text, size_t length,
 {
     for (size_t i = 0; i < length;) {
         char picture[4];
-        size_t size = uvh_utf8_sequence_length(text + i, length - i);
+        size_t size = uvh_utf8_sequence_valid_length(text + i, length - i);
         const char *shown = size == 1 ? entity_of(text[i]) : NULL;
         if (lines && text[i] == '\r')
             shown = i + 1 < length && text[i + 1] == '\n' ? "" : "\n";
@@ -80,7 +80,7 @@ void uvh_dir_names_html_lines(struct uvh_bytes *page, const char *text, size_t l
 void uvh_dir_names_json(struct uvh_bytes *page, const char *text, size_t length)
 {
     for (size_t i = 0; i < length;) {
-        size_t size = uvh_utf8_sequence_length(text + i, length - i);
+        size_t size = uvh_utf8_sequence_valid_length(text + i, length - i);
         if (size == 0)
             uvh_bytes_append_text(page, replacement);
         else if (size == 1 && (text[i] == '"' || text[i] == '\\'))
@@ -97,7 +97,7 @@ void uvh_dir_names_plain(struct uvh_bytes *page, const char *text, size_t length
 {
     for (size_t i = 0; i < length;) {
         char picture[4];
-        size_t size = uvh_utf8_sequence_length(text + i, length - i);
+        size_t size = uvh_utf8_sequence_valid_length(text + i, length - i);
         const char *shown = picture_of(text + i, size, picture);
         if (shown != NULL)
             uvh_bytes_append_text(page, shown);

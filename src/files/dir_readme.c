@@ -19,7 +19,7 @@ static void drop_partial(struct uvh_dir_readme *readme)
         unsigned char byte = (unsigned char)text->data[text->length - i];
         if ((byte & 0xC0) == 0x80)
             continue;
-        if (byte >= 0xC0 && uvh_utf8_sequence_length(text->data + text->length - i, i) == 0)
+        if (byte >= 0xC0 && uvh_utf8_sequence_valid_length(text->data + text->length - i, i) == 0)
             text->length -= i;
         return;
     }
@@ -42,7 +42,7 @@ static bool fill(struct uvh_dir_readme *readme, int descriptor, const struct uvh
     if (readme->cut)
         drop_partial(readme);
     return text->length > 0 && memchr(text->data, '\0', text->length) == NULL &&
-           uvh_utf8_sequence_valid(text->data, text->length);
+           uvh_utf8_sequence_is_valid_text(text->data, text->length);
 }
 
 /* Returns 0, UVHTTP_ENOMEM, or the reason not to show it (negative, or 1). */

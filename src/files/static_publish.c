@@ -149,7 +149,7 @@ void uvh_static_publish_prepare(struct uvh_static_publish *publish)
 
 static bool digests_match(const struct uvh_static_publish *publish)
 {
-    for (size_t i = 0; i < UVH_DIGEST_KINDS; i++) {
+    for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++) {
         if (publish->sums[i] != NULL &&
             !uvh_digest_matches(publish->sums[i], publish->digests.value[i]))
             return false;

@@ -37,7 +37,7 @@ struct uvh_static_publish {
     uvhttp_slice_t accepted;
     struct uvh_digest_field digests; /* sent by the client */
     /* Of the received bytes; NULL without a digest from the client. */
-    struct uvh_digest *sums[UVH_DIGEST_KINDS];
+    struct uvh_digest *sums[UVH_DIGEST_ALGORITHMS];
 
     /* The result: a status and a reason to refuse with, or an error, or neither. */
     int status;

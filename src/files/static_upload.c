@@ -146,7 +146,7 @@ static int written(struct uvh_spool *spool, int err)
 static void add_to_sums(struct uvh_spool *spool, const uvhttp_slice_t *slices, size_t count)
 {
     struct upload *upload = UVH_CONTAINER_OF(spool, struct upload, spool);
-    for (size_t i = 0; i < UVH_DIGEST_KINDS; i++) {
+    for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++) {
         for (size_t k = 0; upload->publish.sums[i] != NULL && k < count; k++)
             uvh_digest_add(upload->publish.sums[i], slices[k]);
     }
@@ -273,7 +273,7 @@ static int finish_prepare(uvhttp_response_t *response, void *arg)
 static void release(void *data)
 {
     struct upload *upload = data;
-    for (size_t i = 0; i < UVH_DIGEST_KINDS; i++)
+    for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++)
         uvh_digest_free(upload->publish.sums[i]);
 }
 
@@ -296,12 +296,13 @@ static bool read_digests(uvhttp_request_t *request, struct uvh_digest_field *dig
 /* Starts the digests that the client wants to verify. Returns 0, -ENOTSUP or UVHTTP_ENOMEM. */
 static int begin_sums(struct upload *upload)
 {
-    for (size_t i = 0; i < UVH_DIGEST_KINDS; i++) {
+    for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++) {
         if (!upload->publish.digests.present[i])
             continue;
         if (!uvh_digest_available())
             return -ENOTSUP;
-        upload->publish.sums[i] = uvh_digest_new(uvh_digest_field_size((enum uvh_digest_kind)i));
+        upload->publish.sums[i] =
+            uvh_digest_new(uvh_digest_field_size((enum uvh_digest_algorithm)i));
         if (upload->publish.sums[i] == NULL)
             return UVHTTP_ENOMEM;
         upload->spool.wrote = add_to_sums;

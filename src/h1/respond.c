@@ -145,7 +145,7 @@ static struct uvh_cached_response *look_up(struct uvh_h1_exchange *exchange)
     const struct uvh_conn *conn = &exchange->h1->conn;
     bool usual = exchange->head.minor_version != 0 && uvh_output_is_empty(&conn->out) &&
                  uvh_conn_sends_plain(conn) && uvh_h1_head_keeps_alive(exchange);
-    if (!usual || worker->response_cache.most == 0)
+    if (!usual || worker->response_cache.max_size == 0)
         return NULL;
     uvh_worker_head_begin(worker); /* updates `date_expires` */
     return uvh_response_cache_lookup(&worker->response_cache, &exchange->base.response,

@@ -18,7 +18,7 @@
 #include "options/option_check.h"
 #include "options/owned.h"
 
-enum { MOST_RULES = 1000000, MOST_DEPTH = 129 };
+enum { MAX_RULES = 1000000, MAX_DEPTH = 129 };
 
 /* Covers the addresses from this one up to the next stretch; the first stretch begins at the lowest
  * address. */
@@ -96,7 +96,7 @@ static void close_innermost(struct table *table, const struct entry *const *open
  * are not opened. */
 static void fill(struct table *table, const struct entry *entries, size_t count, bool others)
 {
-    const struct entry *open[MOST_DEPTH];
+    const struct entry *open[MAX_DEPTH];
     size_t depth = 0;
     table->stretches[0] = (struct stretch){.allow = others};
     table->count = 1;
@@ -180,7 +180,7 @@ static int select_entries(const uvhttp_address_rules_options_t *options, bool v4
 }
 
 /* The verdict for clients of Unix sockets. */
-static bool judge_unix(const uvhttp_address_rules_options_t *options)
+static bool allows_unix(const uvhttp_address_rules_options_t *options)
 {
     for (size_t i = 0; i < options->rule_count; i++) {
         if (is(&options->rules[i], "unix") || is(&options->rules[i], "all"))
@@ -213,7 +213,7 @@ static int create(uvhttp_address_rules_t **rules, const uvhttp_address_rules_opt
     int err = uvh_option_check_array("rules", options->rules, options->rule_count, error);
     if (err != 0)
         return err;
-    const struct uvh_option_range range = {"rule_count", options->rule_count, 0, MOST_RULES,
+    const struct uvh_option_range range = {"rule_count", options->rule_count, 0, MAX_RULES,
                                            "rules"};
     err = uvh_option_check(&range, 1, error);
     if (err != 0)
@@ -230,7 +230,7 @@ static int create(uvhttp_address_rules_t **rules, const uvhttp_address_rules_opt
         return UVHTTP_ENOMEM;
     const uvhttp_allocator_t *allocator = made->owned.allocator;
     made->allow_others = options->allow_others;
-    made->allow_unix = judge_unix(options);
+    made->allow_unix = allows_unix(options);
     struct entry *entries = uvh_alloc(allocator, (options->rule_count + 1) * sizeof(*entries));
     err = entries == NULL ? UVHTTP_ENOMEM : build_both(made, options, entries, error);
     uvh_free(allocator, entries);

@@ -18,17 +18,17 @@
 #include "options/option_check.h"
 #include "options/owned.h"
 
-enum { MOST_REALM = 256, MOST_SCOPE = 1024 };
+enum { MAX_REALM = 256, MAX_SCOPE = 1024 };
 
 /* A user's name and password with their lengths, which the comparison needs. */
-struct known {
+struct table_user {
     uvhttp_slice_t name;
     uvhttp_slice_t password;
 };
 
 struct uvhttp_auth {
     struct uvh_owned owned;
-    struct known *users;
+    struct table_user *users;
     size_t user_count;
     uvhttp_auth_check_cb check_basic;
     uvhttp_auth_check_cb check_bearer;
@@ -114,7 +114,7 @@ static bool is_in_table(const struct uvhttp_auth *auth, const uvhttp_credentials
     size_t name_length = strlen(given->user), password_length = strlen(given->password);
     unsigned found = 0;
     for (size_t i = 0; i < auth->user_count; i++) {
-        const struct known *user = &auth->users[i];
+        const struct table_user *user = &auth->users[i];
         unsigned same_name = uvhttp_equal_constant_time(given->user, name_length, user->name.base,
                                                         user->name.length);
         unsigned same_password = uvhttp_equal_constant_time(
@@ -124,8 +124,8 @@ static bool is_in_table(const struct uvhttp_auth *auth, const uvhttp_credentials
     return found != 0;
 }
 
-static int judge(uvhttp_request_t *request, uvhttp_response_t *response,
-                 const struct session *session)
+static int check_credentials(uvhttp_request_t *request, uvhttp_response_t *response,
+                             const struct session *session)
 {
     const struct uvhttp_auth *auth = session->auth;
     bool is_bearer = session->credentials.token != NULL;
@@ -228,7 +228,7 @@ static int handle(uvhttp_request_t *request, uvhttp_response_t *response,
         result = uvhttp_request_attach(request, &session_key, session, NULL);
     if (result < 0)
         return result;
-    return apply(request, response, session, judge(request, response, session));
+    return apply(request, response, session, check_credentials(request, response, session));
 }
 
 int uvhttp_auth_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *auth)
@@ -281,11 +281,11 @@ static int check_user(const uvhttp_auth_user_t *user, size_t index, uvhttp_error
 static int check_config(const uvhttp_auth_options_t *options, const char *realm,
                         uvhttp_error_t *error)
 {
-    if (strlen(realm) > MOST_REALM || !is_printable(realm, strlen(realm)))
+    if (strlen(realm) > MAX_REALM || !is_printable(realm, strlen(realm)))
         return uvh_error_string(error, "realm", realm,
                                 "must be at most 256 bytes without control characters");
     for (const char *p = options->scope != NULL ? options->scope : ""; *p != '\0'; p++) {
-        if (*p < ' ' || *p > '~' || *p == '"' || *p == '\\' || strlen(options->scope) > MOST_SCOPE)
+        if (*p < ' ' || *p > '~' || *p == '"' || *p == '\\' || strlen(options->scope) > MAX_SCOPE)
             return uvh_error_string(
                 error, "scope", options->scope,
                 "must be at most 1024 bytes of visible ASCII without quote and backslash");
@@ -306,7 +306,7 @@ static int check_config(const uvhttp_auth_options_t *options, const char *realm,
 static const char *write_challenge(struct uvh_owned *owned, const char *scheme, const char *realm,
                                    const char *after, const char *scope)
 {
-    char quoted[2 * MOST_REALM + 1], text[sizeof(quoted) + MOST_SCOPE + 128];
+    char quoted[2 * MAX_REALM + 1], text[sizeof(quoted) + MAX_SCOPE + 128];
     size_t length = 0;
     for (const char *p = realm; *p != '\0'; p++) {
         if (*p == '"' || *p == '\\')
@@ -350,7 +350,7 @@ static int copy_users(struct uvhttp_auth *auth, const uvhttp_auth_options_t *opt
         return UVHTTP_ENOMEM;
     for (; auth->user_count < options->user_count; auth->user_count++) {
         const uvhttp_auth_user_t *given = &options->users[auth->user_count];
-        struct known *user = &auth->users[auth->user_count];
+        struct table_user *user = &auth->users[auth->user_count];
         user->name.length = strlen(given->name);
         user->name.base = uvh_owned_string(&auth->owned, given->name, user->name.length);
         user->password.length = strlen(given->password);

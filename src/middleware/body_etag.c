@@ -12,7 +12,7 @@
 #include "options/field_lines.h"
 
 enum {
-    MOST_HASHED = 16 << 20, /* at most some milliseconds of the loop's time */
+    MAX_HASHED = 16 << 20, /* at most some milliseconds of the loop's time */
     HEX_SIZE = 2 * UVH_HASH_WIDE_SIZE,
     TAG_SIZE = HEX_SIZE + 3, /* quotes and NUL */
 };
@@ -21,7 +21,7 @@ static bool is_tagged(uvhttp_request_t *request, const uvhttp_response_t *respon
 {
     uvhttp_method_t method = uvhttp_request_method(request);
     uvhttp_slice_t body = uvhttp_response_body(response);
-    if (uvhttp_response_status(response) != 200 || body.base == NULL || body.length > MOST_HASHED)
+    if (uvhttp_response_status(response) != 200 || body.base == NULL || body.length > MAX_HASHED)
         return false;
     /* A handler may omit the body for HEAD, so an empty body says nothing about the one of GET. */
     if (method != UVHTTP_METHOD_GET && (method != UVHTTP_METHOD_HEAD || body.length == 0))

@@ -25,7 +25,7 @@
 enum {
     DEFAULT_MIN_SIZE = 1024,
     DEFAULT_MAX_SIZE = 1 << 20,
-    MOST_MAX_SIZE = 1 << 30,
+    MAX_SIZE_LIMIT = 1 << 30,
     CHUNK_SIZE = 16384,
     /* streams of small chunks are often numerous: a small window for each */
     FLUSHED_SIZE_HINT = 16384,
@@ -256,8 +256,8 @@ int uvhttp_compress_handle_request(uvhttp_request_t *request, uvhttp_response_t 
 static int check(const uvhttp_compress_options_t *options, uvhttp_error_t *error)
 {
     const struct uvh_option_range ranges[] = {
-        {"min_size", options->min_size, 0, MOST_MAX_SIZE, "bytes"},
-        {"max_size", options->max_size, 0, MOST_MAX_SIZE, "bytes"},
+        {"min_size", options->min_size, 0, MAX_SIZE_LIMIT, "bytes"},
+        {"max_size", options->max_size, 0, MAX_SIZE_LIMIT, "bytes"},
     };
     static const char *const names[UVH_CODING_COUNT] = {[UVH_CODING_GZIP] = "gzip_level",
                                                         [UVH_CODING_BROTLI] = "brotli_level",

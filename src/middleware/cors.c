@@ -18,7 +18,7 @@
 #include "options/option_check.h"
 #include "options/owned.h"
 
-enum { MOST_MAX_AGE = 86400, MOST_LIST = 4096, AGE_SIZE = 24 };
+enum { MAX_AGE_LIMIT = 86400, MAX_LIST = 4096, AGE_SIZE = 24 };
 
 /* The text before and after a star: "https://" and ".example.com:8443". */
 struct pattern {
@@ -301,11 +301,11 @@ static int read_origins(struct uvhttp_cors *cors, const uvhttp_cors_options_t *o
 static int read_names(struct uvhttp_cors *cors, const char *field, const char *list,
                       const char **out, bool *any, uvhttp_error_t *error)
 {
-    char text[MOST_LIST + 2];
+    char text[MAX_LIST + 2];
     size_t length = 0, count = 0;
     uvhttp_slice_t name;
     for (const char *rest = list; next_element(&rest, &name); count++) {
-        if (!uvh_field_name_valid(name) || length + name.length + 2 > MOST_LIST)
+        if (!uvh_field_name_valid(name) || length + name.length + 2 > MAX_LIST)
             return uvh_error_string(error, field, list,
                                     "allowed are names of at most 4096 bytes in total, or \"*\"");
         *any |= is(name, "*");
@@ -351,7 +351,7 @@ static int create(uvhttp_cors_t **cors, const uvhttp_cors_options_t *options, uv
     *cors = NULL;
     if (options == NULL)
         return UVHTTP_EINVAL;
-    const struct uvh_option_range age = {"max_age", options->max_age, 0, MOST_MAX_AGE, "seconds"};
+    const struct uvh_option_range age = {"max_age", options->max_age, 0, MAX_AGE_LIMIT, "seconds"};
     int err = uvh_option_check(&age, 1, error);
     if (err != 0)
         return err;

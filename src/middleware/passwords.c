@@ -1,6 +1,6 @@
-/* uvhttp/passwords.h: users sorted by name, a table of HMACs of recently verified credentials, and
- * the number of running hash computations. A lock protects the table and the number, which all
- * workers share. */
+/* uvhttp/passwords.h: users sorted by name, a cache of HMACs of recently verified credentials, and
+ * the number of verifications that are running or pending. All workers share a table: a lock
+ * protects the cache and the number; the rest is constant. */
 #include <uvhttp/passwords.h>
 
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <uvhttp/error.h>
 #include <uvhttp/secret.h>
 
+#include "base/hash.h"
 #include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
@@ -19,12 +20,14 @@
 #include "platform/random.h"
 
 enum {
-    MOST_USERS = 10000,
-    MOST_LINE = 1024,
-    MOST_REMEMBER_MS = 86400000,
+    MAX_USERS = 10000,
+    MAX_LINE_LENGTH = 1022, /* bytes of a line of the file */
+    MAX_REMEMBER_MS = 86400000,
     DEFAULT_REMEMBER_MS = 300000,
-    KNOWN = 1024,       /* remembered HMACs; a new one replaces the one in its slot */
-    MOST_UNDER_WAY = 4, /* leaves threads of the heavy lane to compression and archives */
+    CACHE_SLOTS = 1024, /* a new HMAC replaces the one in its slot */
+    /* Running or pending, of one table, so that guessed passwords do not fill the queue of the
+     * heavy lane. */
+    MAX_VERIFICATIONS = 4,
 };
 
 struct user {
@@ -32,9 +35,10 @@ struct user {
     const char *hash;
 };
 
-struct known {
-    unsigned char code[UVH_HMAC_SIZE];
-    uint64_t until; /* milliseconds of the loops' clock, the same for all loops; 0: empty */
+struct cached {
+    unsigned char hmac[UVH_HMAC_SIZE];
+    /* Milliseconds by uvhttp_response_now, a clock that all workers share. 0: the slot is empty. */
+    uint64_t expires;
 };
 
 struct uvhttp_passwords {
@@ -44,51 +48,52 @@ struct uvhttp_passwords {
     uint64_t remember_ms;
     uint64_t key[UVH_HMAC_SIZE / sizeof(uint64_t)];
     struct uvh_lock lock;
-    unsigned under_way;
-    struct known known[KNOWN];
+    unsigned verifications;
+    struct cached cache[CACHE_SLOTS];
 };
 
-/* One verification; lives in the exchange's memory, as does what it points to. */
-struct question {
+/* One verification. It and the password are in the memory of the exchange, which a job references;
+ * the hash belongs to the table. */
+struct verification {
     struct uvhttp_passwords *passwords;
     const char *hash;
     const char *password;
-    bool is_user; /* else another user's hash, for a constant time */
-    bool has_code;
-    unsigned char code[UVH_HMAC_SIZE];
+    bool is_user; /* else the hash is another user's, and the result is ignored */
+    bool has_hmac;
+    unsigned char hmac[UVH_HMAC_SIZE];
     int result;
 };
 
-/* ---- recently verified ---- */
+/* ---- cache ---- */
 
-static struct known *slot_of(struct uvhttp_passwords *passwords, const unsigned char *code)
+static struct cached *slot_of(struct uvhttp_passwords *passwords, const unsigned char *hmac)
 {
-    return &passwords->known[(code[0] | (size_t)code[1] << 8) % KNOWN];
+    return &passwords->cache[(hmac[0] | (size_t)hmac[1] << 8) % CACHE_SLOTS];
 }
 
-static bool recall(struct uvhttp_passwords *passwords, const unsigned char *code, uint64_t now)
-{
-    uvh_lock_acquire(&passwords->lock);
-    const struct known *known = slot_of(passwords, code);
-    bool right = now < known->until &&
-                 uvhttp_equal_constant_time(known->code, UVH_HMAC_SIZE, code, UVH_HMAC_SIZE);
-    uvh_lock_release(&passwords->lock);
-    return right;
-}
-
-static void remember(struct uvhttp_passwords *passwords, const unsigned char *code, uint64_t now)
+static bool cache_has(struct uvhttp_passwords *passwords, const unsigned char *hmac, uint64_t now)
 {
     uvh_lock_acquire(&passwords->lock);
-    struct known *known = slot_of(passwords, code);
-    memcpy(known->code, code, UVH_HMAC_SIZE);
-    known->until = now + passwords->remember_ms;
+    const struct cached *cached = slot_of(passwords, hmac);
+    bool found = now < cached->expires &&
+                 uvhttp_equal_constant_time(cached->hmac, UVH_HMAC_SIZE, hmac, UVH_HMAC_SIZE);
+    uvh_lock_release(&passwords->lock);
+    return found;
+}
+
+static void cache_add(struct uvhttp_passwords *passwords, const unsigned char *hmac, uint64_t now)
+{
+    uvh_lock_acquire(&passwords->lock);
+    struct cached *cached = slot_of(passwords, hmac);
+    memcpy(cached->hmac, hmac, UVH_HMAC_SIZE);
+    cached->expires = now + passwords->remember_ms;
     uvh_lock_release(&passwords->lock);
 }
 
-/* Computes the HMAC of name and password with the NUL between them, which neither contains. False
- * when there is none: then every request is hashed. */
-static bool make_code(uvhttp_request_t *request, const struct uvhttp_passwords *passwords,
-                      const uvhttp_credentials_t *given, unsigned char code[UVH_HMAC_SIZE])
+/* Computes the HMAC of the name, a NUL (which neither contains) and the password. Returns false
+ * without memory or libcrypto: then the cache is not used, and the password is hashed each time. */
+static bool compute_hmac(uvhttp_request_t *request, const struct uvhttp_passwords *passwords,
+                         const uvhttp_credentials_t *given, unsigned char hmac[UVH_HMAC_SIZE])
 {
     size_t name = strlen(given->user) + 1, password = strlen(given->password);
     char *text = uvhttp_request_allocate(request, name + password);
@@ -98,48 +103,50 @@ static bool make_code(uvhttp_request_t *request, const struct uvhttp_passwords *
     memcpy(text + name, given->password, password);
     int err =
         uvh_hmac_sha256((uvhttp_slice_t){(const char *)passwords->key, sizeof(passwords->key)},
-                        (uvhttp_slice_t){text, name + password}, code);
+                        (uvhttp_slice_t){text, name + password}, hmac);
     uvh_hmac_wipe(text, name + password);
     return err == 0;
 }
 
 /* ---- verifying ---- */
 
-static bool enter(struct uvhttp_passwords *passwords)
+static bool begin_verification(struct uvhttp_passwords *passwords)
 {
     uvh_lock_acquire(&passwords->lock);
-    bool space = passwords->under_way < MOST_UNDER_WAY;
-    passwords->under_way += space;
+    bool allowed = passwords->verifications < MAX_VERIFICATIONS;
+    passwords->verifications += allowed;
     uvh_lock_release(&passwords->lock);
-    return space;
+    return allowed;
 }
 
-static void leave(struct uvhttp_passwords *passwords)
+static void end_verification(struct uvhttp_passwords *passwords)
 {
     uvh_lock_acquire(&passwords->lock);
-    passwords->under_way--;
+    passwords->verifications--;
     uvh_lock_release(&passwords->lock);
 }
 
-static void run_question(void *arg)
+/* The job, on a thread of the heavy lane. */
+static void verify(void *arg)
 {
-    struct question *question = arg;
-    question->result = uvh_password_verify(question->passwords->owned.allocator, question->hash,
-                                           question->password);
+    struct verification *verification = arg;
+    verification->result = uvh_password_verify(verification->passwords->owned.allocator,
+                                               verification->hash, verification->password);
 }
 
-static int finish_question(uvhttp_response_t *response, void *arg)
+/* After the job, on the loop. */
+static int finish_verification(uvhttp_response_t *response, void *arg)
 {
-    const struct question *question = arg;
-    bool right = question->result == 1 && question->is_user;
-    leave(question->passwords);
+    const struct verification *verification = arg;
+    bool accepted = verification->result == 1 && verification->is_user;
+    end_verification(verification->passwords);
     if (!uvhttp_response_open(response))
         return 0;
-    if (question->result < 0)
-        return question->result;
-    if (right && question->has_code)
-        remember(question->passwords, question->code, uvhttp_response_now(response));
-    return uvhttp_auth_decide(response, right ? UVHTTP_AUTH_ACCEPT : UVHTTP_AUTH_REFUSE);
+    if (verification->result < 0)
+        return verification->result;
+    if (accepted && verification->has_hmac)
+        cache_add(verification->passwords, verification->hmac, uvhttp_response_now(response));
+    return uvhttp_auth_decide(response, accepted ? UVHTTP_AUTH_ACCEPT : UVHTTP_AUTH_REFUSE);
 }
 
 static int compare_users(const void *a, const void *b)
@@ -153,6 +160,15 @@ static const struct user *find_user(const struct uvhttp_passwords *passwords, co
     return bsearch(&wanted, passwords->users, passwords->user_count, sizeof(wanted), compare_users);
 }
 
+/* The user whose hash is computed for an unknown name. If it were the same for all names, a name
+ * with another method or cost would be known by its time. */
+static const struct user *substitute(const struct uvhttp_passwords *passwords, const char *name)
+{
+    return &passwords
+                ->users[uvh_hash(name, strlen(name), passwords->key[0]) % passwords->user_count];
+}
+
+/* LATER, because the response is sent: the middleware must not send another. */
 static int respond_busy(uvhttp_response_t *response)
 {
     int err = uvhttp_response_set_header(response, "Retry-After", "1");
@@ -161,32 +177,38 @@ static int respond_busy(uvhttp_response_t *response)
     return err == 0 ? UVHTTP_AUTH_LATER : err;
 }
 
-int uvhttp_passwords_check(uvhttp_request_t *request, uvhttp_response_t *response,
-                           const uvhttp_credentials_t *credentials, void *passwords)
+static int check(uvhttp_request_t *request, uvhttp_response_t *response,
+                 const uvhttp_credentials_t *credentials, struct uvhttp_passwords *passwords)
 {
-    struct uvhttp_passwords *known = passwords;
-    if (known == NULL || credentials->user == NULL)
-        return UVHTTP_EINVAL;
-    struct question *question = uvhttp_request_allocate(request, sizeof(*question));
-    if (question == NULL)
+    struct verification *verification = uvhttp_request_allocate(request, sizeof(*verification));
+    if (verification == NULL)
         return UVHTTP_ENOMEM;
-    const struct user *user = find_user(known, credentials->user);
-    *question = (struct question){
-        .passwords = known,
-        .hash = user != NULL ? user->hash : known->users[0].hash,
+    const struct user *user = find_user(passwords, credentials->user);
+    *verification = (struct verification){
+        .passwords = passwords,
+        .hash = user != NULL ? user->hash : substitute(passwords, credentials->user)->hash,
         .password = credentials->password,
         .is_user = user != NULL,
     };
-    question->has_code = make_code(request, known, credentials, question->code);
-    if (question->has_code && recall(known, question->code, uvhttp_response_now(response)))
+    verification->has_hmac = compute_hmac(request, passwords, credentials, verification->hmac);
+    if (verification->has_hmac &&
+        cache_has(passwords, verification->hmac, uvhttp_response_now(response)))
         return UVHTTP_AUTH_ACCEPT;
-    if (!enter(known))
+    if (!begin_verification(passwords))
         return respond_busy(response);
-    int err = uvhttp_response_defer_heavy(response, run_question, finish_question, question);
+    int err = uvhttp_response_defer_heavy(response, verify, finish_verification, verification);
     if (err == 0)
         return UVHTTP_AUTH_LATER;
-    leave(known);
+    end_verification(passwords);
     return err;
+}
+
+int uvhttp_passwords_check(uvhttp_request_t *request, uvhttp_response_t *response,
+                           const uvhttp_credentials_t *credentials, void *passwords)
+{
+    if (passwords == NULL || credentials->user == NULL)
+        return UVHTTP_EINVAL;
+    return check(request, response, credentials, passwords);
 }
 
 /* ---- create and destroy ---- */
@@ -202,18 +224,20 @@ static bool is_name(const char *name)
     return true;
 }
 
-/* `where` identifies the user in messages, since the name itself may be invalid. */
+/* `where` is the field of an error: "users", or a line of the file. A message has the name, if it
+ * is valid, but never the hash. */
 static int add_user(struct uvhttp_passwords *passwords, const char *name, const char *hash,
                     const char *where, uvhttp_error_t *error)
 {
-    if (passwords->user_count == MOST_USERS)
+    if (passwords->user_count == MAX_USERS)
         return uvh_error_string(error, where, name, "at most 10000 users are allowed");
     if (!is_name(name))
-        return uvh_error_string(error, where, NULL,
-                                "must be NAME:HASH, without control characters in NAME");
+        return uvh_error_string(
+            error, where, NULL,
+            "the name must not be empty or contain a colon or control characters");
     if (!uvh_password_is_hash(hash))
         return uvh_error_string(error, where, name,
-                                "unsupported hash; use one of htpasswd -B or mkpasswd");
+                                "unsupported hash; create one with htpasswd -B or with mkpasswd");
     struct user *user = &passwords->users[passwords->user_count];
     user->name = uvh_owned_string(&passwords->owned, name, strlen(name));
     user->hash = uvh_owned_string(&passwords->owned, hash, strlen(hash));
@@ -223,31 +247,34 @@ static int add_user(struct uvhttp_passwords *passwords, const char *name, const 
     return 0;
 }
 
-/* One line, without its line end. */
-static int read_line(struct uvhttp_passwords *passwords, char *line, size_t number,
-                     uvhttp_error_t *error)
+/* `number` counts from 1. */
+static int add_line(struct uvhttp_passwords *passwords, char *line, size_t number,
+                    uvhttp_error_t *error)
 {
     char where[48];
+    /* the begin of messages: file, line 3, is "ann"; ... */
+    snprintf(where, sizeof(where), "file, line %zu,", number);
+    if (strlen(line) > MAX_LINE_LENGTH && line[MAX_LINE_LENGTH] != '\n')
+        return uvh_error_string(error, where, NULL, "the line is longer than 1022 bytes");
     line[strcspn(line, "\r\n")] = '\0';
     if (line[0] == '\0' || line[0] == '#')
         return 0;
-    snprintf(where, sizeof(where), "file, line %zu,", number);
     char *colon = strchr(line, ':');
-    if (colon != NULL)
-        *colon = '\0';
-    return add_user(passwords, colon == NULL ? "" : line, colon == NULL ? "" : colon + 1, where,
-                    error);
+    if (colon == NULL)
+        return uvh_error_string(error, where, NULL, "must be NAME:HASH");
+    *colon = '\0';
+    return add_user(passwords, line, colon + 1, where, error);
 }
 
-static int read_file(struct uvhttp_passwords *passwords, const char *path, uvhttp_error_t *error)
+static int add_file(struct uvhttp_passwords *passwords, const char *path, uvhttp_error_t *error)
 {
-    char line[MOST_LINE];
+    char line[MAX_LINE_LENGTH + 2]; /* with the line end and a NUL */
     int err = 0;
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return uvh_error_string(error, "file", path, "the file cannot be opened");
     for (size_t number = 1; err == 0 && fgets(line, sizeof(line), file) != NULL; number++)
-        err = read_line(passwords, line, number, error);
+        err = add_line(passwords, line, number, error);
     if (err == 0 && ferror(file))
         err = uvh_error_string(error, "file", path, "the file cannot be read");
     uvh_error_set_field(error, "file");
@@ -261,7 +288,7 @@ static int add_all(struct uvhttp_passwords *passwords, const uvhttp_passwords_op
                    uvhttp_error_t *error)
 {
     int err = 0;
-    passwords->users = uvh_owned_alloc(&passwords->owned, MOST_USERS * sizeof(*passwords->users));
+    passwords->users = uvh_owned_alloc(&passwords->owned, MAX_USERS * sizeof(*passwords->users));
     if (passwords->users == NULL)
         return UVHTTP_ENOMEM;
     for (size_t i = 0; i < options->user_count && err == 0; i++) {
@@ -274,10 +301,12 @@ static int add_all(struct uvhttp_passwords *passwords, const uvhttp_passwords_op
         }
     }
     if (err == 0 && options->file != NULL)
-        err = read_file(passwords, options->file, error);
+        err = add_file(passwords, options->file, error);
     if (err == 0 && passwords->user_count == 0)
-        err = uvh_error_string(error, "users", "",
-                               "no request can pass: set users, or a file that contains users");
+        err =
+            options->file != NULL
+                ? uvh_error_string(error, "file", options->file, "the file contains no users")
+                : uvh_error_string(error, "users", "", "no request can pass: set users or a file");
     if (err != 0)
         return err;
     qsort(passwords->users, passwords->user_count, sizeof(*passwords->users), compare_users);
@@ -308,7 +337,7 @@ static int create(uvhttp_passwords_t **passwords, const uvhttp_passwords_options
     int err = uvh_option_check_array("users", options->users, options->user_count, error);
     if (err != 0)
         return err;
-    const struct uvh_option_range range = {"remember_ms", options->remember_ms, 0, MOST_REMEMBER_MS,
+    const struct uvh_option_range range = {"remember_ms", options->remember_ms, 0, MAX_REMEMBER_MS,
                                            "milliseconds"};
     err = uvh_password_available();
     if (err == 0)

@@ -196,8 +196,8 @@ static struct uvh_token_verdict take_by_address(const struct uvhttp_rate_limit *
 
 /* Returns 0 and the verdict, UVHTTP_DECLINED for a request that is not counted, or the error of the
  * user's function. */
-static int judge(const struct uvhttp_rate_limit *limit, uvhttp_request_t *request, uint64_t now_ms,
-                 struct uvh_token_verdict *verdict)
+static int count_request(const struct uvhttp_rate_limit *limit, uvhttp_request_t *request,
+                         uint64_t now_ms, struct uvh_token_verdict *verdict)
 {
     uvhttp_slice_t key = {NULL, 0};
     int result = limit->key != NULL ? limit->key(request, &key, limit->key_arg) : 0;
@@ -213,7 +213,7 @@ static int judge(const struct uvhttp_rate_limit *limit, uvhttp_request_t *reques
 }
 
 /* Adds the fields instead of setting them: several limits may count a request. */
-static int tell(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+static int add_fields(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const struct notice *notice = arg;
     char value[NAME_SIZE + 64];
@@ -227,14 +227,14 @@ static int tell(uvhttp_request_t *request, uvhttp_response_t *response, void *ar
     return err != 0 ? err : uvhttp_response_add_header(response, "RateLimit", value);
 }
 
-static int tell_later(const struct uvhttp_rate_limit *limit, uvhttp_request_t *request,
-                      uvhttp_response_t *response, struct uvh_token_verdict verdict)
+static int add_fields_on_send(const struct uvhttp_rate_limit *limit, uvhttp_request_t *request,
+                              uvhttp_response_t *response, struct uvh_token_verdict verdict)
 {
     struct notice *notice = uvhttp_request_allocate(request, sizeof(*notice));
     if (notice == NULL)
         return UVHTTP_ENOMEM;
     *notice = (struct notice){limit, verdict};
-    return uvhttp_response_on_send(response, tell, notice);
+    return uvhttp_response_on_send(response, add_fields, notice);
 }
 
 int uvhttp_rate_limit_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
@@ -245,10 +245,10 @@ int uvhttp_rate_limit_handle_request(uvhttp_request_t *request, uvhttp_response_
     char seconds[24];
     if (with == NULL)
         return UVHTTP_EINVAL;
-    int result = judge(with, request, uvhttp_response_now(response), &verdict);
+    int result = count_request(with, request, uvhttp_response_now(response), &verdict);
     if (result != 0)
         return result;
-    int err = with->silent ? 0 : tell_later(with, request, response, verdict);
+    int err = with->silent ? 0 : add_fields_on_send(with, request, response, verdict);
     if (err == 0 && verdict.granted)
         return UVHTTP_DECLINED;
     if (err != 0)

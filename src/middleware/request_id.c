@@ -17,13 +17,13 @@
 #include "options/owned.h"
 #include "platform/random.h"
 
-enum { ID_SIZE = 32, DEFAULT_MAX_LENGTH = 128, MOST_MAX_LENGTH = 256, MOST_NAME = 64 };
+enum { ID_SIZE = 32, DEFAULT_MAX_LENGTH = 128, MAX_LENGTH_LIMIT = 256, MAX_NAME = 64 };
 
 struct uvhttp_request_ids {
     struct uvh_owned owned;
     bool trusted;
     size_t max_length;
-    char header[MOST_NAME + 1];
+    char header[MAX_NAME + 1];
 };
 
 /* The id of one request, and the name of its response field. */
@@ -131,10 +131,10 @@ static int create(uvhttp_request_ids_t **ids, const uvhttp_request_ids_options_t
     const char *header = options->header != NULL ? options->header : "X-Request-Id";
     size_t max_length = options->max_length != 0 ? options->max_length : DEFAULT_MAX_LENGTH;
     uvhttp_slice_t name = uvh_slice(header);
-    if (name.length > MOST_NAME || !uvh_field_name_valid(name))
+    if (name.length > MAX_NAME || !uvh_field_name_valid(name))
         return uvh_error_string(error, "header", header,
                                 "must be a field name of at most 64 bytes");
-    const struct uvh_option_range length = {"max_length", max_length, 1, MOST_MAX_LENGTH, "bytes"};
+    const struct uvh_option_range length = {"max_length", max_length, 1, MAX_LENGTH_LIMIT, "bytes"};
     int err = uvh_option_check(&length, 1, error);
     uint64_t number;
     if (err == 0) /* report a system without random numbers now */

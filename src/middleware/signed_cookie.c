@@ -21,20 +21,20 @@
 static const char purpose[] = "uvhttp-cookie-1";
 
 enum {
-    MOST_KEYS = 16,
-    LEAST_KEY = 32, /* as long as the HMAC (RFC 2104 section 3) */
-    MOST_KEY = 1024,
-    MOST_NAME = 256,
-    MOST_VALUE = 4096,
+    MAX_KEYS = 16,
+    MIN_KEY = 32, /* as long as the HMAC (RFC 2104 section 3) */
+    MAX_KEY = 1024,
+    MAX_NAME = 256,
+    MAX_VALUE = 4096,
     TIME_SIZE = 8,
-    LEAST_SIGNED = TIME_SIZE + UVH_HMAC_SIZE,
-    MOST_SIGNED = LEAST_SIGNED + MOST_VALUE,
-    MOST_MESSAGE = sizeof(purpose) + MOST_NAME + 1 + TIME_SIZE + MOST_VALUE,
+    MIN_SIGNED = TIME_SIZE + UVH_HMAC_SIZE,
+    MAX_SIGNED = MIN_SIGNED + MAX_VALUE,
+    MAX_MESSAGE = sizeof(purpose) + MAX_NAME + 1 + TIME_SIZE + MAX_VALUE,
 };
 
 struct key {
     size_t length;
-    char bytes[MOST_KEY];
+    char bytes[MAX_KEY];
 };
 
 struct uvhttp_cookie_signer {
@@ -45,14 +45,14 @@ struct uvhttp_cookie_signer {
 
 static int check(const uvhttp_cookie_signer_options_t *options, uvhttp_error_t *error)
 {
-    const struct uvh_option_range count = {"key_count", options->key_count, 1, MOST_KEYS, "keys"};
+    const struct uvh_option_range count = {"key_count", options->key_count, 1, MAX_KEYS, "keys"};
     int err = uvh_option_check(&count, 1, error);
     if (err == 0)
         err = uvh_option_check_array("keys", options->keys, options->key_count, error);
     for (size_t i = 0; err == 0 && i < options->key_count; i++) {
         char name[48];
         snprintf(name, sizeof(name), "keys[%zu].length", i);
-        const struct uvh_option_range length = {name, options->keys[i].length, LEAST_KEY, MOST_KEY,
+        const struct uvh_option_range length = {name, options->keys[i].length, MIN_KEY, MAX_KEY,
                                                 "bytes"};
         err = uvh_option_check(&length, 1, error);
     }
@@ -126,7 +126,7 @@ static int64_t read_time(const unsigned char in[TIME_SIZE])
 static int authenticate(const struct key *key, const char *name, const unsigned char *data,
                         size_t size, unsigned char code[UVH_HMAC_SIZE])
 {
-    char message[MOST_MESSAGE];
+    char message[MAX_MESSAGE];
     size_t name_size = strlen(name) + 1;
     memcpy(message, purpose, sizeof(purpose));
     memcpy(message + sizeof(purpose), name, name_size);
@@ -137,17 +137,17 @@ static int authenticate(const struct key *key, const char *name, const unsigned 
 
 static bool is_usable_name(const char *name)
 {
-    return name != NULL && name[0] != '\0' && strnlen(name, MOST_NAME + 1) <= MOST_NAME;
+    return name != NULL && name[0] != '\0' && strnlen(name, MAX_NAME + 1) <= MAX_NAME;
 }
 
 int uvhttp_cookie_sign(const uvhttp_cookie_signer_t *signer, const char *name, uvhttp_slice_t value,
                        int64_t expires, char *out, size_t size, size_t *length)
 {
-    unsigned char bytes[MOST_SIGNED];
+    unsigned char bytes[MAX_SIGNED];
     size_t ignored;
     length = length != NULL ? length : &ignored;
     *length = 0;
-    if (signer == NULL || out == NULL || !is_usable_name(name) || value.length > MOST_VALUE ||
+    if (signer == NULL || out == NULL || !is_usable_name(name) || value.length > MAX_VALUE ||
         expires < 0 || size < UVHTTP_SIGNED_SIZE(value.length))
         return UVHTTP_EINVAL;
     write_time(bytes, expires);
@@ -181,16 +181,16 @@ static int find_key(const struct uvhttp_cookie_signer *signer, const char *name,
 int uvhttp_cookie_verify(const uvhttp_cookie_signer_t *signer, const char *name,
                          uvhttp_slice_t text, int64_t now, char *out, size_t size, size_t *length)
 {
-    unsigned char bytes[MOST_SIGNED + 2]; /* the most uvh_base64_decode may write */
+    unsigned char bytes[MAX_SIGNED + 2]; /* the most uvh_base64_decode may write */
     size_t ignored;
     length = length != NULL ? length : &ignored;
     *length = 0;
     if (signer == NULL || out == NULL || !is_usable_name(name) || size <= text.length)
         return UVHTTP_EINVAL;
-    if (text.length > uvh_base64_encoded_size(MOST_SIGNED, UVH_BASE64_URL))
+    if (text.length > uvh_base64_encoded_size(MAX_SIGNED, UVH_BASE64_URL))
         return UVHTTP_ESIGNATURE;
     ptrdiff_t decoded = uvh_base64_decode(text, UVH_BASE64_URL, bytes);
-    if (decoded < LEAST_SIGNED)
+    if (decoded < MIN_SIGNED)
         return UVHTTP_ESIGNATURE;
     size_t said = (size_t)decoded - UVH_HMAC_SIZE;
     int err = find_key(signer, name, bytes, said);
@@ -214,7 +214,7 @@ int uvhttp_response_set_signed_cookie(uvhttp_response_t *response,
                                       const uvhttp_cookie_signer_t *signer,
                                       const uvhttp_cookie_t *cookie)
 {
-    char text[UVHTTP_SIGNED_SIZE(MOST_VALUE)];
+    char text[UVHTTP_SIGNED_SIZE(MAX_VALUE)];
     size_t length;
     if (cookie == NULL)
         return UVHTTP_EINVAL;

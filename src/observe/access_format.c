@@ -217,7 +217,7 @@ static void put_json(struct space *space, uvhttp_slice_t value)
     size_t i = put_plain(space, value, 0, ' ');
     while (i < value.length) {
         const unsigned char *text = (const unsigned char *)value.base + i;
-        size_t size = uvh_utf8_sequence_length(value.base + i, value.length - i);
+        size_t size = uvh_utf8_sequence_valid_length(value.base + i, value.length - i);
         if (!put_json_character(space, text, size))
             return;
         i += size == 0 ? 1 : size;

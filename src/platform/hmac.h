@@ -1,7 +1,7 @@
 /* HMAC-SHA-256 (RFC 2104, FIPS 180-4) by OpenSSL's libcrypto. Builds without
  * BUILD_WITH_LIBCRYPTO do not have it.
  *
- * Called for signed cookies. Any thread. */
+ * Called for signed cookies and the cache of passwords. Any thread. */
 #ifndef UVH_PLATFORM_HMAC_H
 #define UVH_PLATFORM_HMAC_H
 

@@ -12,7 +12,7 @@
 
 enum {
     /* connections beyond the limit that get a 503; further ones are just closed */
-    REJECTING_MOST = 256,
+    MAX_REJECTING = 256,
     /* A difference of one in 16 is tolerated: handing over costs as much as accepting. */
     TOLERANCE = 16,
 };
@@ -55,14 +55,14 @@ static bool is_scarce(struct uvh_server *server, int socket)
     return true;
 }
 
-enum { LOOKS_MOST = 64 }; /* connections checked that may not be closed */
+enum { MAX_CHECKED = 64 }; /* connections checked that may not be closed */
 
 /* Closes the longest waiting connection that may be closed. */
 static bool make_way_among(struct uvh_worker *worker, enum uvh_conn_timeout waiting)
 {
     struct uvh_timeout_list *list = &worker->conns.timeouts[waiting];
     struct uvh_list *link = list->members.next;
-    for (int looks = 0; looks < LOOKS_MOST && link != &list->members; looks++) {
+    for (int checked = 0; checked < MAX_CHECKED && link != &list->members; checked++) {
         struct uvh_conn *conn = UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link);
         uint64_t waited_ms = uv_now(worker->loop) + list->length_ms - conn->timeout.deadline;
         link = link->next;
@@ -119,7 +119,7 @@ static void take(struct uvh_worker *worker, int socket, struct uvh_tls_contexts 
     size_t most = server->config.max_connections;
     size_t open = count_open(worker);
     count_accepted(worker);
-    if (open >= most + REJECTING_MOST) {
+    if (open >= most + MAX_REJECTING) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
         uvh_server_log(server, UVHTTP_LOG_DEBUG,
                        "connection closed: max_connections is far exceeded");

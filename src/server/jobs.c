@@ -11,7 +11,7 @@
 #include "server/job.h"
 #include "server/server.h"
 
-enum { MOST_AUTOMATIC_THREADS = 4 }; /* of the heavy lane */
+enum { MAX_AUTOMATIC_THREADS = 4 }; /* of the heavy lane */
 
 struct uvh_deferred {
     struct uvh_job job;
@@ -158,7 +158,7 @@ static int open_lane(struct uvh_thread_pool *pool, const uvhttp_allocator_t *all
 static size_t automatic_threads(void)
 {
     size_t cores = uvhttp_core_count();
-    return cores < MOST_AUTOMATIC_THREADS ? cores : MOST_AUTOMATIC_THREADS;
+    return cores < MAX_AUTOMATIC_THREADS ? cores : MAX_AUTOMATIC_THREADS;
 }
 
 int uvh_jobs_open(struct uvh_server *server)

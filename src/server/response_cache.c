@@ -8,25 +8,30 @@
 #include "platform/file.h"
 #include "platform/memory_file.h"
 
+/* One second ends at most so many milliseconds after the one before: its end is computed from the
+ * system's clock, by which the loop's clock may be some milliseconds late. */
+enum { MAX_SECOND_MS = 1500 };
+
 void uvh_response_cache_init(struct uvh_response_cache *cache, const uvhttp_allocator_t *allocator,
-                             size_t most)
+                             size_t max_size)
 {
-    *cache = (struct uvh_response_cache){
-        .allocator = allocator, .most = most, .edition = 1, .descriptor = -1};
+    *cache =
+        (struct uvh_response_cache){.allocator = allocator, .max_size = max_size, .descriptor = -1};
 }
 
-/* Resets all counts and cached responses. */
-static void begin_edition(struct uvh_response_cache *cache)
+/* Closes the file. The counts and cached responses of the slots are reset when each is next used:
+ * they belong to another second. */
+static void begin_second(struct uvh_response_cache *cache, uint64_t until)
 {
     uvh_file_close(cache->descriptor);
     cache->descriptor = -1;
     cache->size = 0;
-    cache->edition++;
+    cache->until = until;
 }
 
 void uvh_response_cache_release(struct uvh_response_cache *cache)
 {
-    begin_edition(cache);
+    begin_second(cache, 0);
     uvh_free(cache->allocator, cache->slots);
     cache->slots = NULL;
 }
@@ -34,12 +39,14 @@ void uvh_response_cache_release(struct uvh_response_cache *cache)
 void uvh_response_cache_expire(struct uvh_response_cache *cache, uint64_t now)
 {
     if (cache->descriptor >= 0 && now >= cache->until)
-        begin_edition(cache);
+        begin_second(cache, 0);
 }
 
 /* ---- lookup ---- */
 
-static bool is_promised(const uvhttp_prepared_t *prepared, const struct uvh_body *body)
+/* The body is the one that was announced by uvhttp_prepared_set_body or
+ * uvhttp_prepared_set_descriptor. */
+static bool is_prepared_body(const uvhttp_prepared_t *prepared, const struct uvh_body *body)
 {
     if (body->size != prepared->body.length || body->parts != NULL)
         return false;
@@ -52,12 +59,13 @@ static bool is_promised(const uvhttp_prepared_t *prepared, const struct uvh_body
 static bool is_as_prepared(const struct uvhttp_response *response)
 {
     const uvhttp_prepared_t *prepared = response->prepared;
-    return prepared != NULL && prepared->id != 0 && is_promised(prepared, &response->body) &&
+    return prepared != NULL && prepared->id != 0 && is_prepared_body(prepared, &response->body) &&
            response->status == 200 && response->headers.count == 0 &&
            response->content_type.base == NULL && !prepared->has_upgrade && response->pace == NULL;
 }
 
-static bool has_slots(struct uvh_response_cache *cache)
+/* Allocates the slots unless they exist. Returns false without memory. */
+static bool make_slots(struct uvh_response_cache *cache)
 {
     size_t size = UVH_RESPONSE_CACHE_SLOTS * sizeof(*cache->slots);
     if (cache->slots == NULL)
@@ -69,19 +77,19 @@ struct uvh_cached_response *uvh_response_cache_lookup(struct uvh_response_cache 
                                                       const struct uvhttp_response *response,
                                                       uint64_t until)
 {
-    if (cache->most == 0 || response->body.size > UVH_RESPONSE_CACHE_MOST ||
-        !is_as_prepared(response) || !has_slots(cache))
+    if (cache->max_size == 0 || response->body.size > UVH_RESPONSE_CACHE_MAX_SIZE ||
+        !is_as_prepared(response) || !make_slots(cache))
         return NULL;
-    if (cache->until != until) {
-        begin_edition(cache);
-        cache->until = until;
-    }
+    if (cache->until != until)
+        begin_second(cache, until);
     uint64_t id = response->prepared->id;
     struct uvh_cached_response *slot = &cache->slots[id & (UVH_RESPONSE_CACHE_SLOTS - 1)];
-    if (slot->edition != cache->edition) {
-        bool again = slot->id == id && slot->size > 0 &&
-                     slot->requests >= uvh_response_cache_often(slot->size);
-        *slot = (struct uvh_cached_response){.id = id, .edition = cache->edition, .again = again};
+    if (slot->until != until) {
+        bool was_frequent = slot->id == id && until - slot->until < MAX_SECOND_MS &&
+                            slot->size > 0 &&
+                            slot->requests >= uvh_response_cache_threshold(response->body.size);
+        *slot =
+            (struct uvh_cached_response){.id = id, .until = until, .was_frequent = was_frequent};
     }
     if (slot->id != id)
         return NULL;
@@ -91,13 +99,14 @@ struct uvh_cached_response *uvh_response_cache_lookup(struct uvh_response_cache 
 
 /* ---- store ---- */
 
-/* False: without a file, responses are sent uncached. */
+/* Creates the file unless it exists. Returns false on error: then responses are sent uncached, and
+ * on a system that has no such files the cache is disabled for good. */
 static bool open_file(struct uvh_response_cache *cache)
 {
     if (cache->descriptor < 0)
         cache->descriptor = uvh_memory_file_open();
     if (cache->descriptor == -ENOSYS) {
-        cache->most = 0;
+        cache->max_size = 0;
         uvh_response_cache_release(cache);
     }
     return cache->descriptor >= 0;
@@ -107,7 +116,8 @@ static void store_bytes(struct uvh_response_cache *cache, struct uvh_cached_resp
                         uvhttp_slice_t head, uvhttp_slice_t body)
 {
     size_t size = head.length + body.length;
-    if (size > UVH_RESPONSE_CACHE_MOST || cache->size + size > cache->most || !open_file(cache))
+    if (size > UVH_RESPONSE_CACHE_MAX_SIZE || cache->size + size > cache->max_size ||
+        !open_file(cache))
         return;
     const uvhttp_slice_t areas[] = {head, body};
     if (uvh_memory_file_write(cache->descriptor, cache->size, areas) != 0)
@@ -119,7 +129,9 @@ static void store_bytes(struct uvh_response_cache *cache, struct uvh_cached_resp
     cache->size += (size + UVH_MEMORY_FILE_PAGE - 1) / UVH_MEMORY_FILE_PAGE * UVH_MEMORY_FILE_PAGE;
 }
 
-/* The file was just sent from, so reading it blocks no more than sending did. */
+/* Reads the file on the loop. It was sent several times in this second or in the one before, so its
+ * bytes are most likely in memory. If not, the sendfile that follows would wait for them as long.
+ */
 static void store_file(struct uvh_response_cache *cache, struct uvh_cached_response *cached,
                        uvhttp_slice_t head, const struct uvh_body *body)
 {
@@ -134,8 +146,9 @@ static void store_file(struct uvh_response_cache *cache, struct uvh_cached_respo
 void uvh_response_cache_store(struct uvh_response_cache *cache, struct uvh_cached_response *cached,
                               uvhttp_slice_t head, const struct uvh_body *body)
 {
-    uint32_t often = cached->again ? 1 : uvh_response_cache_often(body->size);
-    if (cached->size > 0 || cached->requests != often)
+    uint32_t threshold = cached->was_frequent ? 1 : uvh_response_cache_threshold(body->size);
+    /* Not `<`: what cannot be cached is tried once a second, not for each request. */
+    if (cached->size > 0 || cached->requests != threshold)
         return;
     if (body->source == UVH_BODY_FILE)
         store_file(cache, cached, head, body);
@@ -148,6 +161,7 @@ void uvh_response_cache_store(struct uvh_response_cache *cache, struct uvh_cache
 size_t uvh_response_cache_send(const struct uvh_response_cache *cache,
                                const struct uvh_cached_response *cached, struct uvh_conn *conn)
 {
+    /* A socket that is not writable accepts nothing: the response is queued the usual way. */
     if (cached->size == 0 || !conn->socket.writable)
         return 0;
     ssize_t sent = uvh_conn_io_send_file(conn, cache->descriptor, cached->offset, cached->size);

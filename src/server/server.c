@@ -96,9 +96,9 @@ static int make_pool(struct uvh_server *server)
 /* Files, lookups and log files need descriptors, however many connections there are. */
 static void reserve_descriptors(struct uvh_server *server)
 {
-    enum { RESERVE_MOST = 64, RESERVE_PART = 8 };
+    enum { MAX_RESERVE = 64, RESERVE_PART = 8 };
     size_t limit = uvh_file_descriptor_limit();
-    size_t reserve = limit / RESERVE_PART < RESERVE_MOST ? limit / RESERVE_PART : RESERVE_MOST;
+    size_t reserve = limit / RESERVE_PART < MAX_RESERVE ? limit / RESERVE_PART : MAX_RESERVE;
     server->scarce_from = (int)(limit - reserve);
     if (server->config.max_connections > limit - reserve)
         uvh_server_log(

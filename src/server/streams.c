@@ -14,7 +14,7 @@
 #include "server/server.h"
 #include "server/workers.h"
 
-enum { PORT_MOST = 65535 };
+enum { MAX_PORT = 65535 };
 
 bool uvhttp_request_offers_upgrade(const uvhttp_request_t *request, const char *protocol)
 {
@@ -89,7 +89,7 @@ int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
 static bool is_valid(const char *host, int port, uint32_t timeout_ms,
                      uvhttp_stream_connected_cb connected, const uvhttp_stream_events_t *events)
 {
-    return host != NULL && events != NULL && port > 0 && port <= PORT_MOST &&
+    return host != NULL && events != NULL && port > 0 && port <= MAX_PORT &&
            timeout_ms <= UVH_TIMEOUT_STEP_MOST && connected != NULL && events->data != NULL &&
            events->closed != NULL;
 }

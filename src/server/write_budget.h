@@ -17,7 +17,7 @@ enum {
      * sending */
     UVH_WRITE_BUDGET_FILTERED = 1 << 17,
     /* minimum charge per write in bytes, so that a loop of small writes ends, too: after 16,384 */
-    UVH_WRITE_BUDGET_LEAST = 64,
+    UVH_WRITE_BUDGET_MIN_CHARGE = 64,
 };
 
 /* Initialize with zeros. */
@@ -41,7 +41,7 @@ static inline void uvh_write_budget_take(struct uvh_write_budget *budget,
 {
     if (budget->iteration != loop_stats->iteration)
         *budget = (struct uvh_write_budget){.iteration = loop_stats->iteration};
-    budget->taken += size > UVH_WRITE_BUDGET_LEAST ? size : UVH_WRITE_BUDGET_LEAST;
+    budget->taken += size > UVH_WRITE_BUDGET_MIN_CHARGE ? size : UVH_WRITE_BUDGET_MIN_CHARGE;
 }
 
 #endif

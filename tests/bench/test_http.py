@@ -10,8 +10,8 @@ import types
 import pytest
 from support import BIN, ROOT, assert_refused, bench, copies, real_wrk, two_cores
 
-from benchlib import (Refused, contender, cpu, http_peers, idle, servers, session, tls, verify,
-                      websocket_peers, works, wrk)
+from benchlib import (Refused, contender, cpu, http_load, http_peers, idle, servers, session, tls,
+                      verify, websocket_peers, works, wrk)
 
 WORKS = {work.name: work for work in works.ALL}
 TLS = ["tls-memory", "tls-100k", "tls-handshake", "tls-resumed"]
@@ -180,6 +180,59 @@ def test_failed_start_skips_peer_or_aborts(tmp_path):
     Broken.own = True
     with pytest.raises(Refused, match="no port"):
         session.Session(options, [Broken()], [WORKS["memory"]], None, None).run()
+
+
+class FakeServer:
+    """The parts of servers.Server that a session uses."""
+
+    def __init__(self):
+        self.stopped, self.ended = False, False
+
+    def stop(self):
+        self.stopped = True
+
+    def has_ended(self):
+        return self.ended
+
+
+@pytest.mark.parametrize("failure", ["refused", "crashed"])
+def test_failed_server_is_replaced_for_next_result(failure):
+    class Fake(http_peers.Uvhttp):
+        own = False
+
+        def start(self, workspace, work):
+            started.append(FakeServer())
+            return started[-1]
+
+    def measure(server, work, connections, options):
+        assert not server.stopped and not server.ended
+        if len(started) == 1:
+            if failure == "refused":
+                raise Refused("the status is 500 instead of 200")
+            server.ended = True
+        fault = "read errors" if server.ended else None
+        return {"counted": fault is None, "fault": fault, "cpu_us": 1.0}
+
+    started = []
+    options = types.SimpleNamespace(rounds=1)
+    done = session.Session(options, [Fake()], [WORKS["memory"]], None, measure, (10, 20, 30)).run()
+    assert [one.counted() for one in done.results] == [0, 1, 1]
+    assert len(started) == 2 and all(server.stopped for server in started)
+
+
+def test_rate_of_large_bodies_includes_incomplete_responses(monkeypatch):
+    work = works.Work("large", "large bodies", works.LARGE)
+    size = works.LARGE + 100
+    result = {**dict.fromkeys(wrk.ERRORS, 0), "requests": 10, "bytes": 12 * size + size // 2,
+              "duration_us": 2_000_000, "p99_us": 0}
+    times = iter([cpu.CpuTime(0, 0, 0), cpu.CpuTime(1_250_000, 0, 0)])
+    monkeypatch.setattr(http_load, "load", lambda *_: result)
+    monkeypatch.setattr(verify, "check_work", lambda *_: size)
+    monkeypatch.setattr(cpu, "read", lambda _: next(times))
+    monkeypatch.setattr(cpu, "resident_kb", lambda _: 1)
+    options = types.SimpleNamespace(seconds=2, warm_up=0)
+    entry = http_load.measure(types.SimpleNamespace(pid=0), work, 50, options)
+    assert entry["cpu_us"] == pytest.approx(100) and entry["rps"] == pytest.approx(6.25)
 
 
 @pytest.mark.parametrize("arguments", [

@@ -26,7 +26,7 @@
 
 enum {
     SIZE = 10000,
-    OFTEN = 12, /* times for that size: uvh_response_cache_often */
+    OFTEN = 12, /* times for that size: uvh_response_cache_threshold */
     MANY = 40,
     MAX_WAITS = 20000,
 };
@@ -830,7 +830,7 @@ static void frequent_response_is_cached_in_next_second(void **state)
     struct uvh_response_cache cache;
     (void)state;
     reset_faults();
-    assert_int_equal(uvh_response_cache_often(SIZE), OFTEN);
+    assert_int_equal(uvh_response_cache_threshold(SIZE), OFTEN);
     uvh_response_cache_init(&cache, uvh_alloc_default(), 1 << 20);
     assert_int_equal(request_cached(&cache, 1, 500, OFTEN - 1)->size, 0);
     assert_int_equal(request_cached(&cache, 1, 1000, OFTEN - 1)->size, 0);
@@ -850,6 +850,21 @@ static void frequent_response_is_cached_in_next_second(void **state)
     request_cached(&cache, 1, 7000, OFTEN);
     /* It uses the slot of a response that was cached. */
     assert_int_equal(request_cached(&cache, 1 + UVH_RESPONSE_CACHE_SLOTS, 8000, 1)->size, 0);
+    uvh_response_cache_release(&cache);
+}
+
+/* After a second without requests, its file may no longer be in memory. */
+static void response_of_earlier_second_is_counted_again(void **state)
+{
+    struct uvh_response_cache cache;
+    (void)state;
+    reset_faults();
+    uvh_response_cache_init(&cache, uvh_alloc_default(), 1 << 20);
+    assert_int_equal(request_cached(&cache, 1, 1000, 2 * OFTEN)->size, SIZE);
+    assert_int_equal(request_cached(&cache, 2, 2000, 1)->size, 0); /* another response */
+    assert_int_equal(request_cached(&cache, 1, 3000, 1)->size, 0);
+    assert_int_equal(request_cached(&cache, 1, 3000, 2 * OFTEN)->size, SIZE);
+    assert_int_equal(request_cached(&cache, 1, 9000, 1)->size, 0);
     uvh_response_cache_release(&cache);
 }
 
@@ -891,6 +906,7 @@ int main(void)
 {
     const struct CMUnitTest from_memory[] = {
         cmocka_unit_test(frequent_response_is_cached_in_next_second),
+        cmocka_unit_test(response_of_earlier_second_is_counted_again),
         cmocka_unit_test(frequent_response_is_sent_from_cache),
         cmocka_unit_test(unprepared_response_is_not_cached),
         cmocka_unit_test(batched_response_precedes_cached_response),

@@ -37,7 +37,7 @@ static void check_date(uvhttp_slice_t text)
 /* Each range is within the representation, and any two have a gap that justifies separate parts. */
 static void check_set(const struct uvh_range_set *set, uint64_t size)
 {
-    require(set->count > 0 && set->count <= UVH_RANGE_MOST);
+    require(set->count > 0 && set->count <= UVH_RANGE_MAX_COUNT);
     for (size_t i = 0; i < set->count; i++) {
         const struct uvh_range *one = &set->items[i];
         require(one->first <= one->last && one->last < size);

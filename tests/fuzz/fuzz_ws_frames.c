@@ -100,7 +100,7 @@ static void plain_control(struct plain *plain, const struct uvh_ws_frame *frame,
             plain_bad(plain, 1002);
             return;
         }
-        if (!uvh_utf8_sequence_valid(payload, size)) {
+        if (!uvh_utf8_sequence_is_valid_text(payload, size)) {
             plain_bad(plain, 1007);
             return;
         }
@@ -186,7 +186,7 @@ static void check_text(const uint8_t *data, size_t size, size_t step)
     bool valid = true;
     for (size_t at = 0; at < size && valid; at += step)
         valid = uvh_utf8_check(&state, copy + at, size - at < step ? size - at : step);
-    bool expected = uvh_utf8_sequence_valid(copy, size);
+    bool expected = uvh_utf8_sequence_is_valid_text(copy, size);
     require_same((valid && uvh_utf8_complete(&state)) != expected ? "UTF-8" : NULL, "in chunks");
     require_same(uvh_utf8_valid(copy, size) != expected ? "UTF-8" : NULL, "whole");
     free(copy);

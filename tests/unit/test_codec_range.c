@@ -19,7 +19,7 @@
 /* "none", "unsatisfiable" or "first-last", several separated by spaces */
 static const char *parse(const char *value, uint64_t size)
 {
-    static char text[UVH_RANGE_MOST * 43];
+    static char text[UVH_RANGE_MAX_COUNT * 43];
     struct uvh_range_set set;
     switch (uvh_range_parse((uvhttp_slice_t){value, strlen(value)}, size, &set)) {
     case UVH_RANGE_NONE:
@@ -30,7 +30,7 @@ static const char *parse(const char *value, uint64_t size)
         break;
     }
     char *out = text;
-    assert_in_range(set.count, 1, UVH_RANGE_MOST);
+    assert_in_range(set.count, 1, UVH_RANGE_MAX_COUNT);
     for (size_t i = 0; i < set.count; i++) {
         assert_true(set.items[i].first <= set.items[i].last && set.items[i].last < size);
         out += snprintf(out, 43, "%s%" PRIu64 "-%" PRIu64, i == 0 ? "" : " ", set.items[i].first,

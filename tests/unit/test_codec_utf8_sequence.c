@@ -27,12 +27,12 @@ static void code_points_have_lengths(void **state)
         char text[4];
         size_t size = encode(point, text);
         bool allowed = point < 0x110000 && (point < 0xD800 || point > 0xDFFF);
-        assert_int_equal(uvh_utf8_sequence_length(text, 4), allowed ? size : 0);
+        assert_int_equal(uvh_utf8_sequence_valid_length(text, 4), allowed ? size : 0);
         if (!allowed)
             continue;
-        assert_int_equal(uvh_utf8_sequence_length(text, size), size);
+        assert_int_equal(uvh_utf8_sequence_valid_length(text, size), size);
         if (size > 1)
-            assert_int_equal(uvh_utf8_sequence_length(text, size - 1), 0);
+            assert_int_equal(uvh_utf8_sequence_valid_length(text, size - 1), 0);
         bool noncharacter = (point >= 0xFDD0 && point <= 0xFDEF) || (point & 0xFFFE) == 0xFFFE;
         assert_int_equal(uvh_utf8_sequence_is_noncharacter(text, size), noncharacter);
     }
@@ -41,19 +41,19 @@ static void code_points_have_lengths(void **state)
 static void overlong_forms_are_invalid(void **state)
 {
     (void)state;
-    assert_int_equal(uvh_utf8_sequence_length("\xC0\x80", 2), 0);
-    assert_int_equal(uvh_utf8_sequence_length("\xC1\xBF", 2), 0);
-    assert_int_equal(uvh_utf8_sequence_length("\xE0\x9F\xBF", 3), 0);
-    assert_int_equal(uvh_utf8_sequence_length("\xF0\x8F\xBF\xBF", 4), 0);
+    assert_int_equal(uvh_utf8_sequence_valid_length("\xC0\x80", 2), 0);
+    assert_int_equal(uvh_utf8_sequence_valid_length("\xC1\xBF", 2), 0);
+    assert_int_equal(uvh_utf8_sequence_valid_length("\xE0\x9F\xBF", 3), 0);
+    assert_int_equal(uvh_utf8_sequence_valid_length("\xF0\x8F\xBF\xBF", 4), 0);
 }
 
 static void texts_are_validated(void **state)
 {
     (void)state;
-    assert_true(uvh_utf8_sequence_valid("", 0));
-    assert_true(uvh_utf8_sequence_valid("a\xC3\xBC\xE2\x82\xAC\xF0\x9F\x90\x99", 10));
-    assert_false(uvh_utf8_sequence_valid("a\xC3", 2));
-    assert_false(uvh_utf8_sequence_valid("\x80", 1));
+    assert_true(uvh_utf8_sequence_is_valid_text("", 0));
+    assert_true(uvh_utf8_sequence_is_valid_text("a\xC3\xBC\xE2\x82\xAC\xF0\x9F\x90\x99", 10));
+    assert_false(uvh_utf8_sequence_is_valid_text("a\xC3", 2));
+    assert_false(uvh_utf8_sequence_is_valid_text("\x80", 1));
 }
 
 int main(void)

@@ -1,5 +1,6 @@
-/* middleware/passwords.c: refused options, password files, and every allocation failing in turn, in
- * the constructor and in a request. */
+/* middleware/passwords.c: refused options, password files, the hash computed for unknown names, and
+ * every allocation failing in turn, in the constructor and in a request. This program replaces
+ * crypt_r. */
 #include <uvhttp.h>
 
 #include <setjmp.h>
@@ -9,10 +10,14 @@
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/compiler.h"
+#include "codec/text/base64.h"
 #include "platform/password.h"
 #include "support/fault_heap.h"
 #include "support/raw_client.h"
@@ -21,6 +26,23 @@
 /* The hash of "secret" with the lowest cost. */
 static const char hash[] = "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW";
 static const uvhttp_hashed_user_t ann = {"ann", hash};
+
+/* The same by another method. */
+static const char other_hash[] =
+    "$5$rounds=1000$saltsalt$eKLZU9t9OoPWrqOQsoTIKG0aYkZ5rGOoOQhiIvoSWX2";
+
+static const char *computed_hash; /* the last one given to crypt_r */
+
+struct crypt_data;
+char *crypt_r(const char *phrase, const char *setting, struct crypt_data *data);
+
+char *crypt_r(const char *phrase, const char *setting, struct crypt_data *data)
+{
+    char *(*real)(const char *phrase, const char *setting, struct crypt_data *data);
+    *(void **)&real = dlsym(RTLD_NEXT, "crypt_r");
+    computed_hash = setting;
+    return real(phrase, setting, data);
+}
 
 static void refuse(uvhttp_passwords_options_t config, const char *expected)
 {
@@ -42,9 +64,10 @@ static void invalid_options_are_refused(void **state)
 {
     (void)state;
     static const char name[] =
-        "users is \"(not shown)\"; must be NAME:HASH, without control characters in NAME";
+        "users is \"(not shown)\"; the name must not be empty or contain a colon or control "
+        "characters";
     static const char unsupported[] =
-        "users is \"ann\"; unsupported hash; use one of htpasswd -B or mkpasswd";
+        "users is \"ann\"; unsupported hash; create one with htpasswd -B or with mkpasswd";
     const uvhttp_hashed_user_t twice[] = {ann, ann};
     uvhttp_passwords_t *passwords;
     refuse_user(NULL, hash, name);
@@ -58,7 +81,9 @@ static void invalid_options_are_refused(void **state)
     refuse((uvhttp_passwords_options_t){.users = twice, .user_count = 2},
            "users is \"ann\"; the user is listed twice");
     refuse((uvhttp_passwords_options_t){.users = NULL},
-           "users is \"\"; no request can pass: set users, or a file that contains users");
+           "users is \"\"; no request can pass: set users or a file");
+    refuse((uvhttp_passwords_options_t){.file = "/dev/null"},
+           "file is \"/dev/null\"; the file contains no users");
     refuse((uvhttp_passwords_options_t){.file = "/nowhere/at all"},
            "file is \"/nowhere/at all\"; the file cannot be opened");
     refuse((uvhttp_passwords_options_t){.file = "/"}, "file is \"/\"; the file cannot be read");
@@ -84,6 +109,41 @@ static void users_without_count_are_refused(void **state)
     const uvhttp_passwords_options_t both = {UVHTTP_HASHED_USERS({"ann", "$2b$"}, {"bob", "$2b$"})};
     assert_int_equal(both.user_count, 2);
     assert_string_equal(both.users[1].name, "bob");
+}
+
+static void write_file(char path[64], const char *text, size_t length)
+{
+    snprintf(path, 64, "/tmp/uvhttp-passwords-XXXXXX");
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, text, length), length);
+    close(descriptor);
+}
+
+static void longest_line_is_1022_bytes(void **state)
+{
+    (void)state;
+    char path[64], text[3000];
+    uvhttp_passwords_t *passwords;
+    const uvhttp_passwords_options_t options = {.file = path};
+    memset(text, '#', sizeof(text));
+    int user = snprintf(text + 1022, sizeof(text) - 1022, "\nann:%s\n", hash);
+    write_file(path, text, 1022 + (size_t)user);
+    assert_int_equal(uvhttp_passwords_new(&passwords, &options, NULL), 0);
+    uvhttp_passwords_free(passwords);
+    unlink(path);
+
+    /* The end of the comment would be a valid line. It ends with the file, or with a line end. */
+    memset(text, '#', sizeof(text));
+    int first = snprintf(text, sizeof(text), "bob:%s\n", hash);
+    size_t comment = (size_t)first + 1023;
+    text[first] = '#';
+    user = snprintf(text + comment, sizeof(text) - comment, "ann:%s\n", hash);
+    for (size_t line_end = 0; line_end < 2; line_end++) {
+        write_file(path, text, comment + (size_t)user - line_end);
+        refuse(options, "file, line 2, is \"(not shown)\"; the line is longer than 1022 bytes");
+        unlink(path);
+    }
 }
 
 static void hashes_are_verified(void **state)
@@ -135,74 +195,110 @@ static int hello(uvhttp_request_t *request, uvhttp_response_t *response, void *a
     return uvhttp_response_send_text(response, 200, uvhttp_auth_user(request));
 }
 
-static int send_request(struct stage *stage, struct raw_client *client, size_t *offset,
-                        const char *basic)
+struct site {
+    struct stage stage;
+    struct raw_client client;
+    size_t offset; /* of the next response */
+    uvhttp_passwords_t *passwords;
+    uvhttp_auth_t *auth;
+};
+
+static void begin_site(struct site *site, const uvhttp_passwords_options_t *options)
 {
-    char request[256];
-    struct raw_response reply;
+    *site = (struct site){0};
+    stage_begin(&site->stage);
+    assert_int_equal(uvhttp_passwords_new(&site->passwords, options, NULL), 0);
+    const uvhttp_auth_options_t auth = {.check_basic = uvhttp_passwords_check,
+                                        .arg = site->passwords};
+    assert_int_equal(uvhttp_auth_new(&site->auth, &auth, NULL), 0);
+    assert_non_null(stage_new_server(&site->stage));
+    assert_int_equal(uvhttp_server_use(site->stage.server, uvhttp_auth_handle_request, site->auth),
+                     0);
+    assert_int_equal(uvhttp_server_route(site->stage.server, "GET", "/", hello, NULL), 0);
+    stage_listen(&site->stage);
+    raw_client_connect(&site->client, uvhttp_server_port(site->stage.server), 0);
+}
+
+static void end_site(struct site *site)
+{
+    raw_client_close(&site->client, false);
+    uvhttp_server_free(site->stage.server);
+    site->stage.server = NULL;
+    stage_iterations(&site->stage, 20);
+    uvhttp_auth_free(site->auth);
+    uvhttp_passwords_free(site->passwords);
+}
+
+/* The status of a request with these credentials. */
+static int request_as(struct site *site, const char *name, const char *password)
+{
+    char text[64], basic[100] = "", request[256];
+    struct raw_response response;
+    int length = snprintf(text, sizeof(text), "%s:%s", name, password);
+    uvh_base64_encode(basic, text, (size_t)length, UVH_BASE64_STANDARD);
     snprintf(request, sizeof(request),
              "GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Basic %s\r\n\r\n", basic);
-    raw_client_send_text(client, request);
+    raw_client_send_text(&site->client, request);
     for (int iteration = 0; iteration < STAGE_MAX_ITERATIONS; iteration++) {
-        raw_client_step(client, 10000);
-        if (raw_client_response(client, offset, false, &reply))
-            return reply.status;
-        stage_wait(stage);
+        raw_client_step(&site->client, 10000);
+        if (raw_client_response(&site->client, &site->offset, false, &response))
+            return response.status;
+        stage_wait(&site->stage);
     }
     fail_msg("no response");
     return 0;
+}
+
+/* If all unknown names took the time of one hash, a name that takes another time would be known. */
+static void unknown_names_use_hashes_of_all_users(void **state)
+{
+    (void)state;
+    const uvhttp_hashed_user_t users[] = {{"ann", hash}, {"bob", other_hash}};
+    struct site site;
+    size_t counts[2] = {0};
+    begin_site(&site, &(uvhttp_passwords_options_t){.users = users, .user_count = 2});
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "user%d", i);
+        assert_int_equal(request_as(&site, name, "secret"), 401);
+        bool other = strcmp(computed_hash, other_hash) == 0;
+        counts[other]++;
+        assert_int_equal(request_as(&site, name, "wrong"), 401);
+        assert_int_equal(strcmp(computed_hash, other_hash) == 0, other);
+    }
+    assert_true(counts[0] > 0 && counts[1] > 0);
+    assert_int_equal(request_as(&site, "ann", "secret"), 200);
+    assert_string_equal(computed_hash, hash);
+    assert_int_equal(request_as(&site, "bob", "secret"), 200);
+    assert_string_equal(computed_hash, other_hash);
+    end_site(&site);
+    stage_end(&site.stage);
 }
 
 /* An allocation of the passwords fails during a request: 503, and the next one is served. */
 static void hash_without_memory_gets_503(void **state)
 {
     (void)state;
-    struct stage stage;
-    struct raw_client client;
+    struct site site;
     struct fault_heap heap;
-    uvhttp_passwords_t *passwords;
-    uvhttp_auth_t *auth;
-    size_t offset = 0;
     fault_heap_init(&heap);
-    stage_begin(&stage);
-    assert_int_equal(
-        uvhttp_passwords_new(&passwords,
-                             &(uvhttp_passwords_options_t){
-                                 .users = &ann, .user_count = 1, .allocator = &heap.allocator},
-                             NULL),
-        0);
-    assert_int_equal(uvhttp_auth_new(&auth,
-                                     &(uvhttp_auth_options_t){.check_basic = uvhttp_passwords_check,
-                                                              .arg = passwords},
-                                     NULL),
-                     0);
-    assert_non_null(stage_new_server(&stage));
-    assert_int_equal(uvhttp_server_use(stage.server, uvhttp_auth_handle_request, auth), 0);
-    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", hello, NULL), 0);
-    stage_listen(&stage);
-    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    begin_site(&site, &(uvhttp_passwords_options_t){
+                          .users = &ann, .user_count = 1, .allocator = &heap.allocator});
     fault_heap_arm(&heap, 1, false);
-    /* ann:secret */
-    assert_int_equal(send_request(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 503);
+    assert_int_equal(request_as(&site, "ann", "secret"), 503);
     fault_heap_arm(&heap, 0, false);
     for (int i = 0; i < 6; i++) /* the failed check must be counted as ended */
-        /* ann:other */
-        assert_int_equal(send_request(&stage, &client, &offset, "YW5uOm90aGVy"), 401);
+        assert_int_equal(request_as(&site, "ann", "other"), 401);
     size_t calls = heap.calls;
-    assert_int_equal(send_request(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 200);
+    assert_int_equal(request_as(&site, "ann", "secret"), 200);
     assert_int_equal(heap.calls, calls + 1);
 #if UVHTTP_TESTS_LIBCRYPTO
-    assert_int_equal(send_request(&stage, &client, &offset, "YW5uOnNlY3JldA=="), 200);
+    assert_int_equal(request_as(&site, "ann", "secret"), 200);
     assert_int_equal(heap.calls, calls + 1); /* cached: no second hash */
 #endif
-    raw_client_close(&client, false);
-    uvhttp_server_free(stage.server);
-    stage.server = NULL;
-    stage_iterations(&stage, 20);
-    uvhttp_auth_free(auth);
-    uvhttp_passwords_free(passwords);
+    end_site(&site);
     assert_int_equal(heap.live, 0);
-    stage_end(&stage);
+    stage_end(&site.stage);
 }
 
 int main(void)
@@ -210,8 +306,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(invalid_options_are_refused),
         cmocka_unit_test(users_without_count_are_refused),
+        cmocka_unit_test(longest_line_is_1022_bytes),
         cmocka_unit_test(hashes_are_verified),
         cmocka_unit_test(new_fails_without_memory),
+        cmocka_unit_test(unknown_names_use_hashes_of_all_users),
         cmocka_unit_test(hash_without_memory_gets_503),
     };
     if (uvh_password_available() != 0) {

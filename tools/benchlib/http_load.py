@@ -1,7 +1,7 @@
-"""One run of a work over HTTP, with the CPU time of server and load generator.
+"""One run of a work over HTTP: rate, latency, and the CPU time and memory of the server.
 
-A generator that uses its whole core limits the rate, so a run has the shares of a core that both
-used.
+The load generator may limit the rate instead of the server. So a run has the share of a core that
+each of them used: it limits the rate if its share is near 1.
 """
 
 import resource
@@ -11,6 +11,7 @@ from .works import LARGE
 
 
 def load(server, work, connections, seconds, options):
+    """Runs the load generator of this work. Returns its result: see wrk.run and tls.run."""
     if work.handshake:
         return tls.run(options.bin_dir, server, work, seconds, connections, options.load_cores)
     script, arguments = work.script(server)
@@ -18,24 +19,27 @@ def load(server, work, connections, seconds, options):
                    work.fields, getattr(options, "threads", 1))
 
 
-def generator_seconds():
-    # Of ended children: the difference of two calls is one run of the generator.
+def children_cpu_seconds():
+    """Returns the CPU time of all child processes that have ended. The load generator is the only
+    one that ends during a run, so the difference between two calls is its time."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def measure(server, work, connections, options):
-    """{"counted", "fault", figures} of a warm-up and a run."""
+    """Checks a response, warms up, runs, and checks a response again. Returns an entry of the run,
+    without the warm-up: {"counted", "fault", "requests"}, and the figures if it counts."""
     size = verify.check_work(server, work)
     if work.idle:
         return idle.measure(server, work, connections)
     if options.warm_up:
         load(server, work, connections, options.warm_up, options)
-    before, generator = cpu.read(server.pid), generator_seconds()
+    server_before, load_before = cpu.read(server.pid), children_cpu_seconds()
     result = load(server, work, connections, options.seconds, options)
-    generator = generator_seconds() - generator
-    spent = cpu.read(server.pid) - before
-    # Before the other checks, because a fault is a better reason than a later failed request.
+    load_cpu_seconds = children_cpu_seconds() - load_before
+    server_cpu = cpu.read(server.pid) - server_before
+    # Before check_work, because a fault of the run is a better reason than a request that fails
+    # after it.
     fault = wrk.fault(result, size, connections, work.pipeline, work.largest)
     if fault is None and work.handshake:
         fault = tls.fault(result, work, connections)
@@ -44,11 +48,13 @@ def measure(server, work, connections, options):
         return entry
     memory = cpu.resident_kb(server.pid)
     verify.check_work(server, work)
-    # For large bodies by bytes, which include the responses in progress at the end.
+    # The load generator counts complete responses. Large ones in progress at the end are a
+    # noticeable part of the work, so their number is computed from the bytes.
     requests = result["bytes"] / size if work.size >= LARGE else result["requests"]
-    seconds = result["duration_us"] / 1e6
-    entry.update(spent.per_request(requests), rps=result["requests"] / seconds, rss_kb=memory,
-                 server_share=spent.total_ns / 1e9 / seconds, generator_share=generator / seconds)
+    duration = result["duration_us"] / 1e6
+    entry.update(server_cpu.per_request(requests), rps=requests / duration, rss_kb=memory,
+                 server_share=server_cpu.total_ns / 1e9 / duration,
+                 generator_share=load_cpu_seconds / duration)
     if result["p99_us"]:  # wrk reports 0 for pipelined requests
         entry.update({f"{name}_ms": result[f"{name}_us"] / 1000
                       for name in ("p50", "p90", "p99", "max")})

@@ -69,7 +69,7 @@ def run(options):
     contenders = contender.choose(http_peers.ALL, options.peers)
     running, described = measure(options, chosen, contenders, options.connections)
     environment.show(described)
-    session.print_peers(contenders)
+    session.print_contenders(contenders)
     running.print(["floor", "nginx"])
     result = running.as_json("http", described, contenders)
     if options.report:

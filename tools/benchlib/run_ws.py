@@ -59,6 +59,6 @@ def run(options):
         running = session.Session(options, contenders, chosen, workspace, websocket_load.measure)
         running.run()
     environment.show(described)
-    session.print_peers(contenders)
+    session.print_contenders(contenders)
     running.print(["floor", "uvhttp"])
     return running.as_json("ws", described, contenders)

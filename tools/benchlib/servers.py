@@ -98,6 +98,10 @@ class Server:
     def url(self, work):
         return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}{self.path(work)}"
 
+    def has_ended(self):
+        """True after a crash, or after `stop`."""
+        return self.process.poll() is not None
+
     def stop(self):
         """Stops the server. Returns its remaining output."""
         if self.process.poll() is None:

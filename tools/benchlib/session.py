@@ -1,8 +1,11 @@
 """The runs of a benchmark and their results.
 
 Servers are measured in turn, A B C A B C, so that a slow period of the machine affects all of them,
-and ratios are taken within a round. A server with a wrong response is not measured again in that
-work. A run with errors does not count, but later runs do.
+and ratios are taken within a round. A contender whose run raises Refused (a wrong response, or no
+start) is not measured again in that work with that number of connections. A run in which requests
+failed does not count, but later runs may.
+
+In JSON and in options a contender is called "peer".
 """
 
 import statistics
@@ -14,12 +17,16 @@ from .contender import one_line
 
 
 class Result:
-    """All runs of one contender in one work. `unsupported` is the reason if there are none."""
+    """All runs of one contender in one work with one number of connections.
+
+    `unsupported`: why there are none, or None. `refused`: why there are no more, or None.
+    `main_key`: the key of the figure whose spread and ratios are printed.
+    """
 
     def __init__(self, work, contender, connections):
         self.work, self.contender, self.connections = work, contender, connections
         self.unsupported, self.refused, self.runs = contender.reason_unsupported(work), None, []
-        self.main = "bytes" if work.idle else "cpu_us"
+        self.main_key = "bytes" if work.idle else "cpu_us"
 
     def title(self):
         return f"{self.work.title}, {self.connections:,} connections"
@@ -40,7 +47,7 @@ class Result:
         return min(self.values(key)), max(self.values(key))
 
     def ratio(self, other):
-        return table.ratio(self.runs, other.runs, self.main)
+        return table.ratio(self.runs, other.runs, self.main_key)
 
     def as_json(self):
         keys = [key for key in table.COLUMNS if self.values(key)]
@@ -51,15 +58,20 @@ class Result:
 
 
 class Session:
-    """`measure(server, work, connections, options)` makes one run: {"counted", "fault", figures}.
+    """Measures each work with each contender that is available.
 
-    `options`: rounds, and options of `measure`. `connections`: for works without a fixed number.
+    `measure(server, work, connections, options)` makes one run. It returns an entry of Result.runs,
+    {"counted", "fault", figures}, in which `fault` is None, or why the run does not count.
+    `options`: the number of rounds, and what `measure` needs. `connections`: numbers of connections
+    for works without a fixed one. `workspace`: see contender.make_workspace.
     """
 
     def __init__(self, options, contenders, works, workspace, measure, connections=(50,)):
         self.options, self.workspace, self.measure = options, workspace, measure
         self.contenders = [one for one in contenders if one.reason is None]
+        # `running`: the servers by name of their contender.
         self.works, self.results, self.running = works, [], {}
+        # One block for each work. Each round makes a run for each result of the block.
         self.blocks = [[Result(work, contender, count)
                         for count in ([work.connections] if work.connections else connections)
                         for contender in self.contenders] for work in works]
@@ -79,16 +91,22 @@ class Session:
                 self.stop_all()
         return self
 
-    def stop_all(self):
-        for server in self.running.values():
+    def stop(self, name):
+        server = self.running.pop(name, None)
+        if server is not None:
             server.stop()
-        self.running.clear()
+
+    def stop_all(self):
+        for name in list(self.running):
+            self.stop(name)
 
     def server(self, result):
+        """Returns the running server of the contender, or starts one."""
         contender = result.contender
-        # Memory of idle connections can only be measured in a server that has had none before.
-        if result.work.fresh and contender.name in self.running:
-            self.running.pop(contender.name).stop()
+        running = self.running.get(contender.name)
+        # A work is `fresh` if earlier connections to a server would change its figures.
+        if running is not None and (result.work.fresh or running.has_ended()):
+            self.stop(contender.name)
         if contender.name not in self.running:
             try:
                 self.running[contender.name] = contender.start(self.workspace, result.work)
@@ -102,6 +120,7 @@ class Session:
         if result.refused:
             entry = {"counted": False, "fault": result.refused}
         else:
+            # Outside of `try`: if a server of ours does not start, the command fails.
             server = self.server(result) if result.contender.own else None
             try:
                 server = server or self.server(result)
@@ -109,28 +128,30 @@ class Session:
             except Refused as error:
                 result.refused = str(error)
                 entry = {"counted": False, "fault": result.refused}
+                # It may have crashed. The next result of the block gets a new one.
+                self.stop(result.contender.name)
             result.runs.append(entry)
         figure = f"not counted: {entry['fault']}"
         if entry["counted"]:
-            figure = f"{entry[result.main]:,.2f} {'B' if result.work.idle else 'us'}"
+            figure = f"{entry[result.main_key]:,.2f} {'B' if result.work.idle else 'us'}"
         self.done += 1
         left = (time.monotonic() - self.started) / self.done * (self.total - self.done)
         log(f"[{self.done}/{self.total}, {left / 60:.1f} min left] {result.title()}, "
             f"round {number + 1}, {result.contender.title}: {figure}")
 
     def failures(self):
-        """Lists supported works of our servers that have no figure. They make the command fail."""
+        """Lists results of our servers without a run that counts. Each makes the command fail."""
         return [f"{one.title()}, {one.contender.title}: {one.fault()}" for one in self.results
                 if one.contender.own and not one.unsupported and not one.counted()]
 
     def faults(self):
-        """Lists runs that do not count although others of the same work do."""
+        """Lists runs that do not count although others of the same result do."""
         return [f"not counted: {one.title()}, {one.contender.title}, round {number + 1}: "
                 + run["fault"] for one in self.results for number, run in enumerate(one.runs)
                 if run["fault"] and one.counted()]
 
     def print(self, references):
-        print("\nMedians; CPU, user and system in microseconds; ratios within a round\n")
+        print("\nMedians. CPU, user and system: microseconds per request. Ratios: within a round\n")
         print(table.results(self.results, references))
         print("\n".join(["", *self.faults()]))
 
@@ -146,7 +167,7 @@ class Session:
             "results": [one.as_json() for one in self.results], "failures": self.failures()}
 
 
-def print_peers(contenders):
+def print_contenders(contenders):
     for one in contenders:
         found = f"{one.version}; {one.configuration}"
         print(f"{one.name}: {f'NOT AVAILABLE: {one.reason}' if one.reason else found}")

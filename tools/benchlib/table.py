@@ -39,7 +39,7 @@ def result_row(result, keys, references):
         return [f"{name}: not supported: {result.unsupported}"]
     if not result.counted():
         return [f"{name}: no figures: {result.fault()}"]
-    low, high = result.spread(result.main)
+    low, high = result.spread(result.main_key)
     cells = [number(result.median(key), COLUMNS[key][1]) for key in keys]
     ratios = [number(result.ratio(other)) if other else "-" for other in references]
     return [name, *cells, f"{low:,.2f}-{high:,.2f}", *ratios,

@@ -95,7 +95,8 @@ def entry_of(result):
 
 
 def measure(server, work, connections, options):
-    """{"counted", "fault", figures} of a warm-up and a run."""
+    """Warms up and runs. Returns an entry of the run, without the warm-up: {"counted", "fault"},
+    and the figures if it counts."""
     def load(count=connections):
         return Load(options.bin_dir, server.port, server.paths[work.kind], work,
                     options.load_cores, count, options.patience)

@@ -89,7 +89,7 @@ static int quality_of(const struct uvh_accepted_codings *accepted, enum uvh_codi
     if (coding != UVH_CODING_IDENTITY)
         return 0;
     /* Identity need not be listed, and is the last choice then. */
-    return accepted->any ? UVH_WEIGHT_LEAST : UVH_WEIGHT_MOST;
+    return accepted->any ? UVH_WEIGHT_MIN : UVH_WEIGHT_MAX;
 }
 
 enum uvh_coding uvh_coding_choose(const struct uvh_accepted_codings *accepted, unsigned available,

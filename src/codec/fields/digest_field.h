@@ -7,20 +7,21 @@
 #include <uvhttp/types.h>
 
 /* The algorithms that are not insecure (RFC 9530 section 5). */
-enum uvh_digest_kind { UVH_DIGEST_SHA_256, UVH_DIGEST_SHA_512, UVH_DIGEST_KINDS };
+enum uvh_digest_algorithm { UVH_DIGEST_SHA_256, UVH_DIGEST_SHA_512, UVH_DIGEST_ALGORITHMS };
 
-enum { UVH_DIGEST_MOST = 64 }; /* bytes of a digest */
+enum { UVH_DIGEST_MAX_SIZE = 64 }; /* bytes of a digest */
 
 struct uvh_digest_field {
-    bool present[UVH_DIGEST_KINDS];
-    unsigned char value[UVH_DIGEST_KINDS][UVH_DIGEST_MOST]; /* as many bytes as the kind has */
+    bool present[UVH_DIGEST_ALGORITHMS];
+    /* uvh_digest_field_size bytes of each */
+    unsigned char value[UVH_DIGEST_ALGORITHMS][UVH_DIGEST_MAX_SIZE];
 };
 
 /* The length of a digest, in bytes. */
-size_t uvh_digest_field_size(enum uvh_digest_kind kind);
+size_t uvh_digest_field_size(enum uvh_digest_algorithm algorithm);
 
 /* Adds the digests of one field value; those of other algorithms are ignored. False if a digest is
- * malformed, or differs from an earlier one of its kind. */
+ * malformed, or differs from an earlier one of its algorithm. */
 bool uvh_digest_field_read(struct uvh_digest_field *field, uvhttp_slice_t value);
 
 #endif

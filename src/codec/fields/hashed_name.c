@@ -6,7 +6,7 @@
 
 #include "codec/fields/field.h"
 
-enum { LEAST = 8, MOST_HEX = 64, MOST_MIXED = 32, WORD = 5 };
+enum { MIN_LENGTH = 8, MAX_HEX = 64, MAX_MIXED = 32, MIN_WORD = 5 };
 
 /* Character counts of a possible hash. */
 struct census {
@@ -66,7 +66,7 @@ static bool holds_word(uvhttp_slice_t text)
             length++;
         else
             length = is_upper(text.base[i]);
-        if (length >= WORD)
+        if (length >= MIN_WORD)
             return true;
     }
     return false;
@@ -75,16 +75,16 @@ static bool holds_word(uvhttp_slice_t text)
 static bool is_hash(uvhttp_slice_t text)
 {
     struct census census;
-    if (text.length < LEAST || text.length > MOST_HEX || !count(text, &census) ||
+    if (text.length < MIN_LENGTH || text.length > MAX_HEX || !count(text, &census) ||
         census.digits == 0 || is_numbered_word(text, &census))
         return false;
     if (census.digits < text.length &&
         (census.hex_lower == text.length || census.hex_upper == text.length))
         return true;
-    if (text.length == LEAST && census.base32 == LEAST)
+    if (text.length == MIN_LENGTH && census.base32 == MIN_LENGTH)
         return true;
-    return census.lower > 0 && census.upper > 0 && text.length <= MOST_MIXED &&
-           (census.joints == 0 || text.length == LEAST) && !holds_word(text);
+    return census.lower > 0 && census.upper > 0 && text.length <= MAX_MIXED &&
+           (census.joints == 0 || text.length == MIN_LENGTH) && !holds_word(text);
 }
 
 /* The position of the last dot, or the end if there is none. */

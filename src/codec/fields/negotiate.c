@@ -21,7 +21,7 @@ struct verdict {
     bool any;     /* there is a well-formed element */
 };
 
-static struct verdict judge(uvhttp_slice_t field, uvhttp_slice_t offer, nearness_cb nearness_of)
+static struct verdict evaluate(uvhttp_slice_t field, uvhttp_slice_t offer, nearness_cb nearness_of)
 {
     struct verdict verdict = {0, 0, false};
     struct uvh_weighted element;
@@ -178,26 +178,26 @@ int uvhttp_negotiate_type_quality(uvhttp_slice_t accept, const char *offer)
 {
     if (offer == NULL)
         return 0;
-    struct verdict verdict = judge(accept, uvh_slice(offer), type_nearness);
-    return verdict.any ? verdict.quality : UVH_WEIGHT_MOST;
+    struct verdict verdict = evaluate(accept, uvh_slice(offer), type_nearness);
+    return verdict.any ? verdict.quality : UVH_WEIGHT_MAX;
 }
 
 int uvhttp_negotiate_encoding_quality(uvhttp_slice_t accept_encoding, const char *offer)
 {
     if (offer == NULL)
         return 0;
-    struct verdict verdict = judge(accept_encoding, uvh_slice(offer), encoding_nearness);
+    struct verdict verdict = evaluate(accept_encoding, uvh_slice(offer), encoding_nearness);
     if (verdict.nearness > 0 || !uvh_field_name_equal(uvh_slice(offer), UVH_SLICE("identity")))
         return verdict.quality;
-    return verdict.any ? UVH_WEIGHT_LEAST : UVH_WEIGHT_MOST;
+    return verdict.any ? UVH_WEIGHT_MIN : UVH_WEIGHT_MAX;
 }
 
 int uvhttp_negotiate_language_quality(uvhttp_slice_t accept_language, const char *offer)
 {
     if (offer == NULL)
         return 0;
-    struct verdict verdict = judge(accept_language, uvh_slice(offer), language_nearness);
-    return verdict.any ? verdict.quality : UVH_WEIGHT_MOST;
+    struct verdict verdict = evaluate(accept_language, uvh_slice(offer), language_nearness);
+    return verdict.any ? verdict.quality : UVH_WEIGHT_MAX;
 }
 
 static ptrdiff_t choose(uvhttp_slice_t field, const char *const *offers, size_t count,
@@ -205,7 +205,7 @@ static ptrdiff_t choose(uvhttp_slice_t field, const char *const *offers, size_t 
 {
     ptrdiff_t best = -1;
     int best_quality = 0;
-    for (size_t i = 0; offers != NULL && i < count && best_quality < UVH_WEIGHT_MOST; i++) {
+    for (size_t i = 0; offers != NULL && i < count && best_quality < UVH_WEIGHT_MAX; i++) {
         int quality = quality_of(field, offers[i]);
         if (quality > best_quality) {
             best = (ptrdiff_t)i;

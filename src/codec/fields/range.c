@@ -130,7 +130,7 @@ enum uvh_range_kind uvh_range_parse(uvhttp_slice_t value, uint64_t size, struct 
     unsigned count = 0;
     set->count = 0;
     while (uvh_field_list_next(&rest, &element)) {
-        if (++count > UVH_RANGE_MOST || !parse_spec(element, &spec))
+        if (++count > UVH_RANGE_MAX_COUNT || !parse_spec(element, &spec))
             return UVH_RANGE_NONE;
         enum uvh_range_kind kind = apply(&spec, size, &range);
         if (kind == UVH_RANGE_SATISFIABLE)

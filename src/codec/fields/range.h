@@ -14,7 +14,7 @@ enum uvh_range_kind {
 
 enum {
     /* in one field; more are ignored, so that a client cannot request a file in single bytes */
-    UVH_RANGE_MOST = 64,
+    UVH_RANGE_MAX_COUNT = 64,
     /* bytes; ranges with a smaller gap are merged, because the header of a part is larger */
     UVH_RANGE_GAP = 80,
 };
@@ -27,7 +27,7 @@ struct uvh_range {
 /* The ranges to send, in order, at least UVH_RANGE_GAP bytes apart. */
 struct uvh_range_set {
     size_t count;
-    struct uvh_range items[UVH_RANGE_MOST];
+    struct uvh_range items[UVH_RANGE_MAX_COUNT];
 };
 
 /* Parses a Range field's value for a representation of `size` bytes. For SATISFIABLE `set` has one

@@ -18,7 +18,7 @@ static int parse_quality(uvhttp_slice_t text)
             return -1;
         quality += (text.base[i] - '0') * (int)unit;
     }
-    return quality <= UVH_WEIGHT_MOST ? quality : -1;
+    return quality <= UVH_WEIGHT_MAX ? quality : -1;
 }
 
 bool uvh_weighted_is_weight(const struct uvh_parameter *parameter)
@@ -34,7 +34,7 @@ bool uvh_weighted_next(uvhttp_slice_t *rest, struct uvh_weighted *element)
         int found;
         bool weighed = false;
         *element =
-            (struct uvh_weighted){.range = uvh_parameter_front(&text), .quality = UVH_WEIGHT_MOST};
+            (struct uvh_weighted){.range = uvh_parameter_front(&text), .quality = UVH_WEIGHT_MAX};
         element->parameters = text;
         while ((found = uvh_parameter_next(&text, &parameter)) > 0) {
             if (!uvh_weighted_is_weight(&parameter)) {

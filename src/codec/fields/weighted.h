@@ -8,8 +8,8 @@
 #include "codec/fields/parameter.h"
 
 enum {
-    UVH_WEIGHT_MOST = 1000, /* q=1, and the default */
-    UVH_WEIGHT_LEAST = 1,   /* q=0.001 */
+    UVH_WEIGHT_MAX = 1000, /* q=1, and the default */
+    UVH_WEIGHT_MIN = 1,    /* q=0.001 */
 };
 
 /* range [ parameters ], the weight among the parameters. */

@@ -26,7 +26,7 @@ static bool is_plain(char c)
 static char *append_plain(char *out, uvhttp_slice_t name, bool *changed)
 {
     for (size_t i = 0; i < name.length;) {
-        size_t length = uvh_utf8_sequence_length(name.base + i, name.length - i);
+        size_t length = uvh_utf8_sequence_valid_length(name.base + i, name.length - i);
         bool plain = is_plain(name.base[i]);
         *out++ = (char)(plain ? name.base[i] : '_');
         *changed = *changed || !plain;
@@ -41,7 +41,7 @@ size_t uvh_disposition_write(char *out, const char *kind, uvhttp_slice_t name)
     char *end = append(append(out, kind), "; filename=\"");
     end = append_plain(end, name, &changed);
     *end++ = '"';
-    if (changed && uvh_utf8_sequence_valid(name.base, name.length))
+    if (changed && uvh_utf8_sequence_is_valid_text(name.base, name.length))
         end = uvh_percent_write(append(end, "; filename*=UTF-8''"), name, attribute_characters);
     *end = '\0';
     return (size_t)(end - out);

@@ -6,7 +6,7 @@
 
 #include "codec/simd/payload_backend.h"
 
-enum { MOST_BACKENDS = 5 };
+enum { MAX_BACKENDS = 5 };
 
 const struct uvh_h1_backend *uvh_h1_backend = &uvh_h1_backend_swar;
 const struct uvh_payload_backend *uvh_payload_backend = &uvh_payload_backend_swar;
@@ -17,7 +17,7 @@ struct backend {
 };
 
 /* The back ends this CPU supports, the fastest first. */
-static size_t usable(struct backend found[MOST_BACKENDS])
+static size_t usable(struct backend found[MAX_BACKENDS])
 {
     size_t count = 0;
 #if defined(__x86_64__)
@@ -42,7 +42,7 @@ static size_t usable(struct backend found[MOST_BACKENDS])
 
 bool uvhttp_parser_use_backend(const char *name)
 {
-    struct backend found[MOST_BACKENDS];
+    struct backend found[MAX_BACKENDS];
     size_t count = usable(found);
     for (size_t i = 0; i < count; i++) {
         if (name == NULL || strcmp(found[i].heads->name, name) == 0) {

@@ -1,8 +1,9 @@
 /* Message heads (RFC 9112 sections 2 to 5): calls the selected back end, and provides access to a
  * parsed head.
  *
- * Parsing is in parser.h, compiled once per instruction set, and in check.c. Called by h1/receive.c
- * and h1/body.c and by users of the parser library. */
+ * Parsing is in parser.h, compiled once per instruction set, and in check.c. Called by
+ * h1/receive.c, h1/body.c, parts.c, http/request.c and websocket/client_handshake.c, and by users
+ * of the parser library. */
 #include <uvhttp/parser.h>
 
 #include "base/compiler.h"
@@ -20,19 +21,21 @@ void uvhttp_head_init(uvhttp_head_t *head, uvhttp_field_t *fields, uint16_t capa
     head->field_capacity = fields != NULL ? capacity : UVHTTP_HEAD_INLINE_FIELDS;
 }
 
-/* One more byte than in the last call, inside a part of a line: true if it can be skipped. This
- * makes clients that send byte by byte cheap. */
-static inline bool is_plain_field_byte(const uvhttp_head_t *head, char c)
+/* This and the next function make clients that send byte by byte cheap. They return true if `c`,
+ * the only byte since the last call, continues a field line, or a part of the request line, so that
+ * nothing can be parsed before more has arrived. */
+static inline bool field_line_continues(const uvhttp_head_t *head, char c)
 {
-    return head->size != 0 && c != '\n'; /* a line is parsed when it is complete */
+    /* Field lines follow, each of which is parsed when its LF has arrived. */
+    return head->size != 0 && c != '\n';
 }
 
-static inline bool is_plain_request_byte(const uvhttp_head_t *head, const char *data, char c,
-                                         uint32_t max_target)
+static inline bool request_head_continues(const uvhttp_head_t *head, const char *data, char c,
+                                          uint32_t max_target)
 {
-    static const char version[] = {'H', 'T', 'T', 'P', '/', '1', '.', '1'};
+    static const char version[UVH_H1_VERSION_LENGTH - 1] = {'H', 'T', 'T', 'P', '/', '1', '.'};
     if (head->size != 0)
-        return is_plain_field_byte(head, c);
+        return field_line_continues(head, c);
     if (head->target_offset == 0)
         return head->scanned - head->start < UINT16_MAX &&
                uvh_chars_is(data[head->start], UVH_CHAR_TOKEN) && uvh_chars_is(c, UVH_CHAR_TOKEN);
@@ -40,38 +43,40 @@ static inline bool is_plain_request_byte(const uvhttp_head_t *head, const char *
         return head->scanned - head->target_offset < max_target &&
                (uvh_chars_is(c, UVH_CHAR_REG_NAME) || c == '/');
     uint32_t at = head->scanned - head->target_offset - head->target_length - 1;
-    if (at < UVH_H1_VERSION_LENGTH - 1)
-        return c == version[at]; /* the version is checked with the last byte */
+    if (at < sizeof version)
+        return c == version[at];
+    /* The last digit is parsed, together with those before it. */
     return at == UVH_H1_VERSION_LENGTH && c == '\r';
 }
 
-/* Measured: for a few bytes the start-up cost of vectors is too high. */
+/* Measured: for so few bytes the start-up cost of vectors is too high. */
 static inline const struct uvh_h1_backend *backend_for(size_t length)
 {
-    enum { FEW = 33 };
-    return length < FEW ? &uvh_h1_backend_swar : uvh_h1_backend;
+    enum { MAX_SHORT = 32 };
+    return length <= MAX_SHORT ? &uvh_h1_backend_swar : uvh_h1_backend;
 }
 
-static inline bool is_one_more(const uvhttp_head_t *head, size_t length,
-                               const uvhttp_head_limits_t *limits)
+static inline bool is_one_byte_more(const uvhttp_head_t *head, size_t length,
+                                    const uvhttp_head_limits_t *limits)
 {
     return length == (size_t)head->scanned + 1 && length < limits->max_size;
 }
 
-static uvhttp_parse_result_t pass_over(uvhttp_head_t *head, const char *data)
+static uvhttp_parse_result_t skip_byte(uvhttp_head_t *head, const char *data)
 {
     head->base = data;
     head->scanned++;
     return UVHTTP_PARSE_MORE;
 }
 
-/* The result of a parse function if one of its pointers is NULL; `parse` is that function. */
 typedef uvhttp_parse_result_t (*parse_fn)(uvhttp_head_t *head, const char *data, size_t length,
                                           const uvhttp_head_limits_t *limits);
 
-static UVH_NEVER_INLINE uvhttp_parse_result_t parse_without(parse_fn parse, uvhttp_head_t *head,
-                                                            const char *data, size_t length,
-                                                            const uvhttp_head_limits_t *limits)
+/* The result of `parse` if one of its pointers is NULL. Out of line, so that the usual call is
+ * short. */
+static UVH_NEVER_INLINE uvhttp_parse_result_t parse_with_null(parse_fn parse, uvhttp_head_t *head,
+                                                              const char *data, size_t length,
+                                                              const uvhttp_head_limits_t *limits)
 {
     static const uvhttp_head_limits_t defaults = {.max_size = UVHTTP_HEAD_DEFAULT_SIZE,
                                                   .max_target = UVHTTP_HEAD_DEFAULT_TARGET,
@@ -84,8 +89,8 @@ static UVH_NEVER_INLINE uvhttp_parse_result_t parse_without(parse_fn parse, uvht
     return parse(head, data, length, limits != NULL ? limits : &defaults);
 }
 
-static inline bool is_missing(const uvhttp_head_t *head, const char *data,
-                              const uvhttp_head_limits_t *limits)
+static inline bool has_null(const uvhttp_head_t *head, const char *data,
+                            const uvhttp_head_limits_t *limits)
 {
     return head == NULL || data == NULL || limits == NULL;
 }
@@ -93,30 +98,30 @@ static inline bool is_missing(const uvhttp_head_t *head, const char *data,
 uvhttp_parse_result_t uvhttp_request_head_parse(uvhttp_head_t *head, const char *data,
                                                 size_t length, const uvhttp_head_limits_t *limits)
 {
-    if (UVH_UNLIKELY(is_missing(head, data, limits)))
-        return parse_without(uvhttp_request_head_parse, head, data, length, limits);
-    if (UVH_UNLIKELY(is_one_more(head, length, limits)) &&
-        is_plain_request_byte(head, data, data[length - 1], limits->max_target))
-        return pass_over(head, data);
+    if (UVH_UNLIKELY(has_null(head, data, limits)))
+        return parse_with_null(uvhttp_request_head_parse, head, data, length, limits);
+    if (UVH_UNLIKELY(is_one_byte_more(head, length, limits)) &&
+        request_head_continues(head, data, data[length - 1], limits->max_target))
+        return skip_byte(head, data);
     return backend_for(length)->request(head, data, length, limits);
 }
 
 uvhttp_parse_result_t uvhttp_response_head_parse(uvhttp_head_t *head, const char *data,
                                                  size_t length, const uvhttp_head_limits_t *limits)
 {
-    if (UVH_UNLIKELY(is_missing(head, data, limits)))
-        return parse_without(uvhttp_response_head_parse, head, data, length, limits);
-    if (UVH_UNLIKELY(is_one_more(head, length, limits)) &&
-        is_plain_field_byte(head, data[length - 1]))
-        return pass_over(head, data);
+    if (UVH_UNLIKELY(has_null(head, data, limits)))
+        return parse_with_null(uvhttp_response_head_parse, head, data, length, limits);
+    if (UVH_UNLIKELY(is_one_byte_more(head, length, limits)) &&
+        field_line_continues(head, data[length - 1]))
+        return skip_byte(head, data);
     return backend_for(length)->response(head, data, length, limits);
 }
 
 uvhttp_parse_result_t uvhttp_trailers_parse(uvhttp_head_t *head, const char *data, size_t length,
                                             const uvhttp_head_limits_t *limits)
 {
-    if (UVH_UNLIKELY(is_missing(head, data, limits)))
-        return parse_without(uvhttp_trailers_parse, head, data, length, limits);
+    if (UVH_UNLIKELY(has_null(head, data, limits)))
+        return parse_with_null(uvhttp_trailers_parse, head, data, length, limits);
     uvhttp_parse_result_t result = backend_for(length)->trailers(head, data, length, limits);
     if (result != UVHTTP_PARSE_DONE)
         return result;

@@ -74,7 +74,7 @@ static const uvhttp_head_limits_t defaults = {.max_size = UVHTTP_HEAD_DEFAULT_SI
                                               .max_target = UVHTTP_HEAD_DEFAULT_TARGET,
                                               .max_fields = UVHTTP_HEAD_DEFAULT_FIELDS};
 
-static inline uvhttp_parse_result_t parse_pieces(parse_fn parse, uvhttp_head_t *head,
+static inline uvhttp_parse_result_t parse_slices(parse_fn parse, uvhttp_head_t *head,
                                                  const uvhttp_slice_t *slices, size_t count,
                                                  char *gather, const uvhttp_head_limits_t *limits)
 {
@@ -110,7 +110,7 @@ uvhttp_parse_result_t uvhttp_request_head_parse_slices(uvhttp_head_t *head,
                                                        char *gather,
                                                        const uvhttp_head_limits_t *limits)
 {
-    return parse_pieces(uvhttp_request_head_parse, head, slices, count, gather, limits);
+    return parse_slices(uvhttp_request_head_parse, head, slices, count, gather, limits);
 }
 
 uvhttp_parse_result_t uvhttp_response_head_parse_slices(uvhttp_head_t *head,
@@ -118,5 +118,5 @@ uvhttp_parse_result_t uvhttp_response_head_parse_slices(uvhttp_head_t *head,
                                                         char *gather,
                                                         const uvhttp_head_limits_t *limits)
 {
-    return parse_pieces(uvhttp_response_head_parse, head, slices, count, gather, limits);
+    return parse_slices(uvhttp_response_head_parse, head, slices, count, gather, limits);
 }

@@ -126,9 +126,9 @@ static const char *incomplete_at(const char *data, const char *end)
             return end;
         if (byte >= 0xc0) {
             size_t length = (size_t)(end - p);
-            if (uvh_utf8_sequence_length(p, length) == length)
+            if (uvh_utf8_sequence_valid_length(p, length) == length)
                 return end;
-            return uvh_utf8_sequence_begins(p, length) ? p : NULL;
+            return uvh_utf8_sequence_is_incomplete(p, length) ? p : NULL;
         }
     }
     return end;
@@ -163,7 +163,7 @@ static const char *skip_front(const char *data, const char *end)
     while (end - p >= STEP && is_ascii(p))
         p += STEP;
     while (p - data < 3) {
-        size_t length = uvh_utf8_sequence_length(p, (size_t)(end - p));
+        size_t length = uvh_utf8_sequence_valid_length(p, (size_t)(end - p));
         if (length == 0)
             return NULL;
         p += length;

@@ -34,9 +34,9 @@ static const char *check_utf8(const char *p, const char *end)
             p += 8;
             continue;
         }
-        size_t length = uvh_utf8_sequence_length(p, (size_t)(end - p));
+        size_t length = uvh_utf8_sequence_valid_length(p, (size_t)(end - p));
         if (length == 0)
-            return uvh_utf8_sequence_begins(p, (size_t)(end - p)) ? p : NULL;
+            return uvh_utf8_sequence_is_incomplete(p, (size_t)(end - p)) ? p : NULL;
         p += length;
     }
     return end;

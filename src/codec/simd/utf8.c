@@ -14,17 +14,17 @@ static bool complete(struct uvh_utf8 *state, const char **data, const char *end)
 {
     char text[4];
     memcpy(text, state->bytes, sizeof state->bytes);
-    size_t size = uvh_utf8_sequence_announced(text[0]);
+    size_t size = uvh_utf8_sequence_lead_length(text[0]);
     size_t count = state->count;
     while (count < size && *data < end)
         text[count++] = *(*data)++;
     if (count == size) {
         state->count = 0;
-        return uvh_utf8_sequence_length(text, size) == size;
+        return uvh_utf8_sequence_valid_length(text, size) == size;
     }
     memcpy(state->bytes, text, count);
     state->count = (uint8_t)count;
-    return uvh_utf8_sequence_begins(text, count);
+    return uvh_utf8_sequence_is_incomplete(text, count);
 }
 
 /* For at most UVH_PAYLOAD_SHORT bytes, in words of which the last overlaps the one before. */

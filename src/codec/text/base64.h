@@ -2,7 +2,7 @@
  *
  * Strict: padding exactly as the form requires, no white space or other bytes, no nonzero bits
  * after the last byte, so that texts and byte strings correspond one to one. Called for Basic
- * authentication (RFC 7617) and for signed cookies. */
+ * authentication (RFC 7617), signed cookies, digest fields and WebSocket handshakes. */
 #ifndef UVH_CODEC_TEXT_BASE64_H
 #define UVH_CODEC_TEXT_BASE64_H
 

@@ -106,7 +106,7 @@ static bool is_ascii(const struct uvh_tar_member *member)
 static size_t put_records(const struct uvh_tar_member *member, char *out, size_t at)
 {
     bool ascii = is_ascii(member);
-    bool text = ascii || uvh_utf8_sequence_valid(member->path, member->path_length);
+    bool text = ascii || uvh_utf8_sequence_is_valid_text(member->path, member->path_length);
     bool long_path = member->path_length > NAME_SIZE;
     if (long_path && !text)
         at = put_record(out, at, "hdrcharset", "BINARY", 6);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-size_t uvh_utf8_sequence_announced(char lead)
+size_t uvh_utf8_sequence_lead_length(char lead)
 {
     unsigned char byte = (unsigned char)lead;
     return byte < 0x80   ? 1
@@ -15,11 +15,11 @@ size_t uvh_utf8_sequence_announced(char lead)
                          : 0;
 }
 
-size_t uvh_utf8_sequence_length(const char *text, size_t length)
+size_t uvh_utf8_sequence_valid_length(const char *text, size_t length)
 {
     const unsigned char *bytes = (const unsigned char *)text;
     unsigned char lead = bytes[0];
-    size_t size = uvh_utf8_sequence_announced(text[0]);
+    size_t size = uvh_utf8_sequence_lead_length(text[0]);
     if (size > length)
         return 0;
     for (size_t i = 1; i < size; i++) {
@@ -32,21 +32,22 @@ size_t uvh_utf8_sequence_length(const char *text, size_t length)
     return overlong || surrogate || beyond ? 0 : size;
 }
 
-/* Only the second byte's range depends on the lead byte, so any continuation bytes can be used for
- * missing ones. */
-bool uvh_utf8_sequence_begins(const char *text, size_t length)
+/* Missing bytes are replaced by 0x80. Of the bytes after the lead byte, only the range of the
+ * second one depends on it: 0x80 is allowed for all others. So if the second byte is missing
+ * (`length` 1), nothing remains to be checked. */
+bool uvh_utf8_sequence_is_incomplete(const char *text, size_t length)
 {
-    if (length >= uvh_utf8_sequence_announced(text[0]))
+    if (length >= uvh_utf8_sequence_lead_length(text[0]))
         return false;
     char whole[4] = {(char)0x80, (char)0x80, (char)0x80, (char)0x80};
     memcpy(whole, text, length);
-    return length == 1 || uvh_utf8_sequence_length(whole, sizeof whole) > 0;
+    return length == 1 || uvh_utf8_sequence_valid_length(whole, sizeof whole) > 0;
 }
 
-bool uvh_utf8_sequence_valid(const char *text, size_t length)
+bool uvh_utf8_sequence_is_valid_text(const char *text, size_t length)
 {
     for (size_t i = 0; i < length;) {
-        size_t size = uvh_utf8_sequence_length(text + i, length - i);
+        size_t size = uvh_utf8_sequence_valid_length(text + i, length - i);
         if (size == 0)
             return false;
         i += size;

@@ -9,7 +9,7 @@
 #include "codec/fields/field.h"
 #include "codec/text/chars.h"
 
-enum { BITS_LEAST = 8, BITS_MOST = 15, DIGITS_MOST = 2 };
+enum { MIN_BITS = 8, MAX_BITS = 15, MAX_DIGITS = 2 };
 
 struct cursor {
     const char *at;
@@ -19,8 +19,8 @@ struct cursor {
 struct parameter {
     uvhttp_slice_t name;
     bool has_value;
-    size_t length;           /* of the value, without quotes and backslashes */
-    char value[DIGITS_MOST]; /* its first bytes: longer values are not valid for us */
+    size_t length;          /* of the value, without quotes and backslashes */
+    char value[MAX_DIGITS]; /* its first bytes: longer values are not valid for us */
 };
 
 /* The parameters of one element. Bits 0: missing. */
@@ -64,7 +64,7 @@ static bool take_token(struct cursor *cursor, uvhttp_slice_t *token)
 
 static void put(struct parameter *parameter, char c)
 {
-    if (parameter->length < DIGITS_MOST)
+    if (parameter->length < MAX_DIGITS)
         parameter->value[parameter->length] = c;
     parameter->length++;
 }
@@ -184,7 +184,7 @@ static bool agree_to(const struct element *offer,
                      const struct uvh_ws_deflate_preferences *preferences,
                      struct uvh_ws_deflate_terms *terms)
 {
-    if (!offer->deflate || !offer->sound || offer->server_max_window_bits == BITS_LEAST)
+    if (!offer->deflate || !offer->sound || offer->server_max_window_bits == MIN_BITS)
         return false;
     *terms = (struct uvh_ws_deflate_terms){
         .server_no_context_takeover =
@@ -192,7 +192,7 @@ static bool agree_to(const struct element *offer,
         .client_no_context_takeover =
             offer->client_no_context_takeover || preferences->no_context_takeover,
         .server_max_window_bits = preferences->own_window_bits,
-        .client_max_window_bits = BITS_MOST,
+        .client_max_window_bits = MAX_BITS,
         .server_bits_requested = offer->server_max_window_bits != 0,
     };
     if (offer->server_max_window_bits != 0)
@@ -240,7 +240,7 @@ static void add(struct text *text, const char *more)
 
 static void add_bits(struct text *text, const char *name, uint8_t bits)
 {
-    char digits[DIGITS_MOST + 1] = {(char)('0' + bits % 10)};
+    char digits[MAX_DIGITS + 1] = {(char)('0' + bits % 10)};
     if (bits >= 10) {
         digits[0] = '1';
         digits[1] = (char)('0' + bits - 10);
@@ -268,9 +268,9 @@ void uvh_ws_extension_response(const struct uvh_ws_deflate_terms *terms,
         add(&out, SERVER_NO);
     if (terms->client_no_context_takeover)
         add(&out, CLIENT_NO);
-    if (terms->server_bits_requested || terms->server_max_window_bits < BITS_MOST)
+    if (terms->server_bits_requested || terms->server_max_window_bits < MAX_BITS)
         add_bits(&out, SERVER_AT, terms->server_max_window_bits);
-    if (terms->client_max_window_bits < BITS_MOST) /* so the client has offered it */
+    if (terms->client_max_window_bits < MAX_BITS) /* so the client has offered it */
         add_bits(&out, CLIENT_AT, terms->client_max_window_bits);
 }
 
@@ -281,9 +281,9 @@ void uvh_ws_extension_offer(const struct uvh_ws_deflate_preferences *preferences
     add(&out, DEFLATE);
     if (preferences->no_context_takeover)
         add(&out, SERVER_NO CLIENT_NO);
-    if (preferences->peer_window_bits < BITS_MOST)
+    if (preferences->peer_window_bits < MAX_BITS)
         add_bits(&out, SERVER_AT, preferences->peer_window_bits);
-    if (preferences->own_window_bits < BITS_MOST)
+    if (preferences->own_window_bits < MAX_BITS)
         add_bits(&out, CLIENT_AT, preferences->own_window_bits);
     else
         add(&out, CLIENT_AT);
@@ -307,7 +307,7 @@ bool uvh_ws_extension_accept(uvhttp_slice_t response,
     struct element element;
     if (!read_response(response, &element))
         return false;
-    bool bits_requested = offered->peer_window_bits < BITS_MOST;
+    bool bits_requested = offered->peer_window_bits < MAX_BITS;
     if (offered->no_context_takeover && !element.server_no_context_takeover)
         return false;
     if (bits_requested && (element.server_max_window_bits == 0 ||
@@ -323,7 +323,7 @@ bool uvh_ws_extension_accept(uvhttp_slice_t response,
         .client_no_context_takeover =
             element.client_no_context_takeover || offered->no_context_takeover,
         .server_max_window_bits =
-            element.server_max_window_bits != 0 ? element.server_max_window_bits : BITS_MOST,
+            element.server_max_window_bits != 0 ? element.server_max_window_bits : MAX_BITS,
         .client_max_window_bits = offered->own_window_bits,
         .server_bits_requested = bits_requested,
     };

@@ -37,10 +37,10 @@ struct uvh_ws_event {
     enum uvh_ws_event_kind kind;
     char *data; /* in the input bytes, or in reader->control; may be changed */
     size_t size;
-    bool text;       /* `PIECE`: of a text message */
-    bool compressed; /* `PIECE`: of a compressed message (RSV1 of its first frame) */
-    bool first;      /* `PIECE`: first part of the message */
-    bool last;       /* `PIECE`: last part of the message */
+    bool text;       /* CHUNK: of a text message */
+    bool compressed; /* CHUNK: of a compressed message (RSV1 of its first frame) */
+    bool first;      /* CHUNK: first part of the message */
+    bool last;       /* CHUNK: last part of the message */
     /* BAD: of the close frame to send. CLOSE: the received one, 1005 without; it is valid */
     uint16_t code;
     const char *reason; /* BAD: a static text for the log and the close frame */
@@ -49,7 +49,7 @@ struct uvh_ws_event {
 struct uvh_ws_reader {
     uint64_t remaining; /* payload bytes of the current frame still to be received */
     /* UVH_WS_CONTROL_MAX bytes of the owner's memory for control frames in several parts; NULL
-     * until requested. The owner may take it back at any time, except between ROOM and the
+     * until requested. The owner may take it back at any time, except between SIZE and the
      * report of the control frame */
     char *control;
     uint32_t fragments; /* frames of the message so far */
@@ -71,7 +71,7 @@ struct uvh_ws_reader {
 /* Initialises the reader for a new connection. */
 void uvh_ws_reader_init(struct uvh_ws_reader *reader, bool compression);
 
-/* Parses up to the next event. Returns how many of the `size` bytes are consumed (0 for ROOM, all
+/* Parses up to the next event. Returns how many of the `size` bytes are consumed (0 for SIZE, all
  * bytes of the event for the others); call again with the rest until MORE or BAD. The bytes of an
  * event are changed in place. A close frame's payload is validated: not one byte, a valid code,
  * UTF-8 after it; `data` and `size` are the reason after the code. */

@@ -64,12 +64,10 @@ int echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 int digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_slice_t body = uvhttp_request_body(req);
-    uint32_t sum = 2166136261u;
     char text[64];
     (void)arg;
-    for (size_t i = 0; i < body.length; i++)
-        sum = (sum ^ (unsigned char)body.base[i]) * 16777619u;
-    (void)snprintf(text, sizeof text, "%zu %08" PRIx32 "\n", body.length, sum);
+    (void)snprintf(text, sizeof text, "%zu %08" PRIx32 "\n", body.length,
+                   fnv_add(FNV_OFFSET_BASIS, body.base, body.length));
     return uvhttp_response_send_text(res, 200, text);
 }
 

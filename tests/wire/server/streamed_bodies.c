@@ -1,6 +1,36 @@
-/* Handlers of wire_server for streamed bodies in both directions, and for response hooks of
- * middleware. Sent data has a period of 251 bytes, so that a lost or duplicated chunk is
- * detected. */
+/* Handlers of wire_server for streamed bodies in both directions, trailers and early hints, and
+ * middleware with response hooks or a deferred decision. Sent data has a period of 251 bytes, so
+ * that a lost or duplicated chunk is detected.
+ *
+ * Parameters in the query; without "=N" their presence counts:
+ *
+ *     /pieces-out     size=N     bytes of the body; 1000
+ *     and /pulled     piece=N    bytes of a chunk; 100
+ *                     known      Content-Length instead of chunked coding
+ *     /pieces-out     status=N   status; 200
+ *                     last       closes the connection after the response
+ *     /pulled         stalls     every other call returns no data; the next loop iteration resumes
+ *                     at-once    with stalls: the call itself resumes
+ *                     fail       fails after half of the body
+ *     /pieces-of-     length=N   the declared length; 10
+ *       length        size=N     bytes that are written; 10
+ *     /trailers-out   known      Content-Length, and so no trailers
+ *     /pieces-digest  pause      pauses after the first chunk, until /pieces-go-on
+ *                     late       requests the body at /pieces-go-on
+ *                     refuse     responds with 403 instead of reading the body
+ *                     fail=N     fails after N bytes
+ *                     answer=N   responds after N bytes
+ *                     never      does not respond
+ *     /decide         refuse     responds with 401 instead of proceeding
+ *
+ * Fields of a request select what middleware does:
+ *
+ *     X-Take-Early    requests the body before the handler does
+ *     X-Watch         adds two response hooks, each of which adds X-Seen
+ *     X-Hook-Fails    the hooks fail, except for an error response
+ *     X-Type          the hooks change Content-Type
+ *     X-Teapot        the hooks change the status to 418
+ *     X-Undecided     waits for /decide */
 #include "wire_server.h"
 
 #include <inttypes.h>
@@ -9,10 +39,10 @@
 
 enum { PERIOD = 251 };
 
-static uint64_t number_of(uvhttp_request_t *req, const char *name, uint64_t absent)
+static uint64_t number_of(uvhttp_request_t *req, const char *name, uint64_t default_value)
 {
     const char *text = uvhttp_request_query(req, name);
-    return text == NULL ? absent : strtoull(text, NULL, 10);
+    return text == NULL ? default_value : strtoull(text, NULL, 10);
 }
 
 static bool has_query(uvhttp_request_t *req, const char *name)
@@ -31,15 +61,15 @@ static void fill(char *out, size_t size, uint64_t offset)
 struct source {
     uint64_t size, sent;
     size_t chunk;
-    uint64_t rejected; /* number of rejected chunks */
-    bool stalls;       /* every other call returns no data */
-    bool stalled;
+    /* of /pulled only: */
+    bool stalls;  /* every other call returns no data */
+    bool stalled; /* the last call returned no data */
     uv_idle_t wake;
     uvhttp_response_t *response;
 };
 
-/* Writes until a write is rejected. */
-static int write_on(uvhttp_response_t *res, void *arg)
+/* Writes chunks until one is rejected; on drain it continues. */
+static int write_chunks(uvhttp_response_t *res, void *arg)
 {
     struct source *source = arg;
     while (source->sent < source->size) {
@@ -92,11 +122,11 @@ int stream_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     (void)arg;
     if (source == NULL)
         return UVHTTP_ENOMEM;
-    uvhttp_response_on_drain(res, write_on, source);
+    uvhttp_response_on_drain(res, write_chunks, source);
     uvhttp_response_on_abort(res, count_abort, NULL);
     int err = uvhttp_response_begin(res, (int)number_of(req, "status", 200),
                                     "application/octet-stream", length_of(req));
-    return err != 0 ? err : write_on(res, source);
+    return err != 0 ? err : write_chunks(res, source);
 }
 
 static void wake_up(uv_idle_t *wake)
@@ -164,13 +194,15 @@ int pulled(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                                        source);
 }
 
-/* Declares `length` bytes, writes `size` of them at once, and ends. The error of a write beyond the
- * length cannot be sent, so it is stored in last_error. */
+/* Writes all bytes at once and ends. The first error is stored in last_error, since it cannot be
+ * sent after the head. */
 int stream_of_length(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char bytes[256];
     size_t size = number_of(req, "size", 10);
     (void)arg;
+    if (size > sizeof bytes)
+        return UVHTTP_EINVAL;
     fill(bytes, sizeof bytes, 0);
     int err = uvhttp_response_begin(res, 200, NULL, number_of(req, "length", 10));
     if (err != 0)
@@ -204,6 +236,7 @@ int trailers_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         err = uvhttp_response_write(res, "body", 4);
     if (err == 0)
         err = uvhttp_response_add_trailer(res, "X-Sum", "42");
+    /* forbidden in a trailer section */
     app.last_error = uvhttp_response_add_trailer(res, "content-length", "5");
     return err != 0 ? err : uvhttp_response_end(res);
 }
@@ -221,52 +254,54 @@ int early_hints(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 /* ---- request bodies ---- */
 
-struct body_sum {
+/* The part of a body that has been received. */
+struct received {
     uint64_t size;
     uint64_t chunks;
-    uint32_t sum;
+    uint32_t hash; /* FNV-1a */
     uvhttp_response_t *response;
 };
 
-static struct body_sum *paused; /* the one that waits for /pieces-go-on */
+/* Waits for /pieces-go-on: a paused body, or one that is not requested yet. NULL: none. */
+static struct received *paused;
 
-static int send_sum(uvhttp_request_t *req, uvhttp_response_t *res, const struct body_sum *body_sum)
+static int send_hash(uvhttp_request_t *req, uvhttp_response_t *res, const struct received *received)
 {
-    const char *after = uvhttp_request_trailer(req, "X-Check");
+    const char *trailer = uvhttp_request_trailer(req, "X-Check");
     char text[96];
-    if (after != NULL && uvhttp_response_set_header(res, "X-Check", after) != 0)
+    if (trailer != NULL && uvhttp_response_set_header(res, "X-Check", trailer) != 0)
         return UVHTTP_ENOMEM;
-    (void)snprintf(text, sizeof text, "%" PRIu64 " %08" PRIx32 "\n", body_sum->size, body_sum->sum);
+    (void)snprintf(text, sizeof text, "%" PRIu64 " %08" PRIx32 "\n", received->size,
+                   received->hash);
     return uvhttp_response_send_text(res, 200, text);
 }
 
 static int add_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
                      void *arg)
 {
-    struct body_sum *body_sum = arg;
+    struct received *received = arg;
     if (size == 0)
-        return has_query(req, "never") ? 0 : send_sum(req, res, body_sum);
-    for (size_t i = 0; i < size; i++)
-        body_sum->sum = (body_sum->sum ^ (unsigned char)data[i]) * 16777619u;
-    body_sum->size += size;
-    body_sum->chunks++;
-    if (has_query(req, "fail") && body_sum->size >= number_of(req, "fail", 0))
+        return has_query(req, "never") ? 0 : send_hash(req, res, received);
+    received->hash = fnv_add(received->hash, data, size);
+    received->size += size;
+    received->chunks++;
+    if (has_query(req, "fail") && received->size >= number_of(req, "fail", 0))
         return UVHTTP_EINVAL;
-    if (has_query(req, "answer") && body_sum->size >= number_of(req, "answer", 0))
+    if (has_query(req, "answer") && received->size >= number_of(req, "answer", 0))
         return uvhttp_response_send_text(res, 200, "enough");
-    if (has_query(req, "pause") && body_sum->chunks == 1) {
-        paused = body_sum;
+    if (has_query(req, "pause") && received->chunks == 1) {
+        paused = received;
         uvhttp_request_pause_body(req);
     }
     return 0;
 }
 
-static struct body_sum *new_body_sum(uvhttp_request_t *req, uvhttp_response_t *res)
+static struct received *new_received(uvhttp_request_t *req, uvhttp_response_t *res)
 {
-    struct body_sum *body_sum = uvhttp_request_allocate(req, sizeof *body_sum);
-    if (body_sum != NULL)
-        *body_sum = (struct body_sum){.sum = 2166136261u, .response = res};
-    return body_sum;
+    struct received *received = uvhttp_request_allocate(req, sizeof *received);
+    if (received != NULL)
+        *received = (struct received){.hash = FNV_OFFSET_BASIS, .response = res};
+    return received;
 }
 
 static void forget_paused(uvhttp_response_t *res, void *arg)
@@ -279,33 +314,33 @@ static void forget_paused(uvhttp_response_t *res, void *arg)
 
 int stream_digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    struct body_sum *body_sum = new_body_sum(req, res);
+    struct received *received = new_received(req, res);
     (void)arg;
-    if (body_sum == NULL)
+    if (received == NULL)
         return UVHTTP_ENOMEM;
-    uvhttp_response_on_abort(res, forget_paused, body_sum);
+    uvhttp_response_on_abort(res, forget_paused, received);
     if (has_query(req, "refuse"))
         return uvhttp_response_send_status(res, 403);
     if (has_query(req, "late")) {
-        paused = body_sum;
+        paused = received;
         return 0;
     }
     if (uvhttp_request_body(req).length != 0)
         return UVHTTP_EINVAL;
-    return uvhttp_request_on_body(req, add_chunk, body_sum);
+    return uvhttp_request_on_body(req, add_chunk, received);
 }
 
-/* Resumes the paused body: it is read from now on. */
+/* Resumes the body in `paused`, or requests it. */
 int resume_paused(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    struct body_sum *body_sum = paused;
+    struct received *received = paused;
     (void)req, (void)arg;
     paused = NULL;
-    if (body_sum == NULL)
+    if (received == NULL)
         return uvhttp_response_send_status(res, 404);
-    uvhttp_request_t *pending = uvhttp_response_request(body_sum->response);
+    uvhttp_request_t *pending = uvhttp_response_request(received->response);
     if (has_query(pending, "late"))
-        app.last_error = uvhttp_request_on_body(pending, add_chunk, body_sum);
+        app.last_error = uvhttp_request_on_body(pending, add_chunk, received);
     else
         uvhttp_request_resume_body(pending);
     return uvhttp_response_send_text(res, 200, "gone on");
@@ -319,24 +354,24 @@ int count_paused(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 /* ---- both directions ---- */
 
-struct echoed {
-    char *rejected; /* a rejected chunk */
-    size_t size;
-    bool ended;
+struct echo_state {
+    char *rejected; /* a chunk that the response did not take, to be written on drain; NULL: none */
+    size_t size;    /* of that chunk */
+    bool ended;     /* the request body is complete */
 };
 
 static int echo_rejected(uvhttp_response_t *res, void *arg)
 {
-    struct echoed *echoed = arg;
-    if (echoed->size > 0) {
-        int err = uvhttp_response_write(res, echoed->rejected, echoed->size);
+    struct echo_state *state = arg;
+    if (state->size > 0) {
+        int err = uvhttp_response_write(res, state->rejected, state->size);
         if (err != 0)
             return err == UVHTTP_EFULL ? 0 : err;
-        free(echoed->rejected);
-        echoed->size = 0;
-        echoed->rejected = NULL;
+        free(state->rejected);
+        state->size = 0;
+        state->rejected = NULL;
     }
-    if (echoed->ended)
+    if (state->ended)
         return uvhttp_response_end(res);
     uvhttp_request_resume_body(uvhttp_response_request(res));
     return 0;
@@ -345,29 +380,29 @@ static int echo_rejected(uvhttp_response_t *res, void *arg)
 static int echo_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char *data, size_t size,
                       void *arg)
 {
-    struct echoed *echoed = arg;
+    struct echo_state *state = arg;
     if (size == 0) {
-        echoed->ended = true;
-        return echoed->size > 0 ? 0 : uvhttp_response_end(res);
+        state->ended = true;
+        return state->size > 0 ? 0 : uvhttp_response_end(res);
     }
     int err = uvhttp_response_write(res, data, size);
     if (err != UVHTTP_EFULL)
         return err;
-    echoed->rejected = malloc(size);
-    if (echoed->rejected == NULL)
+    state->rejected = malloc(size);
+    if (state->rejected == NULL)
         return UVHTTP_ENOMEM;
-    memcpy(echoed->rejected, data, size);
-    echoed->size = size;
+    memcpy(state->rejected, data, size);
+    state->size = size;
     app.rejected_writes++;
     uvhttp_request_pause_body(req);
     return 0;
 }
 
-static void free_echoed(void *arg)
+static void free_echo(void *arg)
 {
-    struct echoed *echoed = arg;
-    free(echoed->rejected);
-    free(echoed);
+    struct echo_state *state = arg;
+    free(state->rejected);
+    free(state);
     app.releases++;
 }
 
@@ -375,21 +410,23 @@ static const char echo_key;
 
 int stream_echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    struct echoed *echoed = calloc(1, sizeof *echoed);
+    struct echo_state *state = calloc(1, sizeof *state);
     (void)arg;
-    if (echoed == NULL)
+    if (state == NULL)
         return UVHTTP_ENOMEM;
-    int err = uvhttp_request_attach(req, &echo_key, echoed, free_echoed);
+    int err = uvhttp_request_attach(req, &echo_key, state, free_echo);
     if (err != 0)
         return err;
-    uvhttp_response_on_drain(res, echo_rejected, uvhttp_request_attached(req, &echo_key));
+    uvhttp_response_on_drain(res, echo_rejected, state);
     err = uvhttp_response_begin(res, 200, NULL, UVHTTP_LENGTH_UNKNOWN);
-    return err != 0 ? err : uvhttp_request_on_body(req, echo_chunk, echoed);
+    return err != 0 ? err : uvhttp_request_on_body(req, echo_chunk, state);
 }
 
 /* ---- response hooks ---- */
 
-static int add_seen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+/* A response hook: adds X-Seen with what it sees of the response, and the first bytes of the body.
+ * `arg` is the name of the hook. */
+static int add_x_seen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char text[128];
     const char *type = uvhttp_response_header(res, "content-type");
@@ -401,10 +438,12 @@ static int add_seen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         return UVHTTP_EINVAL;
     if (uvhttp_request_header(req, "X-Teapot") != NULL && uvhttp_response_set_status(res, 418) != 0)
         return UVHTTP_EINVAL;
+    /* A hook cannot send a response. */
     app.last_error = uvhttp_response_send_text(res, 200, "within");
+    int shown = body.length < 4 ? (int)body.length : 4;
     (void)snprintf(text, sizeof text, "%s %d %s %" PRIu64 " %.*s", (const char *)arg,
                    uvhttp_response_status(res), type == NULL ? "-" : type,
-                   uvhttp_response_body_length(res), body.base == NULL ? 1 : 4,
+                   uvhttp_response_body_length(res), body.base == NULL ? 1 : shown,
                    body.base == NULL ? "-" : body.base);
     return uvhttp_response_add_header(res, "X-Seen", text);
 }
@@ -413,13 +452,14 @@ int watch_responses(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     static char outer[] = "outer", inner[] = "inner";
     (void)arg;
+    /* fails, because only the handler may read the body */
     if (uvhttp_request_header(req, "X-Take-Early") != NULL)
-        app.last_error = uvhttp_request_on_body(req, add_chunk, new_body_sum(req, res));
+        app.last_error = uvhttp_request_on_body(req, add_chunk, new_received(req, res));
     if (uvhttp_request_header(req, "X-Watch") == NULL)
         return UVHTTP_DECLINED;
-    int err = uvhttp_response_on_send(res, add_seen, outer);
+    int err = uvhttp_response_on_send(res, add_x_seen, outer);
     if (err == 0)
-        err = uvhttp_response_on_send(res, add_seen, inner);
+        err = uvhttp_response_on_send(res, add_x_seen, inner);
     return err != 0 ? err : UVHTTP_DECLINED;
 }
 

@@ -50,14 +50,6 @@ int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 /* ---- forms ---- */
 
-static uint32_t sum_of(const char *data, uint64_t size)
-{
-    uint32_t sum = 2166136261u;
-    for (uint64_t i = 0; i < size; i++)
-        sum = (sum ^ (unsigned char)data[i]) * 16777619u;
-    return sum;
-}
-
 /* A line for each part. The test reads files of parts from disk while the response is pending, or
  * after they are kept. */
 static int form_report(uvhttp_request_t *req, uvhttp_response_t *res,
@@ -69,14 +61,15 @@ static int form_report(uvhttp_request_t *req, uvhttp_response_t *res,
     (void)arg;
     for (const uvhttp_form_part_t *part = form->parts; part != NULL; part = part->next) {
         char kept[4200] = "";
-        char sum[16] = "-";
+        char hash[16] = "-";
         if (part->data != NULL)
-            (void)snprintf(sum, sizeof sum, "%08" PRIx32, sum_of(part->data, part->size));
+            (void)snprintf(hash, sizeof hash, "%08" PRIx32,
+                           fnv_add(FNV_OFFSET_BASIS, part->data, (size_t)part->size));
         length +=
             snprintf(text + length, sizeof text - (size_t)length, "%s|%s|%s|%s|%" PRIu64 "|%s|%s",
                      part->name, part->filename == NULL ? "-" : part->filename,
                      part->raw_filename == NULL ? "-" : part->raw_filename,
-                     part->type == NULL ? "-" : part->type, part->size, sum,
+                     part->type == NULL ? "-" : part->type, part->size, hash,
                      part->path == NULL ? "memory" : "file");
         if (has_query(req, "keep")) {
             (void)snprintf(kept, sizeof kept, "%s/kept-%d", uvhttp_request_query(req, "keep"),

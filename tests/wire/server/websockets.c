@@ -1,5 +1,6 @@
-/* WebSocket endpoints of wire_server. All echo messages; a text that begins with '!' is a command
- * instead, see `commands`. /ws-state reports the counters of an endpoint. */
+/* WebSocket endpoints of wire_server. All echo messages. Those with a handler for whole messages
+ * also run commands: a text that begins with a name in `commands`. /ws-state/... reports counters
+ * of the endpoint /..., and what all endpoints share. */
 #include "wire_server.h"
 
 #include <uvhttp/websocket.h>
@@ -11,21 +12,24 @@
 
 enum {
     COMMAND_SIZE = 200,
-    TEXT_SIZE = 1024,
-    BIG = 32 * 1024 * 1024,
-    NUMBERED = 8 /* digits at the beginning of a flood message */
+    TEXT_SIZE = 2048,
+    JSON_SIZE = 6 * 127 + 1, /* each byte of a reason may become \u0000 */
+    BIG_SIZE = 32 * 1024 * 1024,
+    NUMBER_DIGITS = 8, /* at the beginning of a message of "!flood" */
 };
 
+/* Of all endpoints together. */
 static struct state {
     uint64_t opens, closes, drains, pings, pongs, admitted, released;
     unsigned code; /* of the last closed connection */
     char reason[128];
-    char error[32];              /* of the last command */
-    uvhttp_websocket_t *paused;  /* until /ws/resume */
-    uvhttp_websocket_t *flooded; /* the last flooded connection, while it is open */
+    char error[32];             /* name of the error of the last echo or command; "0": none */
+    uvhttp_websocket_t *paused; /* until /ws/resume */
+    /* the last one on which a command has sent several messages; NULL: it is closed */
+    uvhttp_websocket_t *sending;
 } state;
 
-static void remember(int err)
+static void store_error(int err)
 {
     (void)snprintf(state.error, sizeof state.error, "%s", err == 0 ? "0" : uvhttp_error_name(err));
 }
@@ -41,48 +45,64 @@ __attribute__((format(printf, 2, 3))) static void send_line(uvhttp_websocket_t *
     (void)uvhttp_websocket_send_text(ws, text);
 }
 
-/* ---- commands ---- */
-
-/* "!close CODE REASON" */
-static void command_close(uvhttp_websocket_t *ws, const char *words)
+/* Writes a text of at most 127 bytes as the inside of a JSON string. */
+static void escape_json(char out[JSON_SIZE], const char *text)
 {
-    char *reason;
-    unsigned code = (unsigned)strtoul(words, &reason, 10);
-    remember(uvhttp_websocket_close(ws, code, *reason == ' ' ? reason + 1 : NULL));
+    size_t length = 0;
+    for (; *text != '\0' && length + 7 <= JSON_SIZE; text++) {
+        if (*text == '"' || *text == '\\' || (unsigned char)*text < ' ')
+            length += (size_t)snprintf(out + length, 7, "\\u%04x", (unsigned char)*text);
+        else
+            out[length++] = *text;
+    }
+    out[length] = '\0';
 }
 
-static void command_abort(uvhttp_websocket_t *ws, const char *words)
+/* ---- commands ---- */
+
+/* "!close CODE[ REASON]" */
+static void command_close(uvhttp_websocket_t *ws, const char *arguments)
 {
-    (void)words;
+    char *reason;
+    unsigned code = (unsigned)strtoul(arguments, &reason, 10);
+    store_error(uvhttp_websocket_close(ws, code, *reason == ' ' ? reason + 1 : NULL));
+}
+
+/* "!abort": closes the connection without a closing handshake. */
+static void command_abort(uvhttp_websocket_t *ws, const char *arguments)
+{
+    (void)arguments;
     uvhttp_websocket_abort(ws);
 }
 
-static void command_ping(uvhttp_websocket_t *ws, const char *words)
+/* "!ping DATA" */
+static void command_ping(uvhttp_websocket_t *ws, const char *arguments)
 {
-    remember(uvhttp_websocket_ping(ws, words, strlen(words)));
+    store_error(uvhttp_websocket_ping(ws, arguments, strlen(arguments)));
 }
 
-/* "!shared SIZE": one message for many connections, sent to this one. */
-static void command_shared(uvhttp_websocket_t *ws, const char *words)
+/* "!shared SIZE": a binary message of zeros that is prepared for many connections, sent to this
+ * one. */
+static void command_shared(uvhttp_websocket_t *ws, const char *arguments)
 {
-    size_t size = strtoul(words, NULL, 10);
+    size_t size = strtoul(arguments, NULL, 10);
     char *bytes = calloc(1, size);
     if (bytes == NULL)
         abort();
     uvhttp_websocket_message_t *message = uvhttp_websocket_message_new(
         uvhttp_websocket_endpoint_of(ws), UVHTTP_WEBSOCKET_BINARY, bytes, size);
     if (message != NULL)
-        remember(uvhttp_websocket_send_message(ws, message));
+        store_error(uvhttp_websocket_send_message(ws, message));
     uvhttp_websocket_message_unref(message);
     free(bytes);
 }
 
-/* "!bulk COUNT SIZE": binary messages of zeros, sent in chunks so that they are not compressed,
- * until one is rejected. */
-static void command_bulk(uvhttp_websocket_t *ws, const char *words)
+/* "!bulk COUNT SIZE": binary messages of zeros, each sent as its only fragment, so that it is not
+ * compressed, until one is rejected. */
+static void command_bulk(uvhttp_websocket_t *ws, const char *arguments)
 {
     char *rest;
-    size_t count = strtoul(words, &rest, 10), size = strtoul(rest, NULL, 10);
+    size_t count = strtoul(arguments, &rest, 10), size = strtoul(rest, NULL, 10);
     char *bytes = calloc(1, size);
     if (bytes == NULL)
         abort();
@@ -91,52 +111,55 @@ static void command_bulk(uvhttp_websocket_t *ws, const char *words)
     free(bytes);
 }
 
-/* "!flood COUNT SIZE": numbered binary messages, sent whatever the result is. The results that
- * request a pause are counted. */
-static void command_flood(uvhttp_websocket_t *ws, const char *words)
+/* "!flood COUNT SIZE": binary messages that begin with their number, sent whatever the results are,
+ * while the connection is open. Results that ask the sender to pause are counted. */
+static void command_flood(uvhttp_websocket_t *ws, const char *arguments)
 {
     char *rest;
-    size_t count = strtoul(words, &rest, 10), size = strtoul(rest, NULL, 10);
-    char *bytes = malloc(size + NUMBERED);
+    size_t count = strtoul(arguments, &rest, 10), size = strtoul(rest, NULL, 10);
+    char *bytes = malloc(size + NUMBER_DIGITS);
     if (bytes == NULL)
         abort();
-    memset(bytes, 'x', size + NUMBERED);
-    state.flooded = ws;
-    for (size_t i = 0; i < count && state.flooded != NULL; i++) {
+    memset(bytes, 'x', size + NUMBER_DIGITS);
+    state.sending = ws;
+    for (size_t i = 0; i < count && state.sending != NULL; i++) {
         size_t rest_of_number = i;
-        for (int digit = NUMBERED - 1; digit >= 0; digit--, rest_of_number /= 10)
+        for (int digit = NUMBER_DIGITS - 1; digit >= 0; digit--, rest_of_number /= 10)
             bytes[digit] = (char)('0' + rest_of_number % 10);
         int err = uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_BINARY, bytes, size);
-        remember(err);
+        store_error(err);
         if (err == UVHTTP_QUEUED || err == UVHTTP_EFULL)
             app.rejected_writes++;
     }
     free(bytes);
 }
 
-/* "!prepared COUNT": one message, sent repeatedly. */
-static void command_prepared(uvhttp_websocket_t *ws, const char *words)
+/* "!prepared COUNT": a text that is prepared once and sent so many times. */
+static void command_prepared(uvhttp_websocket_t *ws, const char *arguments)
 {
     static const char text[] =
         "prepared once, prepared once, prepared once, prepared once, prepared once";
     uvhttp_websocket_message_t *message = uvhttp_websocket_message_new(
         uvhttp_websocket_endpoint_of(ws), UVHTTP_WEBSOCKET_TEXT, text, sizeof text - 1);
-    size_t count = strtoul(words, NULL, 10);
+    size_t count = strtoul(arguments, NULL, 10);
     if (message == NULL)
         abort();
-    for (size_t i = 0; i < count; i++)
-        remember(uvhttp_websocket_send_message(ws, message));
+    state.sending = ws;
+    for (size_t i = 0; i < count && state.sending != NULL; i++)
+        store_error(uvhttp_websocket_send_message(ws, message));
+    /* A reference of its own, as another user of the message would have. */
     uvhttp_websocket_message_ref(message);
     uvhttp_websocket_message_unref(message);
     uvhttp_websocket_message_unref(message);
 }
 
-/* A message in chunks, with a ping between them, and another message, which is rejected. */
-static void command_chunks(uvhttp_websocket_t *ws, const char *words)
+/* "!pieces": a text in fragments with a ping between them. Before its end, another message, and a
+ * fragment of another kind, are rejected. */
+static void command_fragments(uvhttp_websocket_t *ws, const char *arguments)
 {
-    (void)words;
+    (void)arguments;
     (void)uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_TEXT, "one ", 4, false);
-    remember(uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, "no", 2));
+    store_error(uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, "no", 2));
     if (uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_BINARY, "no", 2, false) !=
         UVHTTP_EINVAL)
         abort();
@@ -145,64 +168,73 @@ static void command_chunks(uvhttp_websocket_t *ws, const char *words)
     (void)uvhttp_websocket_send_fragment(ws, UVHTTP_WEBSOCKET_TEXT, "three", 5, true);
 }
 
-/* Invalid sends, and the names of their errors. */
-static void command_wrong(uvhttp_websocket_t *ws, const char *words)
+/* "!wrong": invalid calls. Sends the names of their errors. */
+static void command_invalid_calls(uvhttp_websocket_t *ws, const char *arguments)
 {
-    char far_too_long[200];
-    (void)words;
-    memset(far_too_long, 'x', sizeof far_too_long);
-    far_too_long[sizeof far_too_long - 1] = '\0';
-    int text = uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, "\xc3(", 2);
-    int ping = uvhttp_websocket_ping(ws, far_too_long, 126);
-    int closed = uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_ABNORMAL, NULL);
-    int status = uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NO_STATUS, NULL);
-    int unknown = uvhttp_websocket_close(ws, 2000, NULL);
-    int reason = uvhttp_websocket_close(ws, 1000, far_too_long);
-    int bytes = uvhttp_websocket_close(ws, 1000, "\xff");
-    send_line(ws, "%s %s %s %s %s %s %s", uvhttp_error_name(text), uvhttp_error_name(ping),
-              uvhttp_error_name(closed), uvhttp_error_name(status), uvhttp_error_name(unknown),
-              uvhttp_error_name(reason), uvhttp_error_name(bytes));
+    char too_long[200];
+    (void)arguments;
+    memset(too_long, 'x', sizeof too_long);
+    too_long[sizeof too_long - 1] = '\0';
+    const int errors[] = {
+        uvhttp_websocket_send(ws, UVHTTP_WEBSOCKET_TEXT, "\xc3(", 2), /* not UTF-8 */
+        uvhttp_websocket_ping(ws, too_long, 126),                     /* at most 125 */
+        uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_ABNORMAL, NULL),  /* never sent */
+        uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NO_STATUS, NULL), /* never sent */
+        uvhttp_websocket_close(ws, 2000, NULL),                       /* reserved */
+        uvhttp_websocket_close(ws, 1000, too_long),                   /* at most 123 bytes */
+        uvhttp_websocket_close(ws, 1000, "\xff"),                     /* not UTF-8 */
+    };
+    char names[TEXT_SIZE];
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        length += (size_t)snprintf(names + length, sizeof names - length, i == 0 ? "%s" : " %s",
+                                   uvhttp_error_name(errors[i]));
+    (void)uvhttp_websocket_send_text(ws, names);
 }
 
-static void command_facts(uvhttp_websocket_t *ws, const char *words)
+/* "!facts": sends properties of the connection as JSON. */
+static void command_facts(uvhttp_websocket_t *ws, const char *arguments)
 {
-    (void)words;
+    (void)arguments;
+    char protocol[JSON_SIZE], data[JSON_SIZE];
+    escape_json(protocol, uvhttp_websocket_protocol(ws));
+    escape_json(data, uvhttp_websocket_data(ws) == NULL ? "" : uvhttp_websocket_data(ws));
     send_line(
         ws,
         "{\"protocol\":\"%s\",\"compressed\":%d,\"data\":\"%s\",\"pending\":%zu,\"worker\":%zu}",
-        uvhttp_websocket_protocol(ws), uvhttp_websocket_compressed(ws),
-        uvhttp_websocket_data(ws) == NULL ? "" : (const char *)uvhttp_websocket_data(ws),
-        uvhttp_websocket_pending(ws), uvhttp_websocket_worker(ws));
+        protocol, uvhttp_websocket_compressed(ws), data, uvhttp_websocket_pending(ws),
+        uvhttp_websocket_worker(ws));
 }
 
-static void command_pause(uvhttp_websocket_t *ws, const char *words)
+/* "!pause": pauses reading until /ws/resume. */
+static void command_pause(uvhttp_websocket_t *ws, const char *arguments)
 {
-    (void)words;
+    (void)arguments;
     uvhttp_websocket_pause(ws);
     state.paused = ws;
 }
 
-/* "!close CODE", then calls that must fail. */
-static void command_close_and_send(uvhttp_websocket_t *ws, const char *words)
+/* "!end-then-send": sends a text and closes; then calls that must fail. */
+static void command_close_and_send(uvhttp_websocket_t *ws, const char *arguments)
 {
-    (void)words;
+    (void)arguments;
     (void)uvhttp_websocket_send_text(ws, "before");
     (void)uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, "twice");
     int again = uvhttp_websocket_close(ws, UVHTTP_WEBSOCKET_NORMAL, "twice");
-    int sent = uvhttp_websocket_send_text(ws, "behind");
-    remember(again == sent ? sent : UVHTTP_EINVAL);
+    int sent = uvhttp_websocket_send_text(ws, "after");
+    store_error(again == sent ? sent : UVHTTP_EINVAL);
 }
 
 static const struct {
     const char *name;
-    void (*run)(uvhttp_websocket_t *ws, const char *words);
+    void (*run)(uvhttp_websocket_t *ws, const char *arguments);
 } commands[] = {
-    {"!close ", command_close},       {"!abort", command_abort},
-    {"!ping ", command_ping},         {"!flood ", command_flood},
-    {"!bulk ", command_bulk},         {"!shared ", command_shared},
-    {"!prepared ", command_prepared}, {"!pieces", command_chunks},
-    {"!wrong", command_wrong},        {"!facts", command_facts},
-    {"!pause", command_pause},        {"!end-then-send", command_close_and_send},
+    {"!close ", command_close},        {"!abort", command_abort},
+    {"!ping ", command_ping},          {"!flood ", command_flood},
+    {"!bulk ", command_bulk},          {"!shared ", command_shared},
+    {"!prepared ", command_prepared},  {"!pieces", command_fragments},
+    {"!wrong", command_invalid_calls}, {"!facts", command_facts},
+    {"!pause", command_pause},         {"!end-then-send", command_close_and_send},
 };
 
 static bool run_command(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
@@ -238,14 +270,14 @@ static void on_message(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, con
 {
     (void)arg;
     if (!run_command(ws, kind, data, size))
-        remember(uvhttp_websocket_send(ws, kind, data, size));
+        store_error(uvhttp_websocket_send(ws, kind, data, size));
 }
 
 static void on_chunk(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const char *data,
                      size_t size, bool last, void *arg)
 {
     (void)arg;
-    remember(uvhttp_websocket_send_fragment(ws, kind, data, size, last));
+    store_error(uvhttp_websocket_send_fragment(ws, kind, data, size, last));
 }
 
 static void on_drain(uvhttp_websocket_t *ws, void *arg)
@@ -276,10 +308,13 @@ static void on_close(uvhttp_websocket_t *ws, unsigned code, const char *reason, 
     (void)snprintf(state.reason, sizeof state.reason, "%s", reason);
     if (state.paused == ws)
         state.paused = NULL;
-    if (state.flooded == ws)
-        state.flooded = NULL;
+    if (state.sending == ws)
+        state.sending = NULL;
 }
 
+/* Admits a request with X-User, whose value becomes the data of the connection. Some values fail:
+ * "broken" and "crowded" with an error, "answered" after a response with 401. Any other value that
+ * begins with "answered" returns 0 although there is a response. */
 static int admit(uvhttp_request_t *req, void **data, void *arg)
 {
     const char *user = uvhttp_request_header(req, "X-User");
@@ -290,9 +325,10 @@ static int admit(uvhttp_request_t *req, void **data, void *arg)
         return UVHTTP_EINVAL;
     if (strcmp(user, "crowded") == 0)
         return UVHTTP_ENOMEM;
-    if (strncmp(user, "answered", 8) == 0) {
+    static const char answered[] = "answered";
+    if (strncmp(user, answered, sizeof answered - 1) == 0) {
         (void)uvhttp_response_send_status(uvhttp_request_response(req), 401);
-        return user[8] == '\0' ? UVHTTP_DECLINED : 0;
+        return strcmp(user, answered) == 0 ? UVHTTP_DECLINED : 0;
     }
     *data = malloc(strlen(user) + 1);
     if (*data == NULL)
@@ -314,10 +350,11 @@ static void release_data(void *data)
 
 static int send_state(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
 {
-    char text[TEXT_SIZE];
+    char text[TEXT_SIZE], reason[JSON_SIZE];
     uvhttp_websocket_stats_t s;
     (void)req;
     uvhttp_websocket_read_stats(endpoint, &s);
+    escape_json(reason, state.reason);
     (void)snprintf(
         text, sizeof text,
         "{\"opens\":%" PRIu64 ",\"closes\":%" PRIu64 ",\"drains\":%" PRIu64 ",\"pings\":%" PRIu64
@@ -327,7 +364,7 @@ static int send_state(uvhttp_request_t *req, uvhttp_response_t *res, void *endpo
         ",\"messages_received\":%" PRIu64 ",\"messages_sent\":%" PRIu64 ",\"dropped\":%" PRIu64
         ",\"memory\":%" PRIu64 "}\n",
         state.opens, state.closes, state.drains, state.pings, state.pongs, state.admitted,
-        state.released, state.code, state.reason, state.error, s.connections, s.total_connections,
+        state.released, state.code, reason, state.error, s.connections, s.total_connections,
         s.compressing, s.dedicated, s.messages_received, s.messages_sent, s.dropped, s.memory);
     return uvhttp_response_send_json(res, 200, text);
 }
@@ -341,8 +378,8 @@ static int resume(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, "resumed");
 }
 
-/* A handler that accepts explicitly. */
-static int accept_deferred(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
+/* A handler that calls uvhttp_websocket_accept itself, with a response field and data. */
+static int accept_explicitly(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
 {
     static char data[] = "accepted";
     uvhttp_websocket_t *ws = NULL;
@@ -358,8 +395,8 @@ static int accept_deferred(uvhttp_request_t *req, uvhttp_response_t *res, void *
     return 0;
 }
 
-/* "?url=": connects to another server, which then sends the commands. Responds with the error, or
- * "0". */
+/* "?url=URL": connects as a client to another server, which sends the messages and commands then.
+ * Responds with the error, or "0". */
 static int connect_to(uvhttp_request_t *req, uvhttp_response_t *res, void *endpoint)
 {
     uvhttp_error_t error;
@@ -373,7 +410,6 @@ static int connect_to(uvhttp_request_t *req, uvhttp_response_t *res, void *endpo
 static const char *const protocols[] = {"chat.v2", "chat.v1", NULL};
 static const char *const origins[] = {"https://good.example", "http://127.0.0.1:1", NULL};
 
-/* Each row is an endpoint at its path. */
 #define EVENTS                        \
     .events = {.open = on_open,       \
                .message = on_message, \
@@ -381,13 +417,16 @@ static const char *const origins[] = {"https://good.example", "http://127.0.0.1:
                .ping = on_ping,       \
                .pong = on_pong,       \
                .close = on_close}
-/* Large enough for all clients: gorilla sends frames of 4 KiB, and repetitive data expands a
- * thousandfold. */
-#define BIG_MESSAGES                                                                            \
-    .max_message_size = BIG, .max_fragments = 100000, .max_ratio = 2000, .max_queue_size = BIG, \
-    .memory = 4UL * BIG
-#define SLOW .high_watermark = 64 * 1024, .low_watermark = 16 * 1024, .max_queue_size = 256 * 1024
+/* For the largest messages of all client libraries: gorilla/websocket sends them in frames of 4
+ * KiB, and repetitive data expands a thousandfold. */
+#define BIG_MESSAGES                                                          \
+    .max_message_size = BIG_SIZE, .max_fragments = 100000, .max_ratio = 2000, \
+    .max_queue_size = BIG_SIZE, .memory = 4UL * BIG_SIZE
+/* Soon full, to test the policies for slow clients. */
+#define SMALL_QUEUE \
+    .high_watermark = 64 * 1024, .low_watermark = 16 * 1024, .max_queue_size = 256 * 1024
 
+/* Each is an endpoint at its path. */
 static const struct {
     const char *path;
     uvhttp_websocket_options_t options;
@@ -412,50 +451,51 @@ static const struct {
     {"/ws/small-deflate",
      {EVENTS, .max_message_size = 100000, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}},
     {"/ws/ratio",
-     {EVENTS, .max_message_size = BIG, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}},
+     {EVENTS, .max_message_size = BIG_SIZE, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}},
     {"/ws/budget", {EVENTS, .max_message_size = 100000, .memory = 100000}},
     {"/ws/rate", {EVENTS, .max_message_rate = 5}},
     {"/ws/defaults", {EVENTS}},
     {"/ws/pinging", {EVENTS, .ping_interval_ms = 1000}},
     {"/ws/idle", {EVENTS, .idle_timeout_ms = 1000}},
+    /* A short timeout of the closing handshake, without a ping that fails first. */
     {"/ws/hurried", {EVENTS, .close_timeout_ms = 1000, .ping_interval_ms = UVHTTP_NEVER}},
     {"/ws/slow-close",
-     {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_CLOSE, .close_timeout_ms = 1000}},
-    {"/ws/slow-newest", {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST}},
+     {EVENTS, SMALL_QUEUE, .slow = UVHTTP_WEBSOCKET_SLOW_CLOSE, .close_timeout_ms = 1000}},
+    {"/ws/slow-newest", {EVENTS, SMALL_QUEUE, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_NEWEST}},
     {"/ws/many", {EVENTS, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED}},
     {"/ws/few-windows",
      {EVENTS, .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED, .memory = 1024 * 1024}},
-    {"/ws/slow-oldest", {EVENTS, SLOW, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST}},
+    {"/ws/slow-oldest", {EVENTS, SMALL_QUEUE, .slow = UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST}},
 };
 
-/* An endpoint has three routes: its path, the path of its counters, and the path that connects it
- * as a client. */
+/* An endpoint has a route at its path, one at /ws-state for its counters, and one at /ws-connect
+ * that connects it as a client; /ws/echo has one with a handler of its own, too. */
 static int add_endpoint(uvhttp_server_t *server, const char *path,
                         const uvhttp_websocket_options_t *options)
 {
     uvhttp_router_t *router = uvhttp_server_router(server);
     uvhttp_websocket_endpoint_t *endpoint;
-    char state_path[64];
+    char other_path[64];
     uvhttp_error_t error;
     int err = uvhttp_websocket_endpoint_new(&endpoint, server, options, &error);
     if (err != 0) {
         (void)fprintf(stderr, "wire_server: %s: %s\n", path, error.text);
         return err;
     }
-    (void)snprintf(state_path, sizeof state_path, "/ws-state%s", path);
+    (void)snprintf(other_path, sizeof other_path, "/ws-state%s", path);
     err = uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
                                                       .pattern = path,
                                                       .handler = uvhttp_websocket_handle_request,
                                                       .arg = endpoint});
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", state_path, send_state, endpoint);
-    (void)snprintf(state_path, sizeof state_path, "/ws-connect%s", path);
+        err = uvhttp_server_route(server, "GET", other_path, send_state, endpoint);
+    (void)snprintf(other_path, sizeof other_path, "/ws-connect%s", path);
     if (err == 0)
-        err = uvhttp_server_route(server, "GET", state_path, connect_to, endpoint);
+        err = uvhttp_server_route(server, "GET", other_path, connect_to, endpoint);
     if (err == 0 && strcmp(path, "/ws/echo") == 0)
         err = uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
                                                           .pattern = "/ws/accept",
-                                                          .handler = accept_deferred,
+                                                          .handler = accept_explicitly,
                                                           .arg = endpoint,
                                                           .upgrade = "websocket"});
     return err;

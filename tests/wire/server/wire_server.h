@@ -51,6 +51,18 @@ extern const uvhttp_allocator_t counting_allocator;
 /* Counts the memory of libuv, too. Must precede any other use of libuv. */
 void count_libuv(void);
 
+/* FNV-1a of 32 bits: detects lost and changed bytes of a body. A hash starts with FNV_OFFSET_BASIS.
+ */
+#define FNV_OFFSET_BASIS 2166136261u
+#define FNV_PRIME        16777619u
+
+static inline uint32_t fnv_add(uint32_t hash, const char *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)data[i]) * FNV_PRIME;
+    return hash;
+}
+
 /* responses.c */
 int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
