@@ -1,4 +1,4 @@
-"""Shared by the tests of the benchmarks: copies of test doubles, and runs of commands."""
+"""Shared by the tests of the benchmarks: links to test doubles, and runs of commands."""
 
 import json
 import os
@@ -19,13 +19,12 @@ two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2,
 real_wrk = pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 
 
-def copies(directory, source, *names):
-    """Copies `source` as programs of a build directory. Returns the directory."""
+def links(directory, source, *names):
+    """Links to `source` as programs of a build directory. Returns the directory."""
     for name in names:
-        copy = directory / name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(pathlib.Path(__file__).with_name(source), copy)
-        copy.chmod(0o755)
+        link = directory / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(pathlib.Path(__file__).with_name(source))
     return directory
 
 

@@ -8,7 +8,7 @@ import subprocess
 import types
 
 import pytest
-from support import BIN, ROOT, assert_refused, bench, copies, real_wrk, two_cores
+from support import BIN, ROOT, assert_refused, bench, links, real_wrk, two_cores
 
 from benchlib import (Refused, contender, cpu, http_peers, idle, servers, session, tls, verify,
                       websocket_peers, works, wrk)
@@ -20,7 +20,7 @@ TLS = ["tls-memory", "tls-100k", "tls-handshake", "tls-resumed"]
 @pytest.fixture
 def build(tmp_path):
     programs = [f"dist/bin/{name}" for name in ("uvhttp", "benchmark_rps", "floor", "tls_load")]
-    return copies(tmp_path, "double.py", *programs, "path/wrk")
+    return links(tmp_path, "double.py", *programs, "path/wrk")
 
 
 def http(build, mode, *options, rounds=1, path=True):

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from support import BIN, assert_refused, bench, copies, two_cores
+from support import BIN, assert_refused, bench, links, two_cores
 
 from benchlib import Refused, run_ws, servers, websocket_load
 
@@ -19,7 +19,7 @@ ECHO, DEFLATE, BROADCAST = "echo-20-c50", "echo-512-deflate", "broadcast"
 @pytest.fixture
 def build(tmp_path):
     names = [f"dist/bin/{name}" for name in ("uvhttp", "benchmark_websocket", "floor_websocket")]
-    copies(tmp_path, "websocket_double.py", *names)
+    links(tmp_path, "websocket_double.py", *names)
     (tmp_path / "dist/bin/websocket_load").symlink_to(BIN / "websocket_load")
     return tmp_path
 
