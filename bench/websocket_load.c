@@ -83,8 +83,8 @@ static void fail(size_t index, const char *what)
     exit(1);
 }
 
-/* Closes a connection after an error. */
-static void fail_connection(struct client *client, uint64_t *count, const char *reason)
+/* Closes a connection after an error. Returns false. */
+static bool fail_connection(struct client *client, uint64_t *count, const char *reason)
 {
     ++*count;
     snprintf(last_fault, sizeof(last_fault), "connection %td: %s", client - clients + 1, reason);
@@ -94,6 +94,7 @@ static void fail_connection(struct client *client, uint64_t *count, const char *
     close(client->fd);
     client->fd = -1;
     open_count--;
+    return false;
 }
 
 static void set_events(struct client *client, int operation, uint32_t events)
@@ -171,12 +172,11 @@ static bool match(struct client *client, const unsigned char *bytes, size_t size
 {
     const struct sample *sample = client->sample;
     if (size > sample->size - client->matched ||
-        memcmp(sample->payload + client->matched, bytes, size) != 0) {
-        fail_connection(client, &result.wrong,
-                        size > sample->size - client->matched ? "more bytes than expected came back"
-                                                              : "other bytes came back");
-        return false;
-    }
+        memcmp(sample->payload + client->matched, bytes, size) != 0)
+        return fail_connection(client, &result.wrong,
+                               size > sample->size - client->matched
+                                   ? "more bytes than expected came back"
+                                   : "other bytes came back");
     client->matched += size;
     return true;
 }
@@ -196,10 +196,8 @@ static bool decompress(struct client *client, const unsigned char *bytes, size_t
         stream->next_out = out;
         stream->avail_out = sizeof(out);
         int code = inflate(stream, Z_SYNC_FLUSH);
-        if (code != Z_OK && code != Z_BUF_ERROR) {
-            fail_connection(client, &result.wrong, "the response cannot be decompressed");
-            return false;
-        }
+        if (code != Z_OK && code != Z_BUF_ERROR)
+            return fail_connection(client, &result.wrong, "the response cannot be decompressed");
         if (!match(client, out, sizeof(out) - stream->avail_out))
             return false;
     } while (stream->avail_in > 0 || stream->avail_out == 0);
@@ -245,22 +243,16 @@ static bool send_pong(struct client *client)
 static bool end_frame(struct client *client)
 {
     client->head_size = 0;
-    if (client->opcode == CLOSE) {
-        fail_connection(client, &result.closed, "the server sent a close frame");
-        return false;
-    }
-    if (client->opcode == PING && !send_pong(client)) {
-        fail_connection(client, &result.closed, "a pong could not be sent");
-        return false;
-    }
+    if (client->opcode == CLOSE)
+        return fail_connection(client, &result.closed, "the server sent a close frame");
+    if (client->opcode == PING && !send_pong(client))
+        return fail_connection(client, &result.closed, "a pong could not be sent");
     if (client->opcode >= CLOSE || !client->fin)
         return true;
     if (client->message_compressed && !end_decompress(client))
         return false;
-    if (client->matched != client->sample->size) {
-        fail_connection(client, &result.wrong, "fewer bytes than expected came back");
-        return false;
-    }
+    if (client->matched != client->sample->size)
+        return fail_connection(client, &result.wrong, "fewer bytes than expected came back");
     complete(client);
     return client->fd >= 0;
 }
@@ -287,28 +279,20 @@ static bool begin_frame(struct client *client)
         reason = "a masked frame";
     else if (control && (client->pending > 125 || (first & FIN) == 0))
         reason = "a control frame that is long or in parts";
-    if (reason != NULL) {
-        fail_connection(client, &result.protocol, reason);
-        return false;
-    }
+    if (reason != NULL)
+        return fail_connection(client, &result.protocol, reason);
     if (control)
         return true;
     client->fin = (first & FIN) != 0;
-    if (!client->in_flight) {
-        fail_connection(client, &result.wrong, "a message came that was not expected");
-        return false;
-    }
+    if (!client->in_flight)
+        return fail_connection(client, &result.wrong, "a message came that was not expected");
     if (is_new) {
         client->message_compressed = (first & COMPRESSED) != 0;
-        if (client->matched > 0 || client->opcode != (options.deflate ? TEXT : BINARY)) {
-            fail_connection(client, &result.wrong, "a message of another kind came back");
-            return false;
-        }
-        if (options.deflate && !client->message_compressed) {
-            fail_connection(client, &result.uncompressed,
-                            "a message came back that is not compressed");
-            return false;
-        }
+        if (client->matched > 0 || client->opcode != (options.deflate ? TEXT : BINARY))
+            return fail_connection(client, &result.wrong, "a message of another kind came back");
+        if (options.deflate && !client->message_compressed)
+            return fail_connection(client, &result.uncompressed,
+                                   "a message came back that is not compressed");
     }
     return true;
 }
