@@ -18,7 +18,6 @@
  * A message without a response for PATIENCE milliseconds is missing. A run waits that long after
  * its end for messages in flight. Called by tools/benchlib/websocket_load.py. */
 #include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -63,8 +62,11 @@ static struct {
 } options;
 
 /* Of one run. An error of a connection closes it. */
+#define COUNTERS(X) \
+    X(messages) X(published) X(received) X(wrong) X(missing) X(closed) X(protocol) X(uncompressed)
+
 static struct {
-    uint64_t messages, published, received, wrong, missing, closed, protocol, uncompressed;
+    COUNTERS(COUNTER)
 } result;
 
 static struct sample *samples;
@@ -333,14 +335,13 @@ static void receive(struct client *client, const unsigned char *bytes, size_t si
 static void start_connecting(size_t index)
 {
     struct client *client = &clients[index];
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)options.port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in address = loopback_address(options.port);
     struct timeval limit = {.tv_sec = WAIT_SECONDS};
     int on = 1;
     char request[1024];
     client->fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (client->fd < 0 || connect(client->fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+    if (client->fd < 0 ||
+        connect(client->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
         fail(index, "cannot connect");
     setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -492,25 +493,11 @@ static void run(double seconds)
     if (in_flight > 0)
         snprintf(last_fault, sizeof(last_fault), "%zu messages had no response", in_flight);
     for (size_t i = 0; i < client_count; i++)
-        if (clients[i].in_flight)
-            clients[i].in_flight = false;
+        clients[i].in_flight = false;
     in_flight = 0;
-    uint64_t errors =
-        result.wrong + result.missing + result.closed + result.protocol + result.uncompressed;
-    printf("{\"messages\": %llu, \"published\": %llu, \"received\": %llu, \"duration_us\": %llu, "
-           "\"errors\": "
-           "%llu, \"wrong\": %llu, "
-           "\"missing\": %llu, \"closed\": %llu, \"protocol\": %llu, \"uncompressed\": %llu, "
-           "\"fault\": \"%s\", "
-           "\"p50_us\": %.1f, \"p90_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f}\n",
-           (unsigned long long)result.messages, (unsigned long long)result.published,
-           (unsigned long long)result.received, (unsigned long long)(now - begin) / 1000,
-           (unsigned long long)errors, (unsigned long long)result.wrong,
-           (unsigned long long)result.missing, (unsigned long long)result.closed,
-           (unsigned long long)result.protocol, (unsigned long long)result.uncompressed, last_fault,
-           percentile_us(result.messages, 0.5), percentile_us(result.messages, 0.9),
-           percentile_us(result.messages, 0.99), (double)latency_max / 1000);
-    fflush(stdout);
+    printf("{\"fault\": \"%s\", ", last_fault);
+    COUNTERS(PRINT_COUNTER)
+    print_latency(now - begin, result.messages);
 }
 
 static size_t count_open(void)
