@@ -182,7 +182,7 @@ class Header:
 
     def line_of(self, name):
         match = re.search(rf"\b{name}\b(?=\s*[();])", self.file)
-        return self.file.count("\n", 0, match.start()) + 1
+        return csource.line_of(self.file, match.start())
 
 
 def comment_text(comment):
