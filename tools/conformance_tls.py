@@ -205,8 +205,7 @@ def mozilla_remarks(text):
     """Returns name and text of each difference from Mozilla's guidelines, from sslyze's output."""
     output = text.split("COMPLIANCE AGAINST TLS CONFIGURATION")[-1]
     if "OK - Compliant" not in output and "FAILED - Not compliant" not in output:
-        raise suite.Missing(
-            f"sslyze did not compare with Mozilla's guidelines:\n{text[-800:]}")
+        raise suite.Missing(f"sslyze did not compare with Mozilla's guidelines:\n{text[-800:]}")
     return re.findall(r"^\s+\* (\w+): (.*)$", output, re.M)
 
 
@@ -323,10 +322,8 @@ def main():
                         directory = pathlib.Path(tempfile.mkdtemp(dir=scratch))
                         failures, summary = judge(scan(port, directory, profile), protocols)
                         rows.append((profile, key, tool, failures, summary))
-                        print(
-                            f"{profile:<13} {key:<6} {tool:<11} "
-                            f"{'FAILED  ' + '; '.join(failures) if failures else 'ok'}  {summary}",
-                            flush=True)
+                        outcome = "FAILED  " + "; ".join(failures) if failures else "ok"
+                        print(f"{profile:<13} {key:<6} {tool:<11} {outcome}  {summary}", flush=True)
                 finally:
                     server.terminate()
                     server.wait()
