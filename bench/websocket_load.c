@@ -301,10 +301,8 @@ static bool begin_frame(struct client *client)
 
 static unsigned head_size(const struct client *client)
 {
-    return client->head_size < 2          ? 2
-           : client->head[1] % 128 < 126  ? 2
-           : client->head[1] % 128 == 126 ? 4
-                                          : 10;
+    unsigned length = client->head[1] & 127;
+    return client->head_size < 2 || length < 126 ? 2 : length == 126 ? 4 : 10;
 }
 
 static void receive(struct client *client, const unsigned char *bytes, size_t size)

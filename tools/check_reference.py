@@ -142,10 +142,8 @@ def check_examples(root):
 
 def check(root, libraries):
     declared = apidoc.declared(root)
-    violations = [
-        *check_declarations(root, declared, libraries / "libuvhttp.so"), *check_errors(root),
-        *check_examples(root)
-    ]
+    violations = [*check_declarations(root, declared, libraries / "libuvhttp.so"),
+                  *check_errors(root), *check_examples(root)]
     if shutil.which("doxygen"):
         violations += check_read(root, declared)
     else:

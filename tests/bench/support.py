@@ -41,21 +41,23 @@ class Outcome:
         return found
 
 
-def bench(name, build, *options, mode="", path=None, out=None):
-    file = (out or build) / "out.json"
-    command = ["/usr/bin/python3", "-B", ROOT / "tools/bench.py", name, "--build-dir", build,
-               "--json", file, *options]
-    environment = {**os.environ, "DOUBLE": mode,
-                   "PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]}
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          env=environment, timeout=300)
-    return Outcome(done, file)
-
-
 def run(*command, **environment):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=300,
                           env={**os.environ, **environment})
+
+
+def bench(name, build, *options, mode="", path=None, out=None):
+    file = (out or build) / "out.json"
+    path = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
+    done = run("/usr/bin/python3", "-B", ROOT / "tools/bench.py", name, "--build-dir", build,
+               "--json", file, *options, DOUBLE=mode, PATH=path)
+    return Outcome(done, file)
+
+
+def assert_stopped(build):
+    """Asserts that no program of this build directory is running."""
+    assert run("pgrep", "-f", build).stdout == ""
 
 
 def assert_refused(done, work, reason):
