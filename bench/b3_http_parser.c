@@ -9,6 +9,8 @@
 #include "b3_messages.h"
 #include "measuring.h"
 
+#include <stdnoreturn.h>
+
 #include <uvhttp/parser.h>
 #include <uvhttp/ring.h>
 
@@ -33,7 +35,7 @@ static const char *current = "set-up"; /* scenario, for error messages */
 
 static noreturn void fail_parse(void)
 {
-    fail("%s: parsed incorrectly (back end %s)", current, uvhttp_parser_backend());
+    errx(1, "%s: parsed incorrectly (back end %s)", current, uvhttp_parser_backend());
 }
 
 /* What a message adds to the checksum. `last` is its last byte. */
@@ -274,7 +276,7 @@ static void run_scenario(size_t index, uint64_t iterations, bool counted)
     uint64_t elapsed = now_ns() - start;
     uint64_t expected = operations * expected_checksum(scenario->message);
     if (sum != expected)
-        fail("%s: the checksum is %" PRIu64 " instead of %" PRIu64, current, sum, expected);
+        errx(1, "%s: the checksum is %" PRIu64 " instead of %" PRIu64, current, sum, expected);
     checksums[index] = sum;
     if (counted)
         add_round(&scenario_rounds[index], elapsed, operations);
@@ -335,8 +337,7 @@ int main(int argc, char **argv)
     }
     if (iterations == 0)
         iterations = DEFAULT_ITERATIONS;
-    if (!is_release("B3-HttpParser"))
-        return 1;
+    require_release();
     printf("B3-HttpParser: uvhttp_parser %s (%s), back end %s\n", BUILD, UVH_FLAGS,
            uvhttp_parser_backend());
     printf("%" PRIu64 " rounds; ns per operation: median and spread; an operation is a whole "

@@ -3,10 +3,9 @@
 #ifndef UVH_BENCH_B3_MESSAGES_H
 #define UVH_BENCH_B3_MESSAGES_H
 
-#include <stdarg.h>
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <stdnoreturn.h>
 #include <string.h>
 
 enum { BATCH = 10, HEAD_MAX = 16384 /* bytes */ };
@@ -17,22 +16,11 @@ struct message {
     size_t head_size, body_size, fields;
 };
 
-__attribute__((format(printf, 1, 2))) static noreturn void fail(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("B3-HttpParser: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(1);
-}
-
 static void *allocate(size_t size)
 {
     void *memory = malloc(size);
     if (memory == NULL)
-        fail("out of memory");
+        errx(1, "out of memory");
     return memory;
 }
 
@@ -42,7 +30,7 @@ static struct message make_message(const char *head, size_t body_size, size_t si
     struct message message = {
         .size = strlen(head) + body_size, .head_size = strlen(head), .body_size = body_size};
     if (message.size != size)
-        fail("a message has %zu bytes instead of %zu", message.size, size);
+        errx(1, "a message has %zu bytes instead of %zu", message.size, size);
     message.bytes = allocate(message.size);
     memcpy(message.bytes, head, message.head_size);
     for (size_t i = 0; i < body_size; i++)

@@ -10,7 +10,7 @@
 int main(int argc, char **argv)
 {
     int workers, port;
-    read_tls(&argc, argv);
+    tls_file = take_option("--tls", &argc, argv);
     if (!read_arguments("benchmark_rps", "[--tls FILE] ", argc, argv, &workers, &port))
         return 2;
     print_build("benchmark_rps");

@@ -11,6 +11,7 @@
  * larger ones by sendfile, one response for each read. --gzip adds a Content-Encoding field. --post
  * discards that many bytes after each head. --close closes each connection after its response. */
 #include <ctype.h>
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -150,12 +151,6 @@ static void open_client(int fd)
     clients[fd] = (struct client){.pending = 0};
 }
 
-static void fail(const char *what)
-{
-    fprintf(stderr, "floor: cannot open %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
 /* Adds a response. It takes ownership of `file`, which has its body; with -1 the caller writes the
  * body after the head. */
 static struct response *add_response(int file, size_t body_size, size_t copies)
@@ -191,14 +186,14 @@ static void add_file(const char *path, size_t memory_max, size_t copies)
     struct stat status;
     int file = open(path, O_RDONLY);
     if (file < 0 || fstat(file, &status) != 0)
-        fail(path);
+        err(1, "cannot open %s", path);
     if ((size_t)status.st_size > memory_max) {
         add_response(file, (size_t)status.st_size, 1);
         return;
     }
     struct response *response = add_response(-1, (size_t)status.st_size, copies);
     if (read(file, response->bytes + response->head_size, (size_t)status.st_size) != status.st_size)
-        fail(path);
+        err(1, "cannot read %s", path);
     close(file);
     fill_copies(response);
 }

@@ -3,6 +3,7 @@
 #ifndef UVH_BENCH_FLOOR_H
 #define UVH_BENCH_FLOOR_H
 
+#include <err.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -22,10 +23,8 @@ static inline int listen_on(unsigned long port)
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (bind(listener, (struct sockaddr *)&address, size) != 0 ||
         listen(listener, SOMAXCONN) != 0 ||
-        getsockname(listener, (struct sockaddr *)&address, &size) != 0) {
-        perror("the floor cannot listen");
-        exit(1);
-    }
+        getsockname(listener, (struct sockaddr *)&address, &size) != 0)
+        err(1, "cannot listen");
     printf("listening on http://127.0.0.1:%d/\n", ntohs(address.sin_port));
     fflush(stdout);
     return listener;

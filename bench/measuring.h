@@ -6,6 +6,8 @@
 #ifndef UVH_BENCH_MEASURING_H
 #define UVH_BENCH_MEASURING_H
 
+#include <ctype.h>
+#include <err.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,30 +66,19 @@ static inline void write_rounds(FILE *file, const struct rounds *rounds)
 }
 
 /* Figures of other builds do not apply to users, so those builds are not measured. */
-static inline bool is_release(const char *program)
+static inline void require_release(void)
 {
-    if (strcmp(UVH_BUILD_TYPE, "Release") == 0)
-        return true;
-    fprintf(stderr,
-            "%s: refused: this is not a Release build (" BUILD
-            "), so its figures would mean nothing\n",
-            program);
-    return false;
+    if (strcmp(UVH_BUILD_TYPE, "Release") != 0)
+        errx(1,
+             "refused: this is not a Release build (" BUILD "), so its figures would mean nothing");
 }
 
 /* Parses a decimal number from `low` to `high`. */
 static inline bool read_number(const char *text, uint64_t low, uint64_t high, uint64_t *number)
 {
-    uint64_t value = 0;
-    if (*text == '\0')
-        return false;
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c < '0' || *c > '9' || value > (UINT64_MAX - 9) / 10)
-            return false;
-        value = value * 10 + (uint64_t)(*c - '0');
-    }
-    *number = value;
-    return value >= low && value <= high;
+    char *end;
+    *number = strtoull(text, &end, 10);
+    return isdigit((unsigned char)*text) && *end == '\0' && *number >= low && *number <= high;
 }
 
 #endif

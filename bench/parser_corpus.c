@@ -44,13 +44,6 @@ static struct message *messages[MESSAGES_MAX];
 static struct parser parsers[PARSERS_MAX];
 static size_t message_count, parser_count;
 
-/* Prints an error and returns false. */
-static bool fail(const char *what, const char *of)
-{
-    fprintf(stderr, "parser_corpus: %s: %s\n", of, what);
-    return false;
-}
-
 static uint64_t hash_text(uint64_t hash, const char *text, size_t length)
 {
     for (size_t i = 0; i <= length; i++)
@@ -215,17 +208,19 @@ static bool add_peer(char *text)
 {
     char *file = strchr(text, '=');
     if (file == NULL || parser_count == PARSERS_MAX)
-        return fail("not of the form NAME=FILE", text);
+        return false;
     *file++ = '\0';
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
-        return fail(dlerror(), file);
+        errx(2, "%s", dlerror());
     struct parser *parser = &parsers[parser_count++];
     /* POSIX permits this conversion of an object pointer to a function pointer. */
     *(void **)&parser->parse = dlsym(library, "peer_parse");
     *(void **)&parser->run = dlsym(library, "peer_run");
     snprintf(parser->name, sizeof(parser->name), "%s", text);
-    return (parser->parse != NULL && parser->run != NULL) || fail("not a parser", file);
+    if (parser->parse == NULL || parser->run == NULL)
+        errx(2, "%s: not a parser", file);
+    return true;
 }
 
 static void select_backend(const struct parser *parser)
@@ -241,78 +236,66 @@ static uint64_t run_parser(const struct parser *parser, const struct message *me
 }
 
 /* Checks the result of a parser, and stores what one iteration adds to the sum. */
-static bool verify(size_t index, struct message *message)
+static void verify(size_t index, struct message *message)
 {
     const struct parser *parser = &parsers[index];
     struct peer_result result = {0};
     select_backend(parser);
-    if (parser->parse(message->bytes, message->size, message->response, &result) != 1) {
-        fprintf(stderr, "parser_corpus: %s refuses %s\n", parser->name, message->name);
-        return false;
-    }
+    if (parser->parse(message->bytes, message->size, message->response, &result) != 1)
+        errx(1, "%s refuses %s", parser->name, message->name);
     const struct peer_result *expected = &message->expected;
     if (result.fields != expected->fields || result.status != expected->status ||
         result.hash != expected->hash ||
-        (result.head_size != 0 && result.head_size != expected->head_size)) {
-        fprintf(stderr,
-                "parser_corpus: wrong result from %s for %s: %" PRIu64 " fields, status %" PRIu64
-                ", head of %" PRIu64 " bytes, hash %016" PRIx64 "; expected %" PRIu64 ", %" PRIu64
-                ", %" PRIu64 ", %016" PRIx64 "\n",
-                parser->name, message->name, result.fields, result.status, result.head_size,
-                result.hash, expected->fields, expected->status, expected->head_size,
-                expected->hash);
-        return false;
-    }
+        (result.head_size != 0 && result.head_size != expected->head_size))
+        errx(1,
+             "wrong result from %s for %s: %" PRIu64 " fields, status %" PRIu64 ", head of %" PRIu64
+             " bytes, hash %016" PRIx64 "; expected %" PRIu64 ", %" PRIu64 ", %" PRIu64
+             ", %016" PRIx64,
+             parser->name, message->name, result.fields, result.status, result.head_size,
+             result.hash, expected->fields, expected->status, expected->head_size, expected->hash);
     message->sum[index] = run_parser(parser, message, 1);
-    return message->sum[index] != 0 || fail("parses nothing", parser->name);
+    if (message->sum[index] == 0)
+        errx(1, "%s parses nothing", parser->name);
 }
 
-/* Measures one parser with one message. Returns false if the results of iterations differ. */
-static bool time_parser(size_t index, struct message *message, uint64_t iterations,
-                        uint64_t *elapsed)
+/* Measures one parser with one message. Returns the nanoseconds. */
+static uint64_t time_parser(size_t index, const struct message *message, uint64_t iterations)
 {
     const struct parser *parser = &parsers[index];
     select_backend(parser);
     uint64_t start = now_ns();
     uint64_t sum = run_parser(parser, message, iterations);
-    *elapsed = now_ns() - start;
-    return sum == iterations * message->sum[index] || fail("repeated results differ", parser->name);
+    uint64_t elapsed = now_ns() - start;
+    if (sum != iterations * message->sum[index])
+        errx(1, "%s: repeated results differ", parser->name);
+    return elapsed;
 }
 
 /* Determines the iterations for the target duration, which also warms up. */
-static bool calibrate(size_t index, struct message *message, uint64_t target)
+static void calibrate(size_t index, struct message *message, uint64_t target)
 {
-    uint64_t iterations = 64, elapsed = 0;
-    for (;;) {
-        if (!time_parser(index, message, iterations, &elapsed))
-            return false;
-        if (elapsed >= target / 4)
-            break;
+    uint64_t iterations = 64, elapsed;
+    while ((elapsed = time_parser(index, message, iterations)) < target / 4)
         iterations *= 2;
-    }
     iterations = (uint64_t)((double)iterations * (double)target / (double)elapsed);
     message->iterations[index] = iterations > 0 ? iterations : 1;
-    return true;
 }
 
-static bool measure(uint64_t rounds, uint64_t target)
+static void measure(uint64_t rounds, uint64_t target)
 {
     for (size_t i = 0; i < message_count; i++)
         for (size_t index = 0; index < parser_count; index++)
-            if (!calibrate(index, messages[i], target))
-                return false;
+            calibrate(index, messages[i], target);
     for (uint64_t round = 1; round <= rounds; round++) {
         fprintf(stderr, "round %" PRIu64 " of %" PRIu64 "\n", round, rounds);
         for (size_t i = 0; i < message_count; i++) {
             for (size_t index = 0; index < parser_count; index++) {
-                uint64_t elapsed;
-                if (!time_parser(index, messages[i], messages[i]->iterations[index], &elapsed))
-                    return false;
-                add_round(&messages[i]->rounds[index], elapsed, messages[i]->iterations[index]);
+                uint64_t iterations = messages[i]->iterations[index];
+                add_round(&messages[i]->rounds[index], time_parser(index, messages[i], iterations),
+                          iterations);
             }
         }
     }
-    return true;
 }
 
 static void print_message(const struct message *message)
@@ -370,21 +353,16 @@ int main(int argc, char **argv)
               stderr);
         return 2;
     }
-    if (!is_release("parser_corpus"))
-        return 1;
+    require_release();
     for (; i < argc; i++) {
         messages[message_count] = load(argv[i]);
-        if (messages[message_count++] == NULL) {
-            fail("not a message, or it cannot be read", argv[i]);
-            return 1;
-        }
+        if (messages[message_count++] == NULL)
+            errx(1, "%s: not a message, or it cannot be read", argv[i]);
     }
     for (size_t index = 0; index < parser_count; index++)
         for (size_t m = 0; m < message_count; m++)
-            if (!verify(index, messages[m]))
-                return 1;
-    if (!measure(options.rounds, options.milliseconds * 1000000))
-        return 1;
+            verify(index, messages[m]);
+    measure(options.rounds, options.milliseconds * 1000000);
     print_json();
     return 0;
 }

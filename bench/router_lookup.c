@@ -33,7 +33,7 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
 static void log_error(const char *message, void *arg)
 {
     (void)arg;
-    fprintf(stderr, "router_lookup: %s\n", message);
+    warnx("%s", message);
 }
 
 static bool add_route(const char *pattern)
@@ -91,7 +91,7 @@ static inline uint64_t look_up(uvhttp_slice_t path, struct uvh_match *match)
     return sum;
 }
 
-/* Checks each lookup once. Returns the checksum, or 0 for a wrong route. */
+/* Checks each lookup once. Returns the checksum. */
 static uint64_t check(struct uvh_match *match)
 {
     uint64_t sum = 0;
@@ -99,16 +99,14 @@ static uint64_t check(struct uvh_match *match)
         uvh_router_match(uvh_router_site(router, no_host), UVHTTP_METHOD_GET, get, lookups[i].path,
                          match);
         if (match->route == NULL || (uintptr_t)match->route->arg != lookups[i].route ||
-            match->param_count != lookups[i].params) {
-            fprintf(stderr, "router_lookup: %s matches a wrong route\n", lookups[i].path.base);
-            return 0;
-        }
+            match->param_count != lookups[i].params)
+            errx(1, "%s matches a wrong route", lookups[i].path.base);
         sum += look_up(lookups[i].path, match);
     }
     return sum;
 }
 
-static bool run_round(struct rounds *rounds, uint64_t duration, uint64_t expected,
+static void run_round(struct rounds *rounds, uint64_t duration, uint64_t expected,
                       struct uvh_match *match)
 {
     uint64_t sum = 0, times = 0, elapsed;
@@ -121,7 +119,8 @@ static bool run_round(struct rounds *rounds, uint64_t duration, uint64_t expecte
         elapsed = now_ns() - start;
     } while (elapsed < duration);
     add_round(rounds, elapsed, times * lookup_count);
-    return sum == times * expected;
+    if (sum != times * expected)
+        errx(1, "the results of rounds differ");
 }
 
 int main(int argc, char **argv)
@@ -141,21 +140,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: router_lookup FILE [--rounds N] [--milliseconds N]\n");
         return 2;
     }
-    if (!is_release("router_lookup"))
-        return 1;
+    require_release();
     router = uvh_router_new(uvh_alloc_default(), log_error, NULL);
-    if (router == NULL || !read_set(argv[1]) || uvh_router_freeze(router) != 0) {
-        fprintf(stderr, "router_lookup: %s is no valid set\n", argv[1]);
-        return 1;
-    }
+    if (router == NULL || !read_set(argv[1]) || uvh_router_freeze(router) != 0)
+        errx(1, "%s is no valid set", argv[1]);
     uint64_t expected = check(&match);
-    ok = expected != 0;
-    for (uint64_t i = 0; ok && i < round_count; i++)
-        ok = run_round(&rounds, milliseconds * 1000000, expected, &match);
-    if (!ok) {
-        fprintf(stderr, "router_lookup: the results of rounds differ\n");
-        return 1;
-    }
+    for (uint64_t i = 0; i < round_count; i++)
+        run_round(&rounds, milliseconds * 1000000, expected, &match);
     printf("{\"version\": \"%s\", \"flags\": \"%s\", \"routes\": %zu, \"lookups\": %zu, "
            "\"checksum\": %" PRIu64 ", \"rounds\": ",
            BUILD, UVH_FLAGS, route_count, lookup_count, expected);

@@ -81,22 +81,31 @@ static inline void print_build(const char *name)
                 name);
 }
 
+/* Removes "NAME VALUE" from the arguments. Returns the value, or NULL. */
+static inline const char *take_option(const char *name, int *argc, char **argv)
+{
+    const char *value = NULL;
+    int kept = 1;
+    for (int i = 1; i < *argc; i++) {
+        if (strcmp(argv[i], name) == 0 && i + 1 < *argc)
+            value = argv[++i];
+        else
+            argv[kept++] = argv[i];
+    }
+    *argc = kept;
+    return value;
+}
+
 /* Removes "--workers N" from the arguments. Returns the number of workers (0 and "auto": one for
  * each core), 1 without the option, or -1 if N is invalid. */
 static inline int read_workers(int *argc, char **argv)
 {
-    int kept = 1, workers = 1;
-    for (int i = 1; i < *argc; i++) {
-        if (strcmp(argv[i], "--workers") != 0) {
-            argv[kept++] = argv[i];
-            continue;
-        }
-        const char *text = ++i < *argc ? argv[i] : "";
-        workers = strcmp(text, "auto") == 0 ? 0 : parse_port(text);
-        if (workers == 0)
-            workers = (int)uvhttp_core_count();
-    }
-    *argc = kept;
+    const char *text = take_option("--workers", argc, argv);
+    if (text == NULL)
+        return 1;
+    int workers = strcmp(text, "auto") == 0 ? 0 : parse_port(text);
+    if (workers == 0)
+        workers = (int)uvhttp_core_count();
     return workers <= UVHTTP_WORKERS_MAX ? workers : -1;
 }
 
@@ -120,19 +129,6 @@ static inline bool read_arguments(const char *name, const char *options, int arg
 
 /* The file of "--tls FILE", a certificate with its key. If set, run_server serves HTTPS. */
 static const char *tls_file;
-
-/* Removes "--tls FILE" from the arguments. */
-static inline void read_tls(int *argc, char **argv)
-{
-    int kept = 1;
-    for (int i = 1; i < *argc; i++) {
-        if (strcmp(argv[i], "--tls") == 0 && i + 1 < *argc)
-            tls_file = argv[++i];
-        else
-            argv[kept++] = argv[i];
-    }
-    *argc = kept;
-}
 
 /* Listens without TLS, or with the certificate and the defaults of TLS. */
 static inline int listen_locally(uvhttp_server_t *server, int port)

@@ -8,14 +8,10 @@
  *
  * Prints one line of JSON with the fields of bench/report.lua, and the numbers of `full` and
  * `resumed` handshakes. It verifies the signatures of handshakes, but no certificates. */
-#include <arpa/inet.h>
-#include <errno.h>
+#include <err.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -47,9 +43,13 @@ static struct {
     bool resume;
 } options = {.connections = 50, .seconds = 3};
 
+#define COUNTERS(X) \
+    X(requests)     \
+    X(bytes)        \
+    X(connect_errors) X(read_errors) X(write_errors) X(status_errors) X(timeouts) X(full) X(resumed)
+
 static struct {
-    uint64_t requests, bytes, connect_errors, read_errors, write_errors, status_errors, timeouts,
-        full, resumed;
+    COUNTERS(COUNTER)
 } result;
 
 static uint64_t end_at;
@@ -76,9 +76,7 @@ static void finish(struct slot *slot)
 
 static bool start(struct slot *slot)
 {
-    const struct sockaddr_in address = {.sin_family = AF_INET,
-                                        .sin_port = htons((uint16_t)options.port),
-                                        .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const struct sockaddr_in address = loopback_address(options.port);
     slot->started = now_ns();
     slot->sent = false;
     slot->received = 0;
@@ -192,21 +190,6 @@ static void run(struct slot *slots)
     }
 }
 
-static void print_result(uint64_t duration)
-{
-    printf("{\"requests\":%llu,\"bytes\":%llu,\"duration_us\":%llu,\"connect_errors\":%llu,"
-           "\"read_errors\":%llu,\"write_errors\":%llu,\"status_errors\":%llu,\"timeouts\":%llu,"
-           "\"full\":%llu,\"resumed\":%llu,\"p50_us\":%.1f,\"p90_us\":%.1f,\"p99_us\":%.1f,"
-           "\"max_us\":%.1f}\n",
-           (unsigned long long)result.requests, (unsigned long long)result.bytes,
-           (unsigned long long)(duration / 1000), (unsigned long long)result.connect_errors,
-           (unsigned long long)result.read_errors, (unsigned long long)result.write_errors,
-           (unsigned long long)result.status_errors, (unsigned long long)result.timeouts,
-           (unsigned long long)result.full, (unsigned long long)result.resumed,
-           percentile_us(result.requests, 0.5), percentile_us(result.requests, 0.9),
-           percentile_us(result.requests, 0.99), (double)latency_max / 1e3);
-}
-
 static bool read_options(int argc, char **argv)
 {
     if (argc < 3)
@@ -252,14 +235,14 @@ int main(int argc, char **argv)
         return 2;
     }
     struct slot *slots = calloc(options.connections, sizeof(*slots));
-    if (slots == NULL || !prepare()) {
-        fprintf(stderr, "tls_load: cannot be set up\n");
-        return 1;
-    }
+    if (slots == NULL || !prepare())
+        errx(1, "cannot be set up");
     uint64_t started = now_ns();
     end_at = started + (uint64_t)(options.seconds * (double)NS);
     run(slots);
-    print_result(now_ns() - started);
+    putchar('{');
+    COUNTERS(PRINT_COUNTER)
+    print_latency(now_ns() - started, result.requests);
     for (size_t i = 0; i < options.connections; i++) {
         if (slots[i].ssl != NULL)
             finish(&slots[i]);

@@ -18,7 +18,6 @@
  * A message without a response for PATIENCE milliseconds is missing. A run waits that long after
  * its end for messages in flight. Called by tools/benchlib/websocket_load.py. */
 #include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -63,8 +62,11 @@ static struct {
 } options;
 
 /* Of one run. An error of a connection closes it. */
+#define COUNTERS(X) \
+    X(messages) X(published) X(received) X(wrong) X(missing) X(closed) X(protocol) X(uncompressed)
+
 static struct {
-    uint64_t messages, published, received, wrong, missing, closed, protocol, uncompressed;
+    COUNTERS(COUNTER)
 } result;
 
 static struct sample *samples;
@@ -83,8 +85,8 @@ static void fail(size_t index, const char *what)
     exit(1);
 }
 
-/* Closes a connection after an error. */
-static void fail_connection(struct client *client, uint64_t *count, const char *reason)
+/* Closes a connection after an error. Returns false. */
+static bool fail_connection(struct client *client, uint64_t *count, const char *reason)
 {
     ++*count;
     snprintf(last_fault, sizeof(last_fault), "connection %td: %s", client - clients + 1, reason);
@@ -94,6 +96,7 @@ static void fail_connection(struct client *client, uint64_t *count, const char *
     close(client->fd);
     client->fd = -1;
     open_count--;
+    return false;
 }
 
 static void set_events(struct client *client, int operation, uint32_t events)
@@ -171,12 +174,11 @@ static bool match(struct client *client, const unsigned char *bytes, size_t size
 {
     const struct sample *sample = client->sample;
     if (size > sample->size - client->matched ||
-        memcmp(sample->payload + client->matched, bytes, size) != 0) {
-        fail_connection(client, &result.wrong,
-                        size > sample->size - client->matched ? "more bytes than expected came back"
-                                                              : "other bytes came back");
-        return false;
-    }
+        memcmp(sample->payload + client->matched, bytes, size) != 0)
+        return fail_connection(client, &result.wrong,
+                               size > sample->size - client->matched
+                                   ? "more bytes than expected came back"
+                                   : "other bytes came back");
     client->matched += size;
     return true;
 }
@@ -196,10 +198,8 @@ static bool decompress(struct client *client, const unsigned char *bytes, size_t
         stream->next_out = out;
         stream->avail_out = sizeof(out);
         int code = inflate(stream, Z_SYNC_FLUSH);
-        if (code != Z_OK && code != Z_BUF_ERROR) {
-            fail_connection(client, &result.wrong, "the response cannot be decompressed");
-            return false;
-        }
+        if (code != Z_OK && code != Z_BUF_ERROR)
+            return fail_connection(client, &result.wrong, "the response cannot be decompressed");
         if (!match(client, out, sizeof(out) - stream->avail_out))
             return false;
     } while (stream->avail_in > 0 || stream->avail_out == 0);
@@ -245,22 +245,16 @@ static bool send_pong(struct client *client)
 static bool end_frame(struct client *client)
 {
     client->head_size = 0;
-    if (client->opcode == CLOSE) {
-        fail_connection(client, &result.closed, "the server sent a close frame");
-        return false;
-    }
-    if (client->opcode == PING && !send_pong(client)) {
-        fail_connection(client, &result.closed, "a pong could not be sent");
-        return false;
-    }
+    if (client->opcode == CLOSE)
+        return fail_connection(client, &result.closed, "the server sent a close frame");
+    if (client->opcode == PING && !send_pong(client))
+        return fail_connection(client, &result.closed, "a pong could not be sent");
     if (client->opcode >= CLOSE || !client->fin)
         return true;
     if (client->message_compressed && !end_decompress(client))
         return false;
-    if (client->matched != client->sample->size) {
-        fail_connection(client, &result.wrong, "fewer bytes than expected came back");
-        return false;
-    }
+    if (client->matched != client->sample->size)
+        return fail_connection(client, &result.wrong, "fewer bytes than expected came back");
     complete(client);
     return client->fd >= 0;
 }
@@ -287,38 +281,28 @@ static bool begin_frame(struct client *client)
         reason = "a masked frame";
     else if (control && (client->pending > 125 || (first & FIN) == 0))
         reason = "a control frame that is long or in parts";
-    if (reason != NULL) {
-        fail_connection(client, &result.protocol, reason);
-        return false;
-    }
+    if (reason != NULL)
+        return fail_connection(client, &result.protocol, reason);
     if (control)
         return true;
     client->fin = (first & FIN) != 0;
-    if (!client->in_flight) {
-        fail_connection(client, &result.wrong, "a message came that was not expected");
-        return false;
-    }
+    if (!client->in_flight)
+        return fail_connection(client, &result.wrong, "a message came that was not expected");
     if (is_new) {
         client->message_compressed = (first & COMPRESSED) != 0;
-        if (client->matched > 0 || client->opcode != (options.deflate ? TEXT : BINARY)) {
-            fail_connection(client, &result.wrong, "a message of another kind came back");
-            return false;
-        }
-        if (options.deflate && !client->message_compressed) {
-            fail_connection(client, &result.uncompressed,
-                            "a message came back that is not compressed");
-            return false;
-        }
+        if (client->matched > 0 || client->opcode != (options.deflate ? TEXT : BINARY))
+            return fail_connection(client, &result.wrong, "a message of another kind came back");
+        if (options.deflate && !client->message_compressed)
+            return fail_connection(client, &result.uncompressed,
+                                   "a message came back that is not compressed");
     }
     return true;
 }
 
 static unsigned head_size(const struct client *client)
 {
-    return client->head_size < 2          ? 2
-           : client->head[1] % 128 < 126  ? 2
-           : client->head[1] % 128 == 126 ? 4
-                                          : 10;
+    unsigned length = client->head[1] & 127;
+    return client->head_size < 2 || length < 126 ? 2 : length == 126 ? 4 : 10;
 }
 
 static void receive(struct client *client, const unsigned char *bytes, size_t size)
@@ -349,14 +333,13 @@ static void receive(struct client *client, const unsigned char *bytes, size_t si
 static void start_connecting(size_t index)
 {
     struct client *client = &clients[index];
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)options.port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in address = loopback_address(options.port);
     struct timeval limit = {.tv_sec = WAIT_SECONDS};
     int on = 1;
     char request[1024];
     client->fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (client->fd < 0 || connect(client->fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+    if (client->fd < 0 ||
+        connect(client->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
         fail(index, "cannot connect");
     setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -508,25 +491,11 @@ static void run(double seconds)
     if (in_flight > 0)
         snprintf(last_fault, sizeof(last_fault), "%zu messages had no response", in_flight);
     for (size_t i = 0; i < client_count; i++)
-        if (clients[i].in_flight)
-            clients[i].in_flight = false;
+        clients[i].in_flight = false;
     in_flight = 0;
-    uint64_t errors =
-        result.wrong + result.missing + result.closed + result.protocol + result.uncompressed;
-    printf("{\"messages\": %llu, \"published\": %llu, \"received\": %llu, \"duration_us\": %llu, "
-           "\"errors\": "
-           "%llu, \"wrong\": %llu, "
-           "\"missing\": %llu, \"closed\": %llu, \"protocol\": %llu, \"uncompressed\": %llu, "
-           "\"fault\": \"%s\", "
-           "\"p50_us\": %.1f, \"p90_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f}\n",
-           (unsigned long long)result.messages, (unsigned long long)result.published,
-           (unsigned long long)result.received, (unsigned long long)(now - begin) / 1000,
-           (unsigned long long)errors, (unsigned long long)result.wrong,
-           (unsigned long long)result.missing, (unsigned long long)result.closed,
-           (unsigned long long)result.protocol, (unsigned long long)result.uncompressed, last_fault,
-           percentile_us(result.messages, 0.5), percentile_us(result.messages, 0.9),
-           percentile_us(result.messages, 0.99), (double)latency_max / 1000);
-    fflush(stdout);
+    printf("{\"fault\": \"%s\", ", last_fault);
+    COUNTERS(PRINT_COUNTER)
+    print_latency(now - begin, result.messages);
 }
 
 static size_t count_open(void)

@@ -42,8 +42,7 @@ def tables(text):
     found = {}
     for name, body in TABLE.findall(text):
         rows = [re.findall(r'"(?:\\.|[^"\\])*"|[^,\s][^,]*', row) for row in ROW.findall(body)]
-        found[name] = [[cell.strip().strip('"').replace('\\"', '"')
-                        for cell in row]
+        found[name] = [[cell.strip().strip('"').replace('\\"', '"') for cell in row]
                        for row in rows]
     return found
 
@@ -121,8 +120,7 @@ class Header:
             self.out += [""] * (end + 1 - at)
             return
         # In a struct: a heading of fields that have their own comments.
-        if self.depth > 0 and end + 1 < len(
-                self.lines) and "/*" in following and not following.lstrip().startswith("/*"):
+        if self.depth > 0 and "/*" in following and not following.lstrip().startswith("/*"):
             self.out += [""] * (end + 1 - at)
             return
         self.out += doc(text, self.names)
@@ -139,9 +137,9 @@ class Header:
             return at + 1
         if self.statement is None:
             self.statement = at
-            own = any("/*" in self.lines[i] for i in range(at, self.statement_end(at) + 1))
-            if self.depth == 0 and self.comment is not None and not self.printed and not (
-                own and "{" not in code):
+            own = any("/*" in line for line in self.lines[at:self.statement_end(at) + 1])
+            commented = self.comment is not None and not self.printed
+            if self.depth == 0 and commented and not (own and "{" not in code):
                 self.out += doc(self.comment, self.names)
             self.printed = False
         start = line.find("/*")
@@ -182,16 +180,14 @@ class Header:
 
     def line_of(self, name):
         match = re.search(rf"\b{name}\b(?=\s*[();])", self.file)
-        return self.file.count("\n", 0, match.start()) + 1
+        return csource.line_of(self.file, match.start())
 
 
 def comment_text(comment):
     """Returns the lines of a comment without stars."""
     text = comment.strip().removeprefix("/*").removesuffix("*/").rstrip()
-    return [
-        re.sub(r"^\s*\* ?", "", line) if i else line.removeprefix(" ")
-        for i, line in enumerate(text.split("\n"))
-    ]
+    first, *others = text.split("\n")
+    return [first.removeprefix(" "), *(re.sub(r"^\s*\* ?", "", line) for line in others)]
 
 
 def escaped(line, names):
@@ -237,13 +233,15 @@ def declared(root):
     return found
 
 
+def documented_names(root):
+    """Returns the names of all declarations with a comment."""
+    return {name for name, (declaration, _) in declared(root).items() if declaration.documented}
+
+
 def main():
     path = pathlib.Path(sys.argv[1]).resolve()
     include = next(parent for parent in path.parents if parent.name == "include")
-    names = [
-        name for name, (declaration, _) in declared(include.parent).items()
-        if declaration.documented
-    ]
+    names = documented_names(include.parent)
     sys.stdout.write(Header(path.read_text(), names).text)
 
 

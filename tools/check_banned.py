@@ -28,14 +28,12 @@ def check(root):
         text = csource.without_comments(csource.read(root, path))
         for match in CALL.finditer(text):
             reason = BANNED.get(match[1], "wait for the event instead of sleeping")
-            line = text.count("\n", 0, match.start()) + 1
+            line = csource.line_of(text, match.start())
             violations.append(f"{path}:{line}: {match[1]} is banned: {reason}")
         for match in POOLED.finditer(text) if str(path).startswith("src/") else ():
-            line = text.count("\n", 0, match.start()) + 1
-            violations.append(
-                f"{path}:{line}: {match[1]} is banned: it needs libuv's thread pool; use "
-                f"server/jobs.h"
-            )
+            line = csource.line_of(text, match.start())
+            violations.append(f"{path}:{line}: {match[1]} is banned: it needs libuv's thread pool; "
+                              "use server/jobs.h")
     return violations
 
 

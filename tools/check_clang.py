@@ -9,8 +9,7 @@ import subprocess
 import csource
 
 FLAGS = """-D_GNU_SOURCE -Wall -Wextra -Wformat=2 -Wshadow -Wconversion -Wvla -Werror -fsyntax-only
--Iinclude -Isrc
--Itests -I.""".split()
+-Iinclude -Isrc -Itests -I.""".split()
 C = ["clang", "-std=c11", "-Wstrict-prototypes", "-Wmissing-prototypes"]
 CXX = ["clang++", "-std=c++20"]
 # The build defines these values; here they do not matter.
@@ -35,15 +34,14 @@ def check(root):
     violations = []
     for path, result in zip(paths, results):
         if result.returncode != 0:
-            errors = [line for line in result.stderr.splitlines() if "error:" in line
-                      ] or [result.stderr.strip()]
+            errors = [line for line in result.stderr.splitlines() if "error:" in line]
+            errors = errors or [result.stderr.strip()]
             # Libraries of other servers are installed by ./dev bench only.
             if path.parts[:2] == ("bench", "peers") and "file not found" in errors[0]:
                 continue
             # Later errors often result from the first ones.
-            violations += [
-                error if error.startswith(str(path)) else f"{path}: {error}" for error in errors[:3]
-            ]
+            violations += [error if error.startswith(str(path)) else f"{path}: {error}"
+                           for error in errors[:3]]
     return violations
 
 

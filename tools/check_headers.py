@@ -12,6 +12,7 @@ import subprocess
 import csource
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+INCLUDED = ("include", "src", "app", "tests", "tests/support/emulated")
 PUBLIC = [["gcc", "-x", "c", "-std=c11", "-Wstrict-prototypes"], ["g++", "-x", "c++", "-std=c++17"],
           ["g++", "-x", "c++", "-std=c++20"]]
 PUBLIC_CXX = [PUBLIC[-1] + ["-Wshadow", "-Wconversion"]]
@@ -21,10 +22,7 @@ INTERNAL = [["gcc", "-x", "c", "-std=c11", "-D_GNU_SOURCE", "-Wno-pedantic", "-W
 
 def compile_alone(root, include, command):
     text = f"#include {include}\ntypedef int only_this_header;\n"
-    includes = [
-        f"-I{root}/{directory}" for directory in ("include", "src", "app", "tests",
-                                            "tests/support/emulated")
-    ]
+    includes = [f"-I{root}/{directory}" for directory in INCLUDED]
     return subprocess.run(command[:1] + WARNINGS + command[1:] + includes + ["-fsyntax-only", "-"],
                           input=text, capture_output=True, text=True)
 

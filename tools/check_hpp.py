@@ -34,14 +34,12 @@ def check(root):
     for path in csource.c_files(root, ("include", ), (".hpp", )):
         text = csource.without_comments(csource.read(root, path))
         for filled in FILLED.finditer(text):
-            number = text.count("\n", 0, filled.start()) + 1
+            number = csource.line_of(text, filled.start())
             # The function ends with a brace that is indented less.
             indent = re.search(r"[ ]*$", text[:filled.start()])[0]
-            end = re.compile(rf"^ {{0,{max(0, len(indent) - 1)}}}\}}",
-                             re.M).search(text, filled.end())
-            set_here = set(
-                re.findall(r"\braw\.(\w+) = ",
-                           text[filled.end():end.start() if end else len(text)]))
+            end = rf"(?m)^ {{0,{max(0, len(indent) - 1)}}}\}}"
+            body = re.split(end, text[filled.end():], 1)[0]
+            set_here = set(re.findall(r"\braw\.(\w+) = ", body))
             if filled[1] not in structs:
                 violations.append(
                     f"{path}:{number}: no struct of a public header is called {filled[1]}")

@@ -18,10 +18,6 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 LF_ONLY_TABS = {".c", ".h", ".py", ".sh", ".cmake", ".md", ".json"}
 
 
-def is_text(data):
-    return b"\0" not in data
-
-
 def check_line(line, suffix):
     if line != line.rstrip():
         yield "white space at the end of the line"
@@ -49,8 +45,8 @@ def check(root):
     violations = []
     for path in csource.project_files(root):
         data = (root / path).read_bytes()
-        if path.parts[:3] == ("tests", "fuzz",
-                              "corpus") or path.suffix == ".http" or not is_text(data) or not data:
+        is_input = path.parts[:3] == ("tests", "fuzz", "corpus") or path.suffix == ".http"
+        if is_input or b"\0" in data or not data:
             continue
         text = data.decode(errors="replace")
         for number, line in enumerate(text.split("\n"), 1):

@@ -10,11 +10,9 @@ import re
 
 import csource
 
-C11 = set(
-    """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal
+C11 = """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal
     stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads
-    time uchar wchar wctype"""
-    .split())
+    time uchar wchar wctype""".split()
 # Headers of the compiler: instruction sets and the interface of sanitizers.
 COMPILER = re.compile(r"^(sanitizer/.*|\w*intrin|cpuid|arm_neon|arm_acle)\.h$")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
@@ -43,8 +41,7 @@ def read_table(root, violations):
         for directory in layer.directories:
             if directory != ANY and not rows_of(directory, layers):
                 violations.append(
-                    f"tools/layers.txt: {name} may include {directory}, which has no row"
-                )
+                    f"tools/layers.txt: {name} may include {directory}, which has no row")
     return layers
 
 
@@ -113,8 +110,7 @@ def check(root):
     layers = read_table(root, violations)
     allowed = {
         name: set().union(*(rows_of(directory, layers) for directory in layer.directories))
-        for name, layer in layers.items()
-    }
+        for name, layer in layers.items()}
     cycle = find_cycle(allowed)
     if cycle:
         violations.append(
@@ -131,7 +127,7 @@ def check(root):
         edges[path.as_posix()] = set()
         text = csource.without_comments(csource.read(root, path), strings=False)
         for match in INCLUDE.finditer(text):
-            where = f"{path}:{text.count(chr(10), 0, match.start()) + 1}"
+            where = f"{path}:{csource.line_of(text, match.start())}"
             kind, name = match.groups()
             target = resolve(path, name, files)
             if target is None and kind == '"':

@@ -20,7 +20,8 @@ FUNCTION_POINTER = re.compile(r"\(\s*\*\s*(\w+)\s*\)")
 NAME = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?$")
 PUBLIC_TYPE = re.compile(r"\b(uvhttp_\w+_t)\b")
 ROW = re.compile(r"\bNULL_(?:ROW|CALL)\(\s*(\w+)\s*,\s*(\w+)\s*,")
-LINE = re.compile(r"(?:type:(?P<type>\w+)|(?P<function>\S+) (?P<parameter>\S+)) -- \S")
+LINE = re.compile(r"(?:type:(?P<type>\w+)|(?P<function>\S+) (?P<parameter>\S+)) -- \S.*")
+FORM = "'FUNCTION PARAMETER -- reason' or 'type:TYPE -- reason'"
 
 
 def split_parameters(text):
@@ -57,22 +58,6 @@ def functions(root):
     return found
 
 
-def read_exceptions(root, violations):
-    exceptions = []
-    if not (root / EXCEPTIONS).exists():
-        return exceptions
-    for number, line in enumerate(csource.read(root, EXCEPTIONS).splitlines(), 1):
-        if line == "" or line.startswith("#"):
-            continue
-        match = LINE.match(line)
-        if match:
-            exceptions.append((number, line.split(" -- ")[0], match))
-        else:
-            violations.append(f"{EXCEPTIONS}:{number}: not of the form "
-                              "'FUNCTION PARAMETER -- reason' or 'type:TYPE -- reason'")
-    return exceptions
-
-
 def excuses(match, function, parameter, kind):
     if match["type"]:
         return kind == match["type"]
@@ -92,11 +77,11 @@ def check(root):
         if path.match("tests/unit/test_null_*.c"):
             for row in ROW.findall(csource.without_comments(csource.read(root, path))):
                 rows.setdefault(row, path)
-    exceptions = read_exceptions(root, violations)
+    exceptions = list(csource.exceptions(root, EXCEPTIONS, LINE, FORM, violations))
     used = set()
     for function, (header, parameters) in sorted(declared.items()):
         for parameter, kind in parameters:
-            fitting = [number for number, _, match in exceptions
+            fitting = [number for number, match in exceptions
                        if excuses(match, function, parameter, kind)]
             if rows.pop((function, parameter), None) is None and not fitting:
                 violations.append(f"{header}: {function}: nothing passes NULL for `{parameter}`: "
@@ -104,8 +89,8 @@ def check(root):
             used.update(fitting)
     for (function, parameter), path in sorted(rows.items()):
         violations.append(f"{path}: {function} has no pointer `{parameter}`")
-    violations += [f"{EXCEPTIONS}:{number}: {what} excuses nothing"
-                   for number, what, _ in exceptions if number not in used]
+    violations += [f"{EXCEPTIONS}:{number}: {match[0].split(' -- ')[0]} excuses nothing"
+                   for number, match in exceptions if number not in used]
     return violations
 
 

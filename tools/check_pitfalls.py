@@ -26,12 +26,8 @@ def tests_of(root, path):
 def check(root):
     if not (root / PAGE).is_file():
         return [f"{PAGE} is missing"]
-    tests = {
-        path.as_posix(): tests_of(root, path)
-        for path in csource.project_files(root)
-        if path.parts[0] == "tests" and path.suffix in (".py",
-                                                        ".c") and path.name.startswith("test_")
-    }
+    tests = {path.as_posix(): tests_of(root, path) for path in csource.project_files(root)
+             if path.parts[0] == "tests" and re.fullmatch(r"test_.*\.(py|c)", path.name)}
     violations, named = [], set()
     for number, line in enumerate(csource.read(root, PAGE).splitlines(), 1):
         row = ROW.match(line)

@@ -7,8 +7,7 @@ import csource
 
 SYSTEMS = re.compile(
     r"\b(_?_?(linux|unix|gnu_linux|APPLE|MACH|FreeBSD|OpenBSD|NetBSD|DragonFly|ANDROID|CYGWIN|"
-    r"HAIKU)(__)?"
-    r"|_WIN32|_WIN64|WIN32|__MINGW32__|__sun|_AIX|__GLIBC__)\b")
+    r"HAIKU)(__)?|_WIN32|_WIN64|WIN32|__MINGW32__|__sun|_AIX|__GLIBC__)\b")
 CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b((?:\\\n|[^\n])*)", re.M)
 
 
@@ -21,7 +20,7 @@ def check(root):
         for match in CONDITION.finditer(text):
             system = SYSTEMS.search(match[1])
             if system:
-                line = text.count("\n", 0, match.start()) + 1
+                line = csource.line_of(text, match.start())
                 violations.append(f"{path}:{line}: {system[0]} belongs in src/platform")
     return violations
 

@@ -71,9 +71,8 @@ def check_read(root, declared):
         output = pathlib.Path(directory).resolve() / "reference"
         yield from reference.build(root, output)
         index = output / "xml/index.xml"
-        found = {name.text
-                 for name in xml.etree.ElementTree.parse(index).iter("name")
-                 } if index.exists() else set()
+        names = xml.etree.ElementTree.parse(index).iter("name") if index.exists() else ()
+        found = {name.text for name in names}
         for name, (declaration, path) in sorted(declared.items()):
             if name not in found and declaration.documented:
                 yield f"{path}:{declaration.line}: {name} is not in the reference"
@@ -106,7 +105,7 @@ def calls(text):
             at += 1
         inside = text[match.end():at - 1].strip()
         if depth == 0 and inside not in ("", "..."):
-            yield text.count("\n", 0, match.start()) + 1, match[1], count
+            yield csource.line_of(text, match.start()), match[1], count
 
 
 def examples(root):
@@ -143,10 +142,8 @@ def check_examples(root):
 
 def check(root, libraries):
     declared = apidoc.declared(root)
-    violations = [
-        *check_declarations(root, declared, libraries / "libuvhttp.so"), *check_errors(root),
-        *check_examples(root)
-    ]
+    violations = [*check_declarations(root, declared, libraries / "libuvhttp.so"),
+                  *check_errors(root), *check_examples(root)]
     if shutil.which("doxygen"):
         violations += check_read(root, declared)
     else:
@@ -156,8 +153,4 @@ def check(root, libraries):
 
 
 if __name__ == "__main__":
-    arguments = csource.root_argument(__doc__.splitlines()[0])
-    arguments.add_argument("--libraries", type=pathlib.Path, help="default: build/release/dist/lib")
-    options = arguments.parse_args()
-    root = options.root.resolve()
-    sys.exit(csource.report(check(root, options.libraries or root / "build/release/dist/lib")))
+    csource.main(check, __doc__.splitlines()[0], libraries=True)

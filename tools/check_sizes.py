@@ -9,6 +9,8 @@ import re
 
 import csource
 
+EXCEPTIONS = "tools/size_exceptions.txt"
+EXCEPTION = re.compile(r"(\S+?)(?::(\w+))? +-- +\S.*")
 FILE_LINES = 800
 FUNCTION_LINES = 60
 
@@ -28,24 +30,11 @@ def function_sizes(text):
             start = None
 
 
-def read_exceptions(root, violations):
-    """Returns {(file, function or ''): line number} of tools/size_exceptions.txt."""
-    exceptions = {}
-    for number, line in enumerate(csource.read(root, "tools/size_exceptions.txt").splitlines(), 1):
-        if line.startswith("#") or not line.strip():
-            continue
-        match = re.fullmatch(r"(\S+?)(?::(\w+))? +-- +\S.*", line)
-        if match:
-            exceptions[(match[1], match[2] or "")] = number
-        else:
-            violations.append(
-                f"tools/size_exceptions.txt:{number}: not of the form 'FILE[:FUNCTION] -- reason'")
-    return exceptions
-
-
 def check(root):
     violations = []
-    exceptions = read_exceptions(root, violations)
+    found = csource.exceptions(root, EXCEPTIONS, EXCEPTION, "'FILE[:FUNCTION] -- reason'",
+                               violations)
+    exceptions = {(match[1], match[2] or ""): number for number, match in found}
     used = set()
 
     def add(path, function, line, message):
@@ -66,9 +55,7 @@ def check(root):
                     f"{name} has {size} lines; at most {FUNCTION_LINES} are allowed")
     for key in exceptions.keys() - used:
         violations.append(
-            f"tools/size_exceptions.txt:{exceptions[key]}: {':'.join(key).rstrip(':')} needs no "
-            f"exception"
-        )
+            f"{EXCEPTIONS}:{exceptions[key]}: {':'.join(key).rstrip(':')} needs no exception")
     return violations
 
 

@@ -10,7 +10,6 @@ exported by a separate library.
 
 import re
 import subprocess
-import sys
 
 import csource
 
@@ -47,11 +46,8 @@ def exported(library):
 def check(root, libraries):
     violations = []
     include = root / "include"
-    others = {
-        include / header: library
-        for header, library in OTHER_LIBRARIES.items()
-        if (include / header).exists()
-    }
+    others = {include / header: library for header, library in OTHER_LIBRARIES.items()
+              if (include / header).exists()}
     everything = declared(root, set(include.glob("**/*.h")) - others.keys())
     parser = include / "uvhttp/parser.h"
     parser_only = declared(root, with_included(parser, include) if parser.exists() else ())
@@ -65,16 +61,11 @@ def check(root, libraries):
         for symbol in sorted(wanted.keys() - found):
             violations.append(
                 f"{wanted[symbol]}: {symbol} is declared, but {name} does not export it")
-        for symbol in sorted(found -
-                             (wanted.keys() if name in others.values() else everything.keys())):
+        allowed = wanted if name in others.values() else everything
+        for symbol in sorted(found - allowed.keys()):
             violations.append(f"{name}: exports {symbol}, which no public header declares")
     return violations
 
 
 if __name__ == "__main__":
-    arguments = csource.root_argument(__doc__.splitlines()[0])
-    arguments.add_argument("--libraries", type=csource.pathlib.Path,
-                           help="default: build/release/dist/lib")
-    options = arguments.parse_args()
-    root = options.root.resolve()
-    sys.exit(csource.report(check(root, options.libraries or root / "build/release/dist/lib")))
+    csource.main(check, __doc__.splitlines()[0], libraries=True)

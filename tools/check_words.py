@@ -153,7 +153,7 @@ def check(root):
         violations += [f"{path}:{number}: {length} columns, of at most {COLUMNS}"
                        for number, length in long_lines(path, text)]
         for start, checked in texts(path, text):
-            line = text.count("\n", 0, start) + 1
+            line = csource.line_of(text, start)
             for match in WORD.finditer(checked):
                 violations.append(f"{path}:{line}: '{match[1]}': {term(match[1])}")
     for path in pages(root):

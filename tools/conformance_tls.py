@@ -24,10 +24,8 @@ from conformance import sslyze, suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROFILES = {"intermediate": ("TLSv1.2", "TLSv1.3"), "modern": ("TLSv1.3", )}
-KEYS = {
-    "ECDSA": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
-    "RSA": ["-newkey", "rsa:2048"]
-}
+KEYS = {"ECDSA": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
+        "RSA": ["-newkey", "rsa:2048"]}
 SECURE_GROUPS = {"x25519", "x448", "secp256r1", "secp384r1", "secp521r1"}
 # Accepted findings of testssl.sh, by the prefix of their ID, with reasons.
 ACCEPTED = {
@@ -65,33 +63,49 @@ ACCEPTED_BY_MOZILLA = {
     "certificate_signatures": "as above",
 }
 BAD = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
+PAGE = """# Scanners of TLS
 
+Results of public scanners for a server with each profile and kind of key. The command makes the
+certificates and starts the server of the tests. It fails if a scanner finds a weak protocol,
+cipher, group or renegotiation, or a known vulnerability.
 
-class Failed(Exception):
-    """A scanner could not be run."""
+| | |
+|---|---|
+| date | {date} |
+| library | {library} |
+{versions}
+| command | `./dev conformance tls --page` |
 
+| profile | key | scanner | result | found |
+|---|---|---|---|---|
+{results}
 
-def run(command, codes=(0, ), **how):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          check=False, stdin=subprocess.DEVNULL, **how)
-    if done.returncode not in codes:
-        raise Failed(
-            f"{' '.join(map(str, command))} ended with "
-            f"{done.returncode}:\n{done.stdout[-800:]}{done.stderr[-800:]}"
-        )
-    return done.stdout
+## Accepted findings
+
+Accepted findings of testssl.sh, which do not concern the server:
+
+| finding | reason |
+|---|---|
+{accepted}
+
+Accepted differences from Mozilla's guidelines that sslyze finds, which concern the certificates of
+the test:
+
+| finding | reason |
+|---|---|
+{accepted_by_mozilla}
+"""
 
 
 def judge_sslscan(text, protocols):
     """Returns the failures and a summary, from the XML of sslscan."""
     test = xml.etree.ElementTree.fromstring(text).find("ssltest")
     failures = []
-    names = {("tls", version): f"TLSv{version}" for version in ("1.0", "1.1", "1.2", "1.3")}
     for protocol in test.findall("protocol"):
-        name = names.get((protocol.get("type"), protocol.get("version")),
-                         f"{protocol.get('type')}v{protocol.get('version')}")
-        if (protocol.get("enabled") == "1") != (name in protocols):
-            failures.append(f"{name} is {'on' if protocol.get('enabled') == '1' else 'off'}")
+        name = f"{protocol.get('type').upper()}v{protocol.get('version')}"
+        enabled = protocol.get("enabled") == "1"
+        if enabled != (name in protocols):
+            failures.append(f"{name} is {'on' if enabled else 'off'}")
     for cipher in test.findall("cipher"):
         if cipher.get("strength") not in ("strong", "acceptable") or int(cipher.get("bits")) < 128:
             failures.append(f"{cipher.get('cipher')} is {cipher.get('strength')}")
@@ -100,50 +114,48 @@ def judge_sslscan(text, protocols):
     for group in test.findall("group"):
         if group.get("name").split()[0].lower() not in SECURE_GROUPS:
             failures.append(f"the group {group.get('name')}")
-    renegotiation = test.find("renegotiation")
-    if renegotiation is not None and renegotiation.get("supported") == "1" and renegotiation.get(
-            "secure") != "1":
+    if any(one.get("secure") != "1" for one in test.findall("renegotiation[@supported='1']")):
         failures.append("insecure renegotiation")
-    if test.find("compression") is not None and test.find("compression").get("supported") == "1":
+    if test.find("compression[@supported='1']") is not None:
         failures.append("compression")
-    failures += [f"Heartbleed in {one.get('sslversion')}" for one in test.findall("heartbleed")
-                 if one.get("vulnerable") == "1"]
+    failures += [f"Heartbleed in {one.get('sslversion')}"
+                 for one in test.findall("heartbleed[@vulnerable='1']")]
     return failures, f"{len(test.findall('cipher'))} ciphers, {len(test.findall('group'))} groups"
 
 
 def judge_nmap(text, protocols):
     """Returns the failures and a summary, from the cipher grades of ssl-enum-ciphers."""
     found = re.findall(r"^\|\s+(TLSv[\d.]+|SSLv\d):", text, re.M)
-    failures = [f"{name} is on" for name in found if name not in protocols
-                ] + [f"{name} is off" for name in protocols if name not in found]
+    failures = [f"{name} is on" for name in found if name not in protocols]
+    failures += [f"{name} is off" for name in protocols if name not in found]
     grades = re.findall(r"^\|\s+(TLS_\S+) .*- ([A-F])\s*$", text, re.M)
     failures += [f"{cipher} has grade {grade}" for cipher, grade in grades if grade != "A"]
-    if "NULL" not in "".join(re.findall(r"compressors:\s*\n\|\s+(\S+)",
-                                        text)) and "TLSv1.2" in protocols:
+    if "TLSv1.2" in protocols and not re.search(r"compressors:\s*\n\|\s+NULL", text):
         failures.append("compression")
     if not grades:
         failures.append("no cipher was found")
-    return failures, (f"{len(grades)} ciphers, least strength "
-                      f"{(re.search('least strength: ([A-F])', text) or ['', '?'])[1]}")
+    least = re.search("least strength: ([A-F])", text)
+    return failures, f"{len(grades)} ciphers, least strength {least[1] if least else '?'}"
+
+
+def with_accepted(summary, accepted):
+    return summary + (f"; accepted: {', '.join(sorted(accepted))}" if accepted else "")
 
 
 def judge_testssl(text, protocols):
     """Returns the failures and a summary, from the JSON of testssl.sh."""
     findings = json.loads(text)
-    failures = [
-        f"{one['id']}: {one['finding']} ({one['severity']})" for one in findings
-        if one["severity"] in BAD and not one["id"].startswith(tuple(ACCEPTED))
-    ]
+    bad = [one for one in findings if one["severity"] in BAD]
+    failures = [f"{one['id']}: {one['finding']} ({one['severity']})" for one in bad
+                if not one["id"].startswith(tuple(ACCEPTED))]
     versions = ("SSLv2", "SSLv3", "TLS1", "TLS1_1", "TLS1_2", "TLS1_3")
     offered = {one["id"] for one in findings
                if one["id"] in versions and one["finding"].startswith("offered")}
     expected = {name.replace("v", "").replace(".", "_") for name in protocols}
     if offered != expected:
         failures.append(f"offered are {sorted(offered)}")
-    accepted = sorted({one["id"] for one in findings
-                       if one["severity"] in BAD and one["id"].startswith(tuple(ACCEPTED))})
-    summary = f"{len(findings)} findings"
-    return failures, summary + (f"; accepted: {', '.join(accepted)}" if accepted else "")
+    accepted = {one["id"] for one in bad if one["id"].startswith(tuple(ACCEPTED))}
+    return failures, with_accepted(f"{len(findings)} findings", accepted)
 
 
 def judge_sslyze(text, protocols):
@@ -185,61 +197,51 @@ def judge_sslyze(text, protocols):
     failures += [f"the group {name}" for name in curves if name.lower() not in SECURE_GROUPS]
     failures += [f"{name}: {text}" for name, text in report["mozilla"]
                  if name not in ACCEPTED_BY_MOZILLA]
-    accepted = sorted({name for name, _ in report["mozilla"] if name in ACCEPTED_BY_MOZILLA})
-    summary = f"{count} ciphers, {len(curves)} groups"
-    return failures, summary + (f"; accepted: {', '.join(accepted)}" if accepted else "")
+    accepted = {name for name, _ in report["mozilla"] if name in ACCEPTED_BY_MOZILLA}
+    return failures, with_accepted(f"{count} ciphers, {len(curves)} groups", accepted)
 
 
 def mozilla_remarks(text):
     """Returns name and text of each difference from Mozilla's guidelines, from sslyze's output."""
     output = text.split("COMPLIANCE AGAINST TLS CONFIGURATION")[-1]
     if "OK - Compliant" not in output and "FAILED - Not compliant" not in output:
-        raise Failed(f"sslyze did not compare with Mozilla's guidelines:\n{text[-800:]}")
+        raise suite.Missing(f"sslyze did not compare with Mozilla's guidelines:\n{text[-800:]}")
     return re.findall(r"^\s+\* (\w+): (.*)$", output, re.M)
 
 
 def sslscan(port, directory, profile):
-    del profile
     path = directory / "sslscan.xml"
-    run(["sslscan", "--no-colour", f"--xml={path}", "--sni-name=localhost", f"127.0.0.1:{port}"])
+    suite.run(["sslscan", "--no-colour", f"--xml={path}", "--sni-name=localhost",
+               f"127.0.0.1:{port}"])
     return path.read_text()
 
 
 def nmap(port, directory, profile):
-    del directory, profile
-    return run([
-        "nmap", "-Pn", "-n", "--script", "ssl-enum-ciphers", "--script-args",
-        "tls.servername=localhost", "-p", port, "127.0.0.1"
-    ])
+    return suite.run(["nmap", "-Pn", "-n", "--script", "ssl-enum-ciphers", "--script-args",
+                      "tls.servername=localhost", "-p", port, "127.0.0.1"])
 
 
 def testssl(port, directory, profile):
-    del profile
     path = directory / "testssl.json"
     # Its exit code is the number of findings.
-    run([
-        "testssl", "--quiet", "--color", "0", "--warnings", "off", "--ip", "127.0.0.1",
-        "--jsonfile", path, f"localhost:{port}"
-    ], codes=range(256), env={**os.environ, "TERM": "dumb"})
+    suite.run(["testssl", "--quiet", "--color", "0", "--warnings", "off", "--ip", "127.0.0.1",
+               "--jsonfile", path, f"localhost:{port}"],
+              codes=range(256), env={**os.environ, "TERM": "dumb"})
     if not path.exists():
-        raise Failed("testssl.sh has written no report")
+        raise suite.Missing("testssl.sh has written no report")
     return path.read_text()
 
 
 def run_sslyze(port, directory, profile):
     path = directory / "sslyze.json"
     # Its exit code is 1 after a difference from the guidelines.
-    output = run([
-        sslyze.install(), f"--json_out={path}", f"--mozilla_config={profile}", "--early_data",
-        "--sni=localhost", f"127.0.0.1:{port}"
-    ], codes=(0, 1))
+    output = suite.run([sslyze.install(), f"--json_out={path}", f"--mozilla_config={profile}",
+                        "--early_data", "--sni=localhost", f"127.0.0.1:{port}"], codes=(0, 1))
     return json.dumps({**json.loads(path.read_text()), "mozilla": mozilla_remarks(output)})
 
 
-TOOLS = {
-    "sslscan": (sslscan, judge_sslscan), "nmap": (nmap, judge_nmap),
-    "testssl.sh": (testssl, judge_testssl), "sslyze": (run_sslyze, judge_sslyze)
-}
+TOOLS = {"sslscan": (sslscan, judge_sslscan), "nmap": (nmap, judge_nmap),
+         "testssl.sh": (testssl, judge_testssl), "sslyze": (run_sslyze, judge_sslyze)}
 
 
 def available(tools, needed):
@@ -249,7 +251,7 @@ def available(tools, needed):
             sslyze.install()
     except suite.Missing as reason:
         if needed:
-            raise Failed(f"sslyze cannot be installed: {reason}") from reason
+            raise suite.Missing(f"sslyze cannot be installed: {reason}") from reason
         print(f"sslyze is left out, since it cannot be installed: {reason}", file=sys.stderr,
               flush=True)
         return [tool for tool in tools if tool != "sslyze"]
@@ -270,39 +272,22 @@ def start(program, certificate, profile):
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     found = re.search(r"and 127\.0\.0\.1:(\d+)", server.stdout.readline())
     if not found:
-        raise Failed("the server did not start")
+        raise suite.Missing("the server did not start")
     return server, int(found[1])
 
 
+def table(*rows):
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 def page(rows, versions, library):
-    lines = [
-        "# Scanners of TLS", "",
-        "Results of public scanners for a server with each profile and kind of key. The command "
-        "makes the certificates",
-        "and starts the server of the tests. It fails if a scanner finds a weak protocol, cipher, "
-        "group or renegotiation,",
-        "or a known vulnerability.",
-        "", "| | |", "|---|---|", f"| date | {datetime.date.today()} |", f"| library | {library} |",
-        *(f"| {tool} | {version} |" for tool, version in versions.items()),
-        "| command | `./dev conformance tls --page` |", "",
-        "| profile | key | scanner | result | found |", "|---|---|---|---|---|"
-    ]
-    lines += [
-        f"| {profile} | {key} | {tool} | "
-        f"{'FAILED: ' + '; '.join(failures) if failures else 'nothing weak'} | {summary} |"
-        for profile, key, tool, failures, summary in rows
-    ]
-    for title, accepted in ((
-            "Accepted findings of testssl.sh, which do not concern the server:", ACCEPTED
-    ), ("Accepted differences from Mozilla's guidelines that sslyze finds, which concern the "
-        "certificates of the test:",
-            ACCEPTED_BY_MOZILLA)):
-        lines += [
-            *(["", "## Accepted findings"] if accepted is ACCEPTED else []), "", title, "",
-            "| finding | reason |", "|---|---|"
-        ]
-        lines += [f"| `{name}` | {reason} |" for name, reason in accepted.items()]
-    return "\n".join(lines) + "\n"
+    results = [(profile, key, tool, "FAILED: " + "; ".join(failures) if failures else
+                "nothing weak", summary) for profile, key, tool, failures, summary in rows]
+    reasons = [table(*((f"`{name}`", reason) for name, reason in accepted.items()))
+               for accepted in (ACCEPTED, ACCEPTED_BY_MOZILLA)]
+    return PAGE.format(date=datetime.date.today(), library=library,
+                       versions=table(*versions.items()), results=table(*results),
+                       accepted=reasons[0], accepted_by_mozilla=reasons[1])
 
 
 def main():
@@ -323,13 +308,11 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         for key, how in KEYS.items():
             certificate = pathlib.Path(scratch) / f"{key}.pem"
-            run([
-                "openssl", "req", "-x509", *how, "-nodes", "-days", "30", "-subj", "/CN=localhost",
-                "-addext", "subjectAltName=DNS:localhost", "-keyout", certificate, "-out",
-                certificate.with_suffix(".crt")
-            ])
-            certificate.write_text(certificate.read_text() +
-                                   certificate.with_suffix(".crt").read_text())
+            parts = certificate.with_suffix(".key"), certificate.with_suffix(".crt")
+            suite.run(["openssl", "req", "-x509", *how, "-nodes", "-days", "30", "-subj",
+                       "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                       "-keyout", parts[0], "-out", parts[1]])
+            certificate.write_text("".join(part.read_text() for part in parts))
             for profile, protocols in PROFILES.items():
                 server, port = start(options.build_dir / "dist/bin/tls_server", certificate,
                                      profile)
@@ -339,15 +322,13 @@ def main():
                         directory = pathlib.Path(tempfile.mkdtemp(dir=scratch))
                         failures, summary = judge(scan(port, directory, profile), protocols)
                         rows.append((profile, key, tool, failures, summary))
-                        print(
-                            f"{profile:<13} {key:<6} {tool:<11} "
-                            f"{'FAILED  ' + '; '.join(failures) if failures else 'ok'}  {summary}",
-                            flush=True)
+                        outcome = "FAILED  " + "; ".join(failures) if failures else "ok"
+                        print(f"{profile:<13} {key:<6} {tool:<11} {outcome}  {summary}", flush=True)
                 finally:
                     server.terminate()
                     server.wait()
     if options.page:
-        library = run(["openssl", "version"]).split(" (")[0].rsplit(" ", 3)[0]
+        library = suite.run(["openssl", "version"]).split(" (")[0].rsplit(" ", 3)[0]
         versions = {tool: version_of(tool) for tool in tools}
         (ROOT / "docs/conformance/tls.md").write_text(page(rows, versions, library))
     return 1 if any(failures for _, _, _, failures, _ in rows) else 0
@@ -356,5 +337,5 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (Failed, OSError) as error:
+    except (suite.Missing, OSError) as error:
         sys.exit(f"conformance tls: {error}")

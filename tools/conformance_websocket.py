@@ -23,14 +23,13 @@ import time
 
 import websockets
 
-from benchlib import servers
+from benchlib import servers, table
 from conformance import results, suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KINDS = ("server", "client")
 COMPRESSIONS = ("shared", "dedicated")
 CASES = ("1.*", "2.*", "3.*", "4.*", "5.*", "6.*", "7.*", "9.*", "10.*", "12.*", "13.*")
-TITLES = {"server": "Server", "client": "Client"}
 # wstest stores all traffic in memory until it ends. These groups need gigabytes, so they run in
 # parts. The value is the number of parts.
 LARGE = {"9.*": None, "12.*": 5, "13.*": 7}
@@ -48,11 +47,9 @@ def read_options():
                         help="only these, such as 9.* or 1.1.1 (default: all)")
     parser.add_argument("--compression", nargs="+", choices=COMPRESSIONS, default=COMPRESSIONS,
                         help="of our side (default: both, one after the other)")
-    parser.add_argument(
-        "--program", metavar="PROGRAM", help=
-        "another program to test, of one kind: a server prints its URL, a client gets the URL and "
-        "the agent's name as arguments"
-    )
+    parser.add_argument("--program", metavar="PROGRAM",
+                        help="another program to test, of one kind: a server prints its URL, a "
+                             "client gets the URL and the agent's name as arguments")
     parser.add_argument("--page", action="store_true",
                         help="write docs/conformance/websocket.md from these runs")
     parser.add_argument("--build-dir", metavar="DIR", type=pathlib.Path,
@@ -92,9 +89,10 @@ def parts_of(cases):
     """Divides cases into parts, each for one run of wstest."""
     parts = [[case for case in cases if case not in LARGE]]
     for case in cases:
-        if case in LARGE:
-            parts += [[f"{case[:-1]}{number}.*"]
-                      for number in range(1, LARGE[case] + 1)] if LARGE[case] else [[case]]
+        if case in LARGE and LARGE[case]:
+            parts += [[f"{case[:-1]}{number}.*"] for number in range(1, LARGE[case] + 1)]
+        elif case in LARGE:
+            parts.append([case])
     return [part for part in parts if part]
 
 
@@ -124,8 +122,8 @@ def test_server(installed, options, compression, agent, cases, directory):
         found = re.search(r"(?:ws|http)://([\w.]+:\d+\S*)", line)
         if not found:
             raise suite.Missing(f"the server did not print its URL: {line!r}")
-        spec = write_spec(directory, cases=cases, servers=[{"agent": agent,
-                                                         "url": f"ws://{found[1]}"}])
+        tested = {"agent": agent, "url": f"ws://{found[1]}"}
+        spec = write_spec(directory, cases=cases, servers=[tested])
         client = installed.start("-m", "fuzzingclient", "-s", spec, log=directory / "wstest.log")
         wait_for_suite(client, directory)
         if server.poll() is not None:
@@ -197,7 +195,7 @@ def run_one(installed, options, kind, compression):
         cases |= found
     found = results.Results(agent, cases)
     print(f"{kind}, {agent}: {len(found.cases)} cases in {time.monotonic() - started:.0f} s")
-    print(results.as_text(found.table()))
+    print(table.layout([[str(cell) for cell in row] for row in found.table()]))
     for case, verdict in found.remarkable():
         print(f"    {case} {verdict}: {results.reason_for(case)}")
     print(f"    reports: {os.path.relpath(directory)}/*/reports", flush=True)
@@ -221,9 +219,8 @@ def main():
         installed = suite.Suite()
         for kind in options.kinds:
             for compression in options.compression if not options.program else COMPRESSIONS[:1]:
-                runs.append(
-                    (f"{TITLES[kind]}, {compression}", run_one(installed, options, kind,
-                                                               compression)))
+                found = run_one(installed, options, kind, compression)
+                runs.append((f"{kind.title()}, {compression}", found))
     except suite.Missing as reason:
         print(f"./dev conformance websocket: {reason}", file=sys.stderr)
         return 1

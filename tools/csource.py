@@ -28,9 +28,8 @@ def project_files(root):
         paths = [pathlib.Path(name) for name in names if (root / name).is_file()]
     else:
         paths = [path.relative_to(root) for path in root.rglob("*") if path.is_file()]
-        paths = [
-            p for p in paths if p.parts[0] not in ("build", ".git") and "__pycache__" not in p.parts
-        ]
+        paths = [path for path in paths
+                 if path.parts[0] not in ("build", ".git") and "__pycache__" not in path.parts]
     return sorted(paths)
 
 
@@ -54,6 +53,22 @@ def without_comments(text, strings=True):
     return TOKEN.sub(blank, text)
 
 
+def line_of(text, at):
+    """Returns the line number of a position, from 1."""
+    return text.count("\n", 0, at) + 1
+
+
+def exceptions(root, name, pattern, form, violations):
+    """Yields (line number, match) for each line of a list of exceptions, which may be missing."""
+    lines = read(root, name).splitlines() if (root / name).exists() else []
+    for number, line in enumerate(lines, 1):
+        match = pattern.fullmatch(line)
+        if match:
+            yield number, match
+        elif line.strip() and not line.startswith("#"):
+            violations.append(f"{name}:{number}: not of the form {form}")
+
+
 def root_argument(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="the project's directory")
@@ -67,7 +82,14 @@ def report(violations):
     return 1 if violations else 0
 
 
-def main(check, description):
-    """The main program of a check. `check` returns a list of violations of the project at root."""
-    root = root_argument(description).parse_args().root.resolve()
-    sys.exit(report(check(root)))
+def main(check, description, libraries=False):
+    """The main program of a check. `check` returns a list of violations of the project at root.
+    With `libraries` its second argument is the directory of the built libraries."""
+    parser = root_argument(description)
+    if libraries:
+        parser.add_argument("--libraries", type=pathlib.Path,
+                            help="default: build/release/dist/lib")
+    options = parser.parse_args()
+    root = options.root.resolve()
+    built = [options.libraries or root / "build/release/dist/lib"] if libraries else []
+    sys.exit(report(check(root, *built)))

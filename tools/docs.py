@@ -6,6 +6,7 @@ program writes: for each header (from its comments, by Doxygen and Breathe), eac
 manual page. A warning of any of these programs is an error.
 """
 
+import functools
 import os
 import pathlib
 import re
@@ -15,6 +16,7 @@ import sys
 
 import csource
 import reference
+import virtualenv
 
 LINK = re.compile(r"\]\(([^)\s#:]+)[^)\s]*\)")
 SENTENCE = re.compile(r"/\* (.*?)[.:;](?: \*/|\n| [A-Z])", re.S)
@@ -42,10 +44,9 @@ TITLES = {"index": "About uvhttp", "docs/README": "Find a page", "examples/index
 
 
 def toctree(names, *options):
-    entries = [
-        f"{TITLES[name]} <{'self' if name == 'index' else f'/{name}'}>" if name in TITLES
-        else f"/{name}" for name in names
-    ]
+    links = {name: "self" if name == "index" else f"/{name}" for name in names}
+    entries = [f"{TITLES[name]} <{link}>" if name in TITLES else link
+               for name, link in links.items()]
     return "\n".join(["", "```{toctree}", *options, "", *entries, "```", ""])
 
 
@@ -134,9 +135,8 @@ class Site:
         in_order = re.findall(r"\]\(([\w-]+)\.md", self.pages.get("docs/README", ""))
         tasks = dict.fromkeys([*(f"docs/{name}" for name in in_order), *sorted(self.pages)])
         grouped = [name for names in groups.values() for name in names]
-        groups["Tasks"] += [
-            name for name in tasks
-            if re.fullmatch(r"docs/[^/]+", name) and name in self.pages and name not in grouped]
+        groups["Tasks"] += [name for name in tasks if re.fullmatch(r"docs/[^/]+", name)
+                            and name in self.pages and name not in grouped]
         for caption, names in groups.items():
             if names:
                 self.pages["index"] += toctree(names, ":hidden:", f":caption: {caption}")
@@ -167,15 +167,8 @@ def install():
     """Installs Sphinx and its extensions in pinned versions. Returns the Python of their venv."""
     pinned = csource.ROOT / "docs/sphinx/requirements.txt"
     directory = csource.ROOT / "build/docs/venv"
-    python, done = directory / "bin/python", directory / "installed"
-    if not done.exists() or done.read_text() != pinned.read_text():
-        print("Installing Sphinx from PyPI", file=sys.stderr, flush=True)
-        shutil.rmtree(directory, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", directory], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check",
-                        "--no-deps", "-r", pinned], check=True)
-        done.write_text(pinned.read_text())
-    return python
+    return virtualenv.install("Sphinx", directory, pinned,
+                              functools.partial(subprocess.run, check=True))
 
 
 def build(root, output):
@@ -184,10 +177,9 @@ def build(root, output):
     errors = reference.build(root, output / "reference")
     Site(root).write(output)
     version = re.search(r"project\(uvhttp VERSION ([\d.]+)", (root / "CMakeLists.txt").read_text())
-    environment = {
-        **os.environ, "UVHTTP_DOCS_ROOT": str(root),
-        "UVHTTP_DOCS_VERSION": version[1] if version else "",
-        "UVHTTP_DOCS_XML": str(output / "reference/xml")}
+    environment = {**os.environ, "UVHTTP_DOCS_ROOT": str(root),
+                   "UVHTTP_DOCS_VERSION": version[1] if version else "",
+                   "UVHTTP_DOCS_XML": str(output / "reference/xml")}
     command = [python, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto", "-b", "html",
                "-c", csource.ROOT / "docs/sphinx", "-d", output / "doctrees", output / "source",
                output / "html"]
@@ -202,9 +194,8 @@ def build(root, output):
 def main():
     arguments = csource.root_argument("Builds the documentation as a site.")
     arguments.add_argument("--output", type=pathlib.Path, help="default: build/docs")
-    arguments.add_argument(
-        "--install", action="store_true", help="only install Sphinx into build/docs/venv"
-    )
+    arguments.add_argument("--install", action="store_true",
+                           help="only install Sphinx into build/docs/venv")
     options = arguments.parse_args()
     if options.install:
         install()

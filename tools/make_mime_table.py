@@ -81,9 +81,17 @@ OVERRIDES = {
     "cjs": "text/javascript",
     "ico": "image/x-icon",  # also in the WHATWG's MIME Sniffing Standard
     "js": "text/javascript",  # RFC 9239
-    **{extension: "text/plain"
-       for extension in PLAIN_TEXT},
+    **dict.fromkeys(PLAIN_TEXT, "text/plain"),
 }
+
+
+HEAD = """\
+/* Made by tools/make_mime_table.py from mime-db {version} (https://github.com/jshttp/mime-db, MIT),
+ * which has its facts from IANA, Apache httpd and nginx. Changes belong into that script. Read by
+ * mime.c. */
+
+/* Extension and type, in the order of strcmp. */
+static const char pairs[] ="""
 
 
 def with_charset(name):
@@ -93,8 +101,8 @@ def with_charset(name):
     its encoding, with UTF-8 as the default, and the parameter would override the declaration (RFC
     7303 section 3.2).
     """
-    return f"{name}; charset=utf-8" if name.startswith(
-        "text/") and not name.endswith("+xml") else name
+    is_text = name.startswith("text/") and not name.endswith("+xml")
+    return f"{name}; charset=utf-8" if is_text else name
 
 
 def choose(extension, candidates):
@@ -104,8 +112,7 @@ def choose(extension, candidates):
     for source in SOURCES:
         found = [name for own, name in named if own == source]
         if len(found) > 1:
-            sys.exit(
-                f"{extension} has several types: {', '.join(found)}; add it to OVERRIDES")
+            sys.exit(f"{extension} has several types: {', '.join(found)}; add it to OVERRIDES")
         if found:
             return found[0]
     return "application/octet-stream"
@@ -127,14 +134,7 @@ def read(directory):
 
 def write(version, types):
     starts, size = [], 0
-    lines = [
-        f"/* Made by tools/make_mime_table.py from mime-db {version} "
-        f"(https://github.com/jshttp/mime-db, MIT),",
-        " * which has its facts from IANA, Apache httpd and nginx. Changes belong into that "
-        "script. Read by",
-        " * mime.c. */", "", "/* Extension and type, in the order of strcmp. */",
-        "static const char pairs[] =",
-    ]
+    lines = [HEAD.format(version=version)]
     for extension, name in types.items():
         lines.append(f'    "{extension}\\0" "{name}\\0"')
         starts.append(size)
@@ -152,8 +152,8 @@ def write(version, types):
 
 def main():
     if len(sys.argv) != 2:
-        sys.exit(
-            "usage: tools/make_mime_table.py DIRECTORY (with db.json and package.json of mime-db)")
+        sys.exit("usage: tools/make_mime_table.py DIRECTORY (with db.json and package.json of "
+                 "mime-db)")
     write(*read(pathlib.Path(sys.argv[1])))
 
 

@@ -54,8 +54,7 @@ DEDUCTION_GUIDE = re.compile(r"^template <[^;{]*?\) -> [^;{]*;$", re.M)
 def copy_headers(root, copy):
     """Writes the headers with comments in the syntax of Doxygen."""
     # A link to a declaration without a comment would be broken.
-    declared = apidoc.declared(root).items()
-    names = {name for name, (declaration, _) in declared if declaration.documented}
+    names = apidoc.documented_names(root)
     for path in (root / "include").rglob("*.h*"):
         target = copy / path.relative_to(root / "include")
         target.parent.mkdir(parents=True, exist_ok=True)

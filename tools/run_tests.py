@@ -38,10 +38,9 @@ QUICK_KINDS = C_KINDS + ("wire", )
 PROCESSES = {**dict.fromkeys(KINDS, 1), "faults": 3, "wire": 2, "wire-tls": 2}
 # Code with several threads: these programs and files also run with ThreadSanitizer.
 TSAN_TESTS = {
-    "unit": [
-        "access_log", "platform_dir_watch", "platform_line_writer", "rate_limit", "static_cache",
-        "static_files", "thread_pool", "tls_used_tickets", "token_buckets"
-    ], "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "loop_stats", "workers"],
+    "unit": ["access_log", "platform_dir_watch", "platform_line_writer", "rate_limit",
+             "static_cache", "static_files", "thread_pool", "tls_used_tickets", "token_buckets"],
+    "faults": ["blocking", "jobs", "random_walk", "streams", "uploads", "loop_stats", "workers"],
     "wire": ["blocking", "streams", "tls", "tls_early", "uploads", "workers"],
 }
 # Tests of HTTP that also run over TLS (kind `wire-tls`), with versions 1.3 and 1.2 in turn, with
@@ -49,12 +48,10 @@ TSAN_TESTS = {
 TLS_TESTS = [
     "blocking", "event_streams", "handler_queries", "http1_bodies", "http1_methods",
     "http1_persistence", "http1_rejections", "http1_responses", "http1_streaming", "routing",
-    "sending", "streams", "websocket", "websocket_frames"
-]
+    "sending", "streams", "websocket", "websocket_frames"]
 # The kinds that run with a build; other builds run all.
-PRESET_ONLY = {
-    "tsan": [*TSAN_TESTS], "release": [kind for kind in PRESET_KINDS if kind != "wire-tls"]
-}
+PRESET_ONLY = {"tsan": [*TSAN_TESTS],
+               "release": [kind for kind in PRESET_KINDS if kind != "wire-tls"]}
 # Tests with this marker run with the release build only.
 RELEASE_ONLY = "release_only"
 # The exit code of pytest if no test has the requested marker.
@@ -128,13 +125,13 @@ def count_cmocka(name, status, output):
     """Counts the tests of a cmocka program from its output. Tests that did not run after a crash
     have failed."""
     counts = Counts()
-    planned = sum(
-        int(n) for n in re.findall(r"^\[==========\] (?:\S+: )?Running (\d+) test", output, re.M))
 
-    def summed(word):
-        return sum(int(n) for n in re.findall(rf"\[ +{word} +\] (?:\S+: )?(\d+) test\(s\)", output))
+    def summed(pattern):
+        return sum(map(int, re.findall(pattern, output, re.M)))
 
-    counts.passed, counts.skipped = summed("PASSED"), summed("SKIPPED")
+    planned = summed(r"^\[==========\] (?:\S+: )?Running (\d+) test")
+    counts.passed = summed(r"\[ +PASSED +\] (?:\S+: )?(\d+) test\(s\)")
+    counts.skipped = summed(r"\[ +SKIPPED +\] (?:\S+: )?(\d+) test\(s\)")
     # A group fixture is no test, and its teardown does not affect the exit code.
     failed = re.findall(r"^\[  FAILED  \] (?:\S+: )?(\S+|GROUP TEARDOWN)$", output, re.M)
     for test in dict.fromkeys(failed):
@@ -149,14 +146,18 @@ def count_cmocka(name, status, output):
     return counts
 
 
+def read_cases(program, kind, results, counts):
+    """Returns the cases of a result in JUnit's format. A missing result is a failure."""
+    try:
+        return list(xml.etree.ElementTree.parse(results).getroot().iter("testcase"))
+    except (OSError, xml.etree.ElementTree.ParseError):
+        counts.fail(f"{kind}: {program} left no result")
+        return []
+
+
 def count_ctest(kind, results):
     counts = Counts()
-    try:
-        cases = xml.etree.ElementTree.parse(results).getroot().iter("testcase")
-    except (OSError, xml.etree.ElementTree.ParseError):
-        counts.fail(f"{kind}: ctest left no result")
-        return counts
-    for case in cases:
+    for case in read_cases("ctest", kind, results, counts):
         name, status = case.get("name"), case.get("status")
         if kind == "fuzz":
             if status == "run":
@@ -170,14 +171,9 @@ def count_ctest(kind, results):
 
 def count_pytest(kind, results, code):
     counts = Counts()
-    try:
-        cases = list(xml.etree.ElementTree.parse(results).getroot().iter("testcase"))
-    except (OSError, xml.etree.ElementTree.ParseError):
-        counts.fail(f"{kind}: pytest left no result")
-        return counts
     # A test whose teardown fails has two results.
     outcome = {}
-    for case in cases:
+    for case in read_cases("pytest", kind, results, counts):
         # pytest-xdist adds the group of a test to its name.
         name = re.sub(r"@\w+$", "", f"{case.get('classname')}.{case.get('name')}")
         if case.find("failure") is not None or case.find("error") is not None:
@@ -239,10 +235,8 @@ def run_pytest(kind, preset):
     for suffix, options, chosen in pytest_passes(kind, preset, files) if files else []:
         log, results = LOGS / f"{name}{suffix}.log", LOGS / f"{name}{suffix}.xml"
         results.unlink(missing_ok=True)
-        code = run([
-            "/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider",
-            f"--junitxml={results}", *options, *chosen
-        ], log, environment)
+        code = run(["/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider",
+                    f"--junitxml={results}", *options, *chosen], log, environment)
         if suffix and code == NO_TESTS_SELECTED:
             continue
         part = count_pytest(f"{kind}{suffix}", results, code)
@@ -261,12 +255,10 @@ def run_ctest(kind, preset):
                             capture_output=True, text=True)
     if "Total Tests: 0" in listed.stdout:
         return Counts(), []
-    run([
-        "ctest", "--test-dir", build, "-L", f"^{kind}$", *chosen, "-j",
-        str(PROCESSES[kind] *
-            (os.cpu_count() or 1)), "--output-junit", results, "--output-on-failure",
-        "--test-output-size-passed", "10000000", "--test-output-size-failed", "10000000"
-    ], log, {})
+    count = PROCESSES[kind] * (os.cpu_count() or 1)
+    run(["ctest", "--test-dir", build, "-L", f"^{kind}$", *chosen, "-j", str(count),
+         "--output-junit", results, "--output-on-failure", "--test-output-size-passed", "10000000",
+         "--test-output-size-failed", "10000000"], log, {})
     return count_ctest(kind, results), [log]
 
 
@@ -274,11 +266,14 @@ def unknown_tests(tests):
     """Returns test files in directories without a kind, which would never run."""
     found = [path for kind in ("c", "cpp", "py")
              for path in tests.glob(f"*/**/test_*.{kind}")] + [*tests.glob("test_*")]
+
+    def is_known(path):
+        kind = path.parts[0]
+        return (len(path.parts) == 2 and kind in KINDS
+                and (path.suffix == ".py") == (kind in PYTEST_KINDS))
+
     found = [path.relative_to(tests) for path in found]
-    return sorted(path.as_posix()
-                  for path in found
-                  if len(path.parts) != 2 or path.parts[0] not in KINDS or (
-                      path.suffix == ".py") != (path.parts[0] in PYTEST_KINDS))
+    return sorted(path.as_posix() for path in found if not is_known(path))
 
 
 def steps_of(kinds, presets, everything):
@@ -288,11 +283,9 @@ def steps_of(kinds, presets, everything):
         kinds = KINDS if everything else PRESET_KINDS if presets else QUICK_KINDS
     steps = []
     for preset in presets or PRESETS:
-        for kind in [
-                kind for kind in PRESET_KINDS
-                if kind in kinds and kind in PRESET_ONLY.get(preset, PRESET_KINDS)
-        ]:
-            if everything or presets or preset == ("asan" if kind == "wire-tls" else "release"):
+        for kind in PRESET_ONLY.get(preset, PRESET_KINDS):
+            usual = "asan" if kind == "wire-tls" else "release"
+            if kind in kinds and (everything or presets or preset == usual):
                 steps.append((kind, preset))
     return steps + [(kind, None) for kind in KINDS if kind in kinds and kind not in PRESET_KINDS]
 
@@ -323,9 +316,8 @@ def run_step(kind, preset):
 
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(
-        prog="./dev test",
-        description="Runs the tests: without arguments those in C and the wire tests, with "
-        "the release build.")
+        prog="./dev test", description="Runs the tests: without arguments those in C and the wire "
+                                       "tests, with the release build.")
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"only these: {', '.join(KINDS)}")
     parser.add_argument(
         "--all", action="store_true",
@@ -364,9 +356,7 @@ def main():
     LOGS.mkdir(parents=True, exist_ok=True)
     total = Counts()
     for path in unknown_tests(ROOT / "tests"):
-        print(
-            f"FAILED tests/{path}: nothing runs it, because no kind of tests has its directory"
-        )
+        print(f"FAILED tests/{path}: nothing runs it, because no kind of tests has its directory")
         total.fail(path)
     times = [(f"build ({preset})", float(seconds))
              for preset, seconds in (built.split("=") for built in options.built)]

@@ -18,39 +18,33 @@ test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libc
 bench_alone="$serve libcmocka-dev python3"
 # A Node from another source includes npm, which conflicts with npm of the distribution.
 if ! command -v npm >/dev/null; then test="$test npm"; fi
-conformance="$bench_alone python3-venv python3-websockets debian-archive-keyring"
-conformance_tls="$bench_alone sslscan nmap testssl.sh openssl python3-venv"
-bench="$bench_alone nginx-light wrk openssl"
-# Servers for `./dev bench http` and `./dev bench ws`, installed one by one, so that a missing one
-# does not affect the others.
-peer_nginx="nginx-light"
-peer_h2o="h2o"
-peer_libmicrohttpd="gcc libc6-dev pkg-config libmicrohttpd-dev"
 # Go and Rust may be installed from another source.
-peer_go= peer_rust="gcc libc6-dev"
-if ! command -v go >/dev/null; then peer_go=golang-go; fi
-if ! command -v cargo >/dev/null; then peer_rust="$peer_rust cargo"; fi
-tidy="$test clang-tidy"
-docs="doxygen mandoc python3 python3-venv"
-arm64="cmake ninja-build pkg-config g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
-ktls="$bench_alone python3-pytest curl openssl strace qemu-system-x86 busybox-static cpio"
+go= cargo=
+if ! command -v go >/dev/null; then go=golang-go; fi
+if ! command -v cargo >/dev/null; then cargo=cargo; fi
 
 case ${1:-} in
 serve) wanted=$serve ;;
 test) wanted=$test ;;
-bench) wanted=$bench ;;
+bench) wanted="$bench_alone nginx-light wrk openssl" ;;
 bench-alone) wanted=$bench_alone ;;
-conformance) wanted=$conformance ;;
-conformance-tls) wanted=$conformance_tls ;;
-tidy) wanted=$tidy ;;
-docs) wanted=$docs ;;
-arm64) wanted=$arm64 ;;
-ktls) wanted=$ktls ;;
-peer-nginx) wanted=$peer_nginx ;;
-peer-h2o) wanted=$peer_h2o ;;
-peer-libmicrohttpd) wanted=$peer_libmicrohttpd ;;
-peer-go) wanted=$peer_go ;;
-peer-rust) wanted=$peer_rust ;;
+conformance) wanted="$bench_alone python3-venv python3-websockets debian-archive-keyring" ;;
+conformance-tls) wanted="$bench_alone sslscan nmap testssl.sh openssl python3-venv" ;;
+tidy) wanted="$test clang-tidy" ;;
+docs) wanted="doxygen mandoc python3 python3-venv" ;;
+arm64)
+    wanted="cmake ninja-build pkg-config g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+    ;;
+ktls)
+    wanted="$bench_alone python3-pytest curl openssl strace qemu-system-x86 busybox-static cpio"
+    ;;
+# Servers for `./dev bench http` and `./dev bench ws`, installed one by one, so that a missing one
+# does not affect the others.
+peer-nginx) wanted=nginx-light ;;
+peer-h2o) wanted=h2o ;;
+peer-libmicrohttpd) wanted="gcc libc6-dev pkg-config libmicrohttpd-dev" ;;
+peer-go) wanted=$go ;;
+peer-rust) wanted="gcc libc6-dev $cargo" ;;
 *)
     echo "usage: tools/setup.sh NAME, which is serve, test, bench, bench-alone, conformance," \
         "conformance-tls, peer-NAME, tidy, docs, arm64 or ktls" >&2

@@ -1,4 +1,4 @@
-"""Shared by the tests of the benchmarks: copies of test doubles, and runs of commands."""
+"""Shared by the tests of the benchmarks: links to test doubles, and runs of commands."""
 
 import json
 import os
@@ -19,13 +19,12 @@ two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2,
 real_wrk = pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 
 
-def copies(directory, source, *names):
-    """Copies `source` as programs of a build directory. Returns the directory."""
+def links(directory, source, *names):
+    """Links to `source` as programs of a build directory. Returns the directory."""
     for name in names:
-        copy = directory / name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(pathlib.Path(__file__).with_name(source), copy)
-        copy.chmod(0o755)
+        link = directory / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(pathlib.Path(__file__).with_name(source))
     return directory
 
 
@@ -42,21 +41,23 @@ class Outcome:
         return found
 
 
-def bench(name, build, *options, mode="", path=None, out=None):
-    file = (out or build) / "out.json"
-    command = ["/usr/bin/python3", "-B", ROOT / "tools/bench.py", name, "--build-dir", build,
-               "--json", file, *options]
-    environment = {**os.environ, "DOUBLE": mode,
-                   "PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]}
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          env=environment, timeout=300)
-    return Outcome(done, file)
-
-
 def run(*command, **environment):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=300,
                           env={**os.environ, **environment})
+
+
+def bench(name, build, *options, mode="", path=None, out=None):
+    file = (out or build) / "out.json"
+    path = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
+    done = run("/usr/bin/python3", "-B", ROOT / "tools/bench.py", name, "--build-dir", build,
+               "--json", file, *options, DOUBLE=mode, PATH=path)
+    return Outcome(done, file)
+
+
+def assert_stopped(build):
+    """Asserts that no program of this build directory is running."""
+    assert run("pgrep", "-f", build).stdout == ""
 
 
 def assert_refused(done, work, reason):

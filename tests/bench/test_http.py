@@ -8,7 +8,8 @@ import subprocess
 import types
 
 import pytest
-from support import BIN, ROOT, assert_refused, bench, copies, real_wrk, two_cores
+from support import (BIN, ROOT, assert_refused, assert_stopped, bench, links, real_wrk, run,
+                     two_cores)
 
 from benchlib import (Refused, contender, cpu, http_load, http_peers, idle, servers, session, tls,
                       verify, websocket_peers, works, wrk)
@@ -20,7 +21,7 @@ TLS = ["tls-memory", "tls-100k", "tls-handshake", "tls-resumed"]
 @pytest.fixture
 def build(tmp_path):
     programs = [f"dist/bin/{name}" for name in ("uvhttp", "benchmark_rps", "floor", "tls_load")]
-    return copies(tmp_path, "double.py", *programs, "path/wrk")
+    return links(tmp_path, "double.py", *programs, "path/wrk")
 
 
 def http(build, mode, *options, rounds=1, path=True):
@@ -69,8 +70,7 @@ def test_json_has_results_in_run_order(build):
         assert result["spread"][key] == [min(values), max(values)]
     order = re.findall(r"^\[.*round (\d), (\w+)", done.err, re.M)
     assert order == [(number, name) for number in "12" for name in ("floor", "uvhttp")]
-    left = subprocess.run(["pgrep", "-f", str(build)], capture_output=True, text=True).stdout
-    assert left == ""
+    assert_stopped(build)
 
 
 def test_ratio_is_median_within_rounds():
@@ -241,8 +241,7 @@ def test_rate_of_large_bodies_includes_incomplete_responses(monkeypatch):
     ["ws", "--patience", "-1"], ["parser", "--messages", "nothing"], ["router", "--routes", "0"],
     ["magic"], []])
 def test_invalid_arguments_print_usage(arguments):
-    done = subprocess.run(["/usr/bin/python3", "-B", ROOT / "tools/bench.py", *arguments],
-                          capture_output=True, text=True)
+    done = run("/usr/bin/python3", "-B", ROOT / "tools/bench.py", *arguments)
     assert done.returncode == 2 and "usage: ./dev bench" in done.stderr
 
 
@@ -396,7 +395,7 @@ def test_tls_load_counts_handshakes_and_bytes(secure, name):
 @pytest.mark.parametrize("arguments", [[], ["80"], ["0", "/"], ["80", "/", "--fast"],
                                        ["80", "/", "--connections", "0"]])
 def test_tls_load_refuses_invalid_arguments(arguments):
-    done = subprocess.run([BIN / "tls_load", *arguments], capture_output=True, text=True)
+    done = run(BIN / "tls_load", *arguments)
     assert done.returncode == 2 and "usage: tls_load" in done.stderr
 
 

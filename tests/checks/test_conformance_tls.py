@@ -156,7 +156,7 @@ def test_sslyze_mozilla_remarks_are_parsed():
                                                  ("ciphers", "Cipher suites {'X'} are supported.")]
     assert conformance.mozilla_remarks(
         " COMPLIANCE AGAINST TLS CONFIGURATION\n    h:1: OK - Compliant.\n") == []
-    with pytest.raises(conformance.Failed):
+    with pytest.raises(suite.Missing):
         conformance.mozilla_remarks("    h:1: ERROR - Scan did not run successfully")
 
 
@@ -176,7 +176,7 @@ def test_sslyze_not_installable_is_skipped(tmp_path, monkeypatch, capsys):
     assert conformance.available(["nmap", "sslyze"], needed=False) == ["nmap"]
     said = capsys.readouterr().err
     assert "sslyze is left out, since it cannot be installed: there is no network" in said
-    with pytest.raises(conformance.Failed, match="sslyze cannot be installed: there is no network"):
+    with pytest.raises(suite.Missing, match="sslyze cannot be installed: there is no network"):
         conformance.available(["sslyze"], needed=True)
     assert conformance.available(["nmap"], needed=True) == ["nmap"] and len(commands) == 4
     (tmp_path / "sslyze").mkdir()

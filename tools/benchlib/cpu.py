@@ -9,6 +9,7 @@ for a server with one thread per connection, they are the total.
 import os
 import pathlib
 import re
+import subprocess
 
 from . import Refused
 
@@ -90,6 +91,13 @@ def sum_smaps(pid, pattern):
 def resident_kb(pid):
     """The memory of a server's processes; shared memory counts once."""
     return sum_smaps(pid, r"^Pss:\s+(\d+) kB")
+
+
+def run(words, cores, **more):
+    """Runs a program on these cores. Returns its result with its output."""
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL,
+                          preexec_fn=lambda: os.sched_setaffinity(0, cores), **more)
 
 
 def choose_cores():

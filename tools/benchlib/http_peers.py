@@ -193,7 +193,7 @@ class Built(Contender):
     paths = {"memory": "/memory", "json": "/json", "echo": "/echo"}
 
     def command(self, workspace, work, port):
-        return [self.program, workspace.site, 1]
+        return [self.program, workspace.site]
 
 
 class Microhttpd(Built):
@@ -218,9 +218,6 @@ class Go(Built):
     def prepare(self, workspace):
         self.program = self.build_directory(workspace) / "server"
         self.version = build_go("go", self.program)
-
-    def command(self, workspace, work, port):
-        return [self.program, workspace.site]
 
     def environment(self, workspace):
         return {"GOMAXPROCS": "1"}

@@ -4,9 +4,8 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 
-from . import Refused, command
+from . import Refused, command, cpu
 
 
 def add_timing_options(parser, rounds, milliseconds):
@@ -20,9 +19,7 @@ def add_timing_options(parser, rounds, milliseconds):
 def run(words, **environment):
     """Runs a program on the last core, which has the fewest interrupts. Returns its JSON."""
     core = max(os.sched_getaffinity(0))
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, env={**os.environ, **environment},
-                          preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+    done = cpu.run(words, {core}, env={**os.environ, **environment})
     if done.returncode != 0:
         name = pathlib.Path(words[0]).name
         raise Refused(f"{name} ended with {done.returncode}: {done.stderr.strip()[-500:]}")

@@ -6,12 +6,11 @@ that selects another one is refused.
 """
 
 import json
-import os
 import socket
 import ssl
 import subprocess
 
-from . import Refused, servers
+from . import Refused, cpu, servers
 
 VERSION, CIPHER = "TLSv1.3", "TLS_AES_256_GCM_SHA384"
 DESCRIPTION = f"{VERSION}, {CIPHER}, X25519, ECDSA P-256"
@@ -64,9 +63,7 @@ def run(bin_dir, server, work, seconds, connections, cores):
     command = [servers.program(bin_dir, "tls_load"), server.port, server.path(work),
                "--connections", connections, "--seconds", seconds,
                *(["--resume"] if work.handshake == "resumed" else [])]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL,
-                          preexec_fn=lambda: os.sched_setaffinity(0, cores))
+    done = cpu.run(command, cores)
     if done.returncode != 0 or not done.stdout.startswith("{"):
         raise Refused(f"tls_load gave no result: {(done.stderr or done.stdout).strip()}")
     return json.loads(done.stdout)

@@ -1,11 +1,10 @@
 """Runs wrk. The result is the JSON of bench/report.lua, not the text of wrk."""
 
 import json
-import os
 import shutil
 import subprocess
 
-from . import Refused
+from . import Refused, cpu
 from .command import ROOT
 
 ERRORS = {"connect_errors": "failed connects", "read_errors": "read errors",
@@ -33,13 +32,11 @@ def run(url, seconds, connections, cores, script="report.lua", arguments=(), fie
 
     `script` is one of bench/; `fields` are (name, value) of every request.
     """
-    command = [find(), "-t", str(threads), "-c", str(connections), "-d", f"{seconds}s",
-               "-s", str(ROOT / "bench" / script)]
+    command = [find(), "-t", threads, "-c", connections, "-d", f"{seconds}s",
+               "-s", ROOT / "bench" / script]
     for name, value in fields:
         command += ["-H", f"{name}: {value}"]
-    done = subprocess.run([*command, url, *(["--", *arguments] if arguments else [])],
-                          capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          preexec_fn=lambda: os.sched_setaffinity(0, cores))
+    done = cpu.run([*command, url, *(["--", *arguments] if arguments else [])], cores)
     for line in done.stdout.split("\n"):
         if line.startswith("REPORT "):
             return json.loads(line[len("REPORT "):])

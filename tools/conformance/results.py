@@ -7,8 +7,7 @@ import re
 GROUPS = {
     1: "framing", 2: "pings and pongs", 3: "reserved bits", 4: "opcodes", 5: "fragments",
     6: "UTF-8", 7: "closing", 9: "limits and speed", 10: "frames in parts", 12: "compression",
-    13: "compression with parameters"
-}
+    13: "compression with parameters"}
 # A case fails if its behaviour or its close behaviour is none of these.
 PASSED = ("OK", "NON-STRICT", "INFORMATIONAL")
 COLUMNS = (*PASSED, "UNIMPLEMENTED", "FAILED")
@@ -73,9 +72,8 @@ class Results:
 
     def remarkable(self):
         """Returns [(case, verdict)] of all cases that are not OK."""
-        return [(case, self.verdict(found))
-                for case, found in self.cases.items()
-                if self.verdict(found) != "OK"]
+        verdicts = [(case, self.verdict(found)) for case, found in self.cases.items()]
+        return [(case, verdict) for case, verdict in verdicts if verdict != "OK"]
 
     def failed(self):
         return [(case, verdict) for case, verdict in self.remarkable() if verdict not in PASSED]
@@ -89,14 +87,6 @@ class Results:
             totals = {name: totals[name] + counts[name] for name in COLUMNS}
         rows.append(("all", sum(totals.values()), *totals.values()))
         return rows
-
-
-def as_text(rows):
-    widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join("  ".join(
-        str(cell).ljust(width) if i == 0 else str(cell).rjust(width)
-        for i, (cell, width) in enumerate(zip(row, widths)))
-                     for row in rows)
 
 
 def as_markdown(rows):
@@ -130,11 +120,8 @@ def page(facts, runs):
     parts = [PAGE.format(**facts)]
     for title, results in runs:
         parts.append(f"## {title}\n\n{as_markdown(results.table())}\n")
-        remarks = results.remarkable()
-        if remarks:
-            rows = [("case", "behaviour", "reason"),
-                    *((case, verdict, reason_for(case)) for case, verdict in remarks)]
-            parts.append(as_markdown(rows).replace("|---|---:|---:|", "|---|---|---|") + "\n")
-        else:
-            parts.append("Every case is OK.\n")
+        remarks = [(case, verdict, reason_for(case)) for case, verdict in results.remarkable()]
+        table = as_markdown([("case", "behaviour", "reason"), *remarks])
+        table = table.replace("|---|---:|---:|", "|---|---|---|")
+        parts.append(f"{table if remarks else 'Every case is OK.'}\n")
     return "\n".join(parts)

@@ -35,15 +35,16 @@ wstest.run()
 
 
 class Missing(Exception):
-    """The suite could not be installed or run; the text is the reason."""
+    """A suite or a scanner could not be installed or run; the text is the reason."""
 
 
-def run(command, **more):
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
+def run(command, codes=(0, ), **more):
+    words = [str(word) for word in command]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, **more)
-    if done.returncode != 0:
-        raise Missing(
-            f"{' '.join(str(word) for word in command[:6])} ... failed:\n{done.stdout[-2000:]}")
+    if done.returncode not in codes:
+        raise Missing(f"{' '.join(words[:6])} ... ended with {done.returncode}:\n"
+                      f"{done.stdout[-2000:]}")
     return done.stdout
 
 
@@ -91,13 +92,12 @@ class Suite:
         if not self.python:
             debian = directory / "debian11"
             self.python = debian / "root/usr/bin/pypy"
-            libraries = [str(path) for path in debian.glob("root/usr/lib/*-linux-gnu*")]
-            if not libraries:
+            if not self.python.exists():
                 debian.mkdir(parents=True, exist_ok=True)
                 print("fetching PyPy for Python 2.7 from Debian 11", file=sys.stderr, flush=True)
                 fetch_python(debian)
-                libraries = [str(path) for path in debian.glob("root/usr/lib/*-linux-gnu*")]
-            self.environment["LD_LIBRARY_PATH"] = ":".join(libraries)
+            libraries = debian.glob("root/usr/lib/*-linux-gnu*")
+            self.environment["LD_LIBRARY_PATH"] = ":".join(map(str, libraries))
         self.install()
         self.versions = self.read_versions()
 
@@ -111,21 +111,17 @@ class Suite:
         newer = self.directory / "pip3"
         run([sys.executable, "-m", "venv", newer])
         # Debian's pip downloads the old pip, which installs the suite.
-        run([
-            newer / "bin/python", "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:",
-            "--python-version", "2.7", "-d", self.directory, PIP
-        ])
+        run([newer / "bin/python", "-m", "pip", "download", "-q", "--no-deps",
+             "--only-binary=:all:", "--python-version", "2.7", "-d", self.directory, PIP])
         pip = next(self.directory.glob("pip-20*.whl"))
         environment = {**self.environment, "PYTHONPATH": f"{self.site}:{pip}"}
         stages = PINNED.read_text().split("\n\n")
         for number, stage in enumerate(stages):
             listed = self.directory / f"stage{number}.txt"
             listed.write_text(stage)
-            run([
-                self.python, "-m", "pip", "install", "-q", "--no-python-version-warning",
-                "--no-compile", "--no-deps", "--no-build-isolation", "--upgrade", "--target",
-                self.site, "-r", listed
-            ], env=environment)
+            run([self.python, "-m", "pip", "install", "-q", "--no-python-version-warning",
+                 "--no-compile", "--no-deps", "--no-build-isolation", "--upgrade", "--target",
+                 self.site, "-r", listed], env=environment)
         (self.directory / "wstest.py").write_text(LAUNCHER.format(site=str(self.site)))
         done.write_text(wanted)
 
@@ -143,9 +139,7 @@ class Suite:
         output = run(self.command("--autobahnversion"), env=self.environment)
         suite = re.search(r"AutobahnTestSuite (\S+)", output)[1]
         library = re.search(r"Autobahn (\S+)", output)[1]
-        name = run([
-            self.python, "-c",
-            "import platform; print(platform.python_implementation() + ' for Python ' + "
-            "platform.python_version())"
-        ], env=self.environment)
+        name = run([self.python, "-c",
+                    "import platform; print(platform.python_implementation() + ' for Python ' + "
+                    "platform.python_version())"], env=self.environment)
         return {"suite": suite, "library": library, "python": name.strip()}

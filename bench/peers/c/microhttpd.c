@@ -1,4 +1,4 @@
-/* microhttpd SITE THREADS: a server on libmicrohttpd, for `./dev bench http`. It has the fastest
+/* microhttpd SITE: a server on libmicrohttpd, for `./dev bench http`. It has the fastest
  * configuration of the library's manual: internal epoll threads, MHD_USE_TURBO, one shared response
  * object from memory, files by descriptor. */
 #include <errno.h>
@@ -25,6 +25,13 @@ static int site;
 static struct MHD_Response *memory, *missing;
 static char seen; /* marks a request without a body after its first call */
 
+static enum MHD_Result queue_once(struct MHD_Connection *connection, struct MHD_Response *response)
+{
+    enum MHD_Result result = MHD_queue_response(connection, 200, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
 static enum MHD_Result send_json(struct MHD_Connection *connection)
 {
     char json[64];
@@ -32,9 +39,7 @@ static enum MHD_Result send_json(struct MHD_Connection *connection)
     struct MHD_Response *response =
         MHD_create_response_from_buffer((size_t)size, json, MHD_RESPMEM_MUST_COPY);
     MHD_add_response_header(response, "Content-Type", "application/json");
-    enum MHD_Result result = MHD_queue_response(connection, 200, response);
-    MHD_destroy_response(response);
-    return result;
+    return queue_once(connection, response);
 }
 
 static enum MHD_Result send_file(struct MHD_Connection *connection, const char *path)
@@ -48,9 +53,7 @@ static enum MHD_Result send_file(struct MHD_Connection *connection, const char *
     }
     struct MHD_Response *response = MHD_create_response_from_fd64((uint64_t)status.st_size, file);
     MHD_add_response_header(response, "Content-Type", "text/plain");
-    enum MHD_Result result = MHD_queue_response(connection, 200, response);
-    MHD_destroy_response(response);
-    return result;
+    return queue_once(connection, response);
 }
 
 static enum MHD_Result append(struct upload *upload, const char *bytes, size_t size)
@@ -84,17 +87,14 @@ static enum MHD_Result echo(struct MHD_Connection *connection, const char *bytes
     struct MHD_Response *response =
         MHD_create_response_from_buffer(upload->size, upload->bytes, MHD_RESPMEM_MUST_FREE);
     upload->bytes = NULL;
-    enum MHD_Result result = MHD_queue_response(connection, 200, response);
-    MHD_destroy_response(response);
-    return result;
+    return queue_once(connection, response);
 }
 
 static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connection, const char *url,
                                       const char *method, const char *version, const char *bytes,
                                       size_t *size, void **state)
 {
-    (void)arg;
-    (void)version;
+    (void)arg, (void)version;
     if (strcmp(method, "POST") == 0)
         return echo(connection, bytes, size, state);
     /* The first call has the head only. A response in it would close the connection. */
@@ -112,9 +112,7 @@ static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connecti
 static void free_upload(void *arg, struct MHD_Connection *connection, void **state,
                         enum MHD_RequestTerminationCode code)
 {
-    (void)arg;
-    (void)connection;
-    (void)code;
+    (void)arg, (void)connection, (void)code;
     struct upload *upload = *state;
     if (upload == NULL || *state == (void *)&seen)
         return;
@@ -125,11 +123,10 @@ static void free_upload(void *arg, struct MHD_Connection *connection, void **sta
 int main(int argc, char **argv)
 {
     static char text[] = "Hello, world\n";
-    if (argc != 3 || (site = open(argv[1], O_RDONLY | O_DIRECTORY)) < 0) {
-        fputs("usage: microhttpd SITE THREADS\n", stderr);
+    if (argc != 2 || (site = open(argv[1], O_RDONLY | O_DIRECTORY)) < 0) {
+        fputs("usage: microhttpd SITE\n", stderr);
         return 2;
     }
-    unsigned threads = (unsigned)strtoul(argv[2], NULL, 10);
     memory = MHD_create_response_from_buffer(sizeof(text) - 1, text, MHD_RESPMEM_PERSISTENT);
     missing = MHD_create_response_from_buffer(0, text, MHD_RESPMEM_PERSISTENT);
     MHD_add_response_header(memory, "Content-Type", "text/plain");
@@ -143,8 +140,7 @@ int main(int argc, char **argv)
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO, 0, NULL, NULL, handle_request, NULL,
         MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
         MHD_OPTION_LISTEN_BACKLOG_SIZE, 4096u, MHD_OPTION_CONNECTION_TIMEOUT, 75u,
-        MHD_OPTION_NOTIFY_COMPLETED, free_upload, NULL,
-        threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, threads, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, free_upload, NULL, MHD_OPTION_END);
     if (daemon == NULL) {
         perror("microhttpd: cannot listen");
         return 1;
