@@ -244,10 +244,10 @@ static void disk_error_before_response_gets_500(void **state)
         size_t size;
     } cases[] = {
         {CALL_OPEN, 0, "/small", 1000},  {CALL_OPEN, 0, "/file", SIZE},
-        {CALL_FSTAT, 0, "/small", 1000}, /* of the path */
-        {CALL_FSTAT, 1, "/small", 1000}, /* after the open */
-        {CALL_FSTAT, 2, "/small", 1000}, /* after the read */
-        {CALL_FSTAT, 1, "/file", SIZE},  {CALL_PREAD, 0, "/small", 1000},
+        {CALL_FSTAT, 1, "/small", 1000}, /* of the path, after the root */
+        {CALL_FSTAT, 2, "/small", 1000}, /* after the open */
+        {CALL_FSTAT, 3, "/small", 1000}, /* after the read */
+        {CALL_FSTAT, 2, "/file", SIZE},  {CALL_PREAD, 0, "/small", 1000},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
         for (size_t k = 0; k < UVH_COUNT_OF(errors); k++) {
@@ -265,6 +265,19 @@ static void disk_error_before_response_gets_500(void **state)
             end();
         }
     }
+}
+
+static void error_of_the_check_of_the_root_is_ignored(void **state)
+{
+    (void)state;
+    begin();
+    fault.call = CALL_FSTAT;
+    fault.error = EIO;
+    fault.times = 1;
+    assert_body("/small", 1000);
+    assert_int_equal(fault.times, 0);
+    assert_int_equal(stage.errors_logged, 0);
+    end();
 }
 
 static void disk_error_during_body_closes_connection(void **state)
@@ -533,6 +546,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(disk_error_before_response_gets_500),
+        cmocka_unit_test(error_of_the_check_of_the_root_is_ignored),
         cmocka_unit_test(disk_error_during_body_closes_connection),
         cmocka_unit_test(failed_descriptor_is_not_reused),
         cmocka_unit_test(completed_upload_visible_to_next_request),
