@@ -25,7 +25,7 @@ UNITS = {"cpu_us": "µs of CPU time per request", "bytes": "bytes per idle conne
 # Properties of the machine and the build, which are the same for all results.
 COMMON = ("commit", "uvhttp", "cpu", "cores", "kernel", "system")
 
-WIDTH, LABEL, ROW, TOP, DOT = 760, 290, 24, 64, 5
+WIDTH, LABEL, ROW, TOP, DOT = 820, 350, 24, 64, 5
 COLOURS = ("#c0573f", "#3f7fc0", "#b8892b", "#8a5cb8", "#3f9a6c", "#777777")
 
 
@@ -37,8 +37,9 @@ class Row:
         self.ratios = {name: one for name, one in ratios.items() if one}
 
     def lowest(self):
-        """The name with the lowest figure of those that are no floor."""
-        return min((name for name in self.values if name != FLOOR), key=self.values.get)
+        """The name that needs least by the ratios, without the floor."""
+        return max((name for name in self.values if name != FLOOR),
+                   key=lambda name: self.ratios.get(name, 0))
 
 
 def server_rows(result):
@@ -181,14 +182,12 @@ def peers_of(result):
 
 
 def list_missing(result):
-    """Lists unavailable servers, unsupported works, and runs that do not count."""
+    """Lists unavailable servers, and runs that do not count. Unsupported works have no figure."""
     lines = [f"- {peer['title']} was not available: {peer['reason']}."
              for peer in peers_of(result) if peer["reason"]]
     for one in result.get("results", []):
         faults = [run["fault"] for run in one["runs"] if run["fault"]]
-        if one["unsupported"]:
-            lines.append(f"- {one['peer']}, {one['work']}: not supported: {one['unsupported']}.")
-        elif faults:
+        if faults:
             lines.append(f"- {one['peer']}, {one['work']}: {len(faults)} of {len(one['runs'])} "
                          f"runs not counted: {faults[-1]}.")
     return "\n".join(lines)
