@@ -11,13 +11,15 @@ import statistics
 from . import Refused, programs, table
 
 OWN, FLOOR = "uvhttp", "floor"
-INTRODUCTION = """# Performance
+USUAL_CONNECTIONS = 50
+INTRODUCTION = f"""# Performance
 
 uvhttp beside other servers, parsers and routers, measured on one machine at one commit.
 [bench/README.md](../bench/README.md) describes the method and how to repeat it. Figures of one
 machine say little about another, so ratios say more than microseconds: `0.67 ×` beside a figure
 means that uvhttp needs 0.67 times as much as the other, as the median of the ratios within a round.
-The lowest figure of a row is bold; `floor` is no server, but the cost of the system calls alone."""
+The lowest figure of a row is bold; `floor` is no server, but the cost of the system calls alone.
+Rows without a number of connections have {USUAL_CONNECTIONS}."""
 TITLES = {"http": "HTTP", "ws": "WebSocket", "parser": "The parser alone",
           "router": "The router alone"}
 UNITS = {"cpu_us": "µs of CPU time per request", "bytes": "bytes per idle connection",
@@ -55,7 +57,9 @@ def server_rows(result):
         ours = results[OWN]["runs"]
         ratios = {name: table.ratio(ours, results[name]["runs"], key) for name in values}
         unit = "message_us" if key == "cpu_us" and result["kind"] == "ws" else key
-        title = f"{titles[work]}, {connections:,} connections"
+        title = titles[work]
+        if connections != USUAL_CONNECTIONS:
+            title += f", {connections:,} connections"
         rows.setdefault(unit, []).append(Row(title, values, ratios))
     return rows
 
@@ -109,7 +113,7 @@ def comparison(rows, columns):
                 continue
             text = digits(row.values[name])
             if name != OWN and name in row.ratios:
-                text += f" ({row.ratios[name]:.2f} ×)"
+                text += f"\u00a0({row.ratios[name]:.2f}\u00a0×)"
             cells.append(f"**{text}**" if name == row.lowest() else text)
         lines.append(line([row.title, *cells]))
     return "\n".join(lines)
@@ -212,11 +216,12 @@ def section(result, path):
         names = [name for name in titles if name in found] or list(rows[0].values)
         columns = {name: titles.get(name, name) for name in names}
         file = f"images/{path.stem}-{kind}-{unit.split('_')[-1]}.svg"
-        parts += [comparison(rows, columns), summary(rows, unit)]
+        parts.append(summary(rows, unit))
         if len(columns) > 1:
             path.with_name("images").mkdir(exist_ok=True)
             (path.parent / file).write_text(chart(rows, columns, UNITS[unit]))
             parts.append(f"![{TITLES[kind]}: {UNITS[unit]}, relative to others]({file})")
+        parts.append(comparison(rows, columns))
     parts += [list_servers(result), list_missing(result)]
     return "\n\n".join(part for part in parts if part)
 
