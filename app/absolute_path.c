@@ -9,15 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether ".." after the path means its parent: not after a link, whose target has another one. */
-static bool has_textual_parent(char *path, char *end)
+/* Whether the path is a directory and no link, so that ".." after it can be removed with its last
+ * segment. `end` is where it ends. */
+static bool is_plain_directory(char *path, char *end)
 {
     struct stat found;
     char kept = *end;
     *end = '\0';
-    bool is_link = lstat(path, &found) == 0 && S_ISLNK(found.st_mode);
+    bool is_plain = lstat(path, &found) == 0 && S_ISDIR(found.st_mode);
     *end = kept;
-    return end > path && !is_link;
+    return is_plain && (end - path < 3 || memcmp(end - 3, "/..", 3) != 0);
 }
 
 /* Removes empty segments and "." in place, and ".." where it is safe. */
@@ -28,7 +29,9 @@ static void tidy(char *path)
         size_t length = strcspn(at + 1, "/");
         bool is_dot = length == 1 && at[1] == '.';
         bool is_parent = length == 2 && memcmp(at + 1, "..", 2) == 0;
-        if (is_parent && has_textual_parent(path, end)) {
+        if (is_parent && end == path) {
+            /* the parent of the root directory is itself */
+        } else if (is_parent && is_plain_directory(path, end)) {
             while (*--end != '/')
                 ;
         } else if (length > 0 && !is_dot) {

@@ -3,8 +3,8 @@
 #ifndef UVH_APP_ABSOLUTE_PATH_H
 #define UVH_APP_ABSOLUTE_PATH_H
 
-/* Without ".", repeated slashes, and ".." except after a link. The path need not exist. Free it.
- * NULL: with errno set. */
+/* Without "." and repeated slashes, and with ".." only after what is not a plain directory. The
+ * path need not exist. Free it. NULL: with errno set. */
 char *uvh_absolute_path(const char *path);
 
 #endif

@@ -302,13 +302,17 @@ static bool find_dir(const char *path, char directory[PATH_MAX])
     const char *slash = strrchr(path, '/');
     char given[PATH_MAX];
     size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-    if (length >= sizeof(given))
+    if (length >= sizeof(given)) {
+        errno = ENAMETOOLONG;
         return false;
+    }
     memcpy(given, path, length);
     given[length] = '\0';
     char *absolute = uvh_absolute_path(given);
     int size = absolute == NULL ? -1 : snprintf(directory, PATH_MAX, "%s", absolute);
     free(absolute);
+    if (size >= PATH_MAX)
+        errno = ENAMETOOLONG;
     return size >= 0 && size < PATH_MAX;
 }
 

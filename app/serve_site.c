@@ -99,6 +99,12 @@ static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *
     return UVH_EXIT_OK;
 }
 
+static bool is_link(const char *path)
+{
+    struct stat found;
+    return lstat(path, &found) == 0 && S_ISLNK(found.st_mode);
+}
+
 /* PATH=DIRECTORY or PATH=FILE. The flags for static files apply there, too; --prewarm and
  * --more-root only to the first directory. */
 static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t *files,
@@ -122,6 +128,12 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
         fprintf(stderr, "uvhttp: --alias: '%s' cannot be served: %s\n", target,
                 uvhttp_strerror(-errno));
         return UVH_EXIT_FAILED;
+    }
+    if (!S_ISDIR(found.st_mode) && is_link(path)) {
+        /* The type is that of the target, which may be outside of the link's directory. */
+        path = keep(made, realpath(path, NULL));
+        if (path == NULL)
+            return no_memory();
     }
     *route = (struct uvh_setup_route){
         .path = {.text = text}, .kind = UVH_ROUTE_STATIC, .root = {.text = path}, .files = *files};

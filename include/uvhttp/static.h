@@ -78,7 +78,9 @@ typedef enum uvhttp_static_symlinks {
  * rate_limit) is rejected without it. */
 typedef struct uvhttp_static_options {
     /* Directory; copied. Required. If its path leads to another directory later, because it was
-     * replaced or a symbolic link was changed, that one is served. */
+     * replaced or a symbolic link was changed, that one is served; without one, requests get 404.
+     * `symlinks` does not apply to the links on this path, so only trusted users may write to the
+     * directories above the root. After chroot(2) the path is looked up in the new file system. */
     const char *root;
     /* Index file names, separated by spaces, without slashes; NULL: "index.html"; "": none. */
     const char *index;

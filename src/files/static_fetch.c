@@ -348,7 +348,7 @@ static int list_dir(uvhttp_response_t *response, struct pending *pending)
 {
     if (pending->load.query.kind != UVH_STATIC_LISTING_STYLE)
         return uvhttp_response_defer_heavy(response, run_listing, finish_listing, pending);
-    run_listing(pending);
+    uvh_static_load_listing(&pending->load);
     return finish_listing(response, pending);
 }
 

@@ -33,7 +33,7 @@ static void note_dir_error(struct uvh_static_publish *publish, int error)
             refuse(publish, 409, "the parent directory does not exist");
         break;
     case -ENOTDIR:
-        refuse(publish, 409, "a parent of the file is not a directory");
+        refuse(publish, 409, "a parent of the file is not a directory, or is missing");
         break;
     case -EXDEV: /* leads out of the root */
     case -ELOOP:
@@ -118,11 +118,18 @@ static void check_name(struct uvh_static_publish *publish, const char *name)
         refuse(publish, 409, "a file with that name exists, and overwriting is disabled");
 }
 
+/* Nothing is stored in more_roots. */
+static struct uvh_file_root first_root(const struct uvh_static_publish *publish)
+{
+    const struct uvh_file_root *root = &publish->settings->root;
+    return (struct uvh_file_root){
+        .descriptor = root->descriptor, .walk = root->walk, .links = root->links};
+}
+
 static int open_dir(const struct uvh_static_publish *publish, int *directory)
 {
     const struct uvh_static_settings *settings = publish->settings;
-    struct uvh_file_root root = settings->root;
-    root.next = NULL; /* nothing is stored in more_roots */
+    struct uvh_file_root root = first_root(publish);
     int error = uvh_file_open_directory(&root, publish->directory, false, directory);
     if (error != -ENOENT || !settings->upload_directories)
         return error;
@@ -145,6 +152,19 @@ void uvh_static_publish_prepare(struct uvh_static_publish *publish)
     check_name(publish, publish->parts->name);
     if (!failed(publish))
         publish->error = uvh_store_begin(publish->store, 0, publish->parts->file.name);
+}
+
+/* False if the root or the directory was replaced during the upload: the file would not be found.
+ */
+static bool is_same_dir(const struct uvh_static_publish *publish)
+{
+    struct uvh_file_facts held;
+    struct uvh_file_facts found;
+    uvh_static_settings_follow_roots(publish->settings);
+    struct uvh_file_root root = first_root(publish);
+    return uvh_file_facts_of(publish->store->directory, &held) == 0 &&
+           uvh_file_facts_read(&root, publish->directory, &found) == 0 &&
+           held.device == found.device && held.inode == found.inode;
 }
 
 static bool digests_match(const struct uvh_static_publish *publish)
@@ -187,6 +207,10 @@ void uvh_static_publish_run(struct uvh_static_publish *publish)
 {
     if (!digests_match(publish)) {
         refuse(publish, 400, "the body does not match its digest");
+        return;
+    }
+    if (!is_same_dir(publish)) {
+        refuse(publish, 409, "the directory was replaced during the upload");
         return;
     }
     uvh_lock_acquire(publish->lock);

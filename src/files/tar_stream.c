@@ -25,7 +25,7 @@ static int measure(struct uvh_tar_stream *stream)
 static int begin_walk(struct uvh_tar_stream *stream, const uvhttp_allocator_t *allocator)
 {
     const struct uvh_tar_stream_options *options = &stream->options;
-    return uvh_dir_walk_begin(&stream->walk, allocator, options->root, options->directory,
+    return uvh_dir_walk_begin(&stream->walk, allocator, stream->roots, options->directory,
                               options->hidden, options->most_entries);
 }
 
@@ -36,22 +36,28 @@ int uvh_tar_stream_open(struct uvh_tar_stream *stream, const uvhttp_allocator_t 
     stream->bytes_left = options->most_bytes;
     stream->descriptor = -1;
     stream->begun = false;
-    int result = begin_walk(stream, allocator);
+    int result = uvh_file_roots_copy(options->root, allocator, &stream->roots);
+    if (result != 0)
+        return result;
+    result = begin_walk(stream, allocator);
     if (result == 0)
         result = measure(stream);
     uvh_dir_walk_release(&stream->walk);
     if (result == 0)
         result = begin_walk(stream, allocator);
     if (result != 0)
-        uvh_dir_walk_release(&stream->walk);
+        uvh_tar_stream_close(stream);
     return result;
 }
 
 void uvh_tar_stream_close(struct uvh_tar_stream *stream)
 {
+    const uvhttp_allocator_t *allocator = stream->walk.allocator;
     uvh_file_close(stream->descriptor);
     stream->descriptor = -1;
     uvh_dir_walk_release(&stream->walk);
+    uvh_file_roots_free(stream->roots, allocator);
+    stream->roots = NULL;
 }
 
 /* Appends the head of a member called `name` below the archive's directory. False when no head can

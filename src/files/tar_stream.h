@@ -26,6 +26,7 @@ struct uvh_tar_stream_options {
 
 struct uvh_tar_stream {
     struct uvh_dir_walk walk;
+    struct uvh_file_root *roots; /* its own, which stay the same if others take their places */
     struct uvh_tar_stream_options options; /* its pointers must outlive the stream */
     uint64_t bytes_left;                   /* of all files, still allowed */
     uint64_t size, offset;                 /* of the current file */

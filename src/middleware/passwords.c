@@ -248,15 +248,17 @@ static int add_user(struct uvhttp_passwords *passwords, const char *name, const 
 }
 
 /* `number` counts from 1. */
-static int add_line(struct uvhttp_passwords *passwords, char *line, size_t number,
+static int add_line(struct uvhttp_passwords *passwords, char *line, size_t length, size_t number,
                     uvhttp_error_t *error)
 {
     char where[48];
     /* the begin of messages: file, line 3, is "ann"; ... */
     snprintf(where, sizeof(where), "file, line %zu,", number);
-    if (strlen(line) > MAX_LINE_LENGTH && line[MAX_LINE_LENGTH] != '\n')
-        return uvh_error_string(error, where, NULL, "the line is longer than 1022 bytes");
+    if (strlen(line) != length)
+        return uvh_error_string(error, where, NULL, "the line contains a NUL byte");
     line[strcspn(line, "\r\n")] = '\0';
+    if (strlen(line) > MAX_LINE_LENGTH)
+        return uvh_error_string(error, where, NULL, "the line is longer than 1022 bytes");
     if (line[0] == '\0' || line[0] == '#')
         return 0;
     char *colon = strchr(line, ':');
@@ -268,19 +270,23 @@ static int add_line(struct uvhttp_passwords *passwords, char *line, size_t numbe
 
 static int add_file(struct uvhttp_passwords *passwords, const char *path, uvhttp_error_t *error)
 {
-    char line[MAX_LINE_LENGTH + 2]; /* with the line end and a NUL */
+    char *line = NULL;
+    size_t size = 0;
+    ssize_t length;
     int err = 0;
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return uvh_error_string(error, "file", path, "the file cannot be opened");
-    for (size_t number = 1; err == 0 && fgets(line, sizeof(line), file) != NULL; number++)
-        err = add_line(passwords, line, number, error);
-    if (err == 0 && ferror(file))
+    for (size_t number = 1; err == 0 && (length = getline(&line, &size, file)) >= 0; number++)
+        err = add_line(passwords, line, (size_t)length, number, error);
+    if (err == 0 && !feof(file))
         err = uvh_error_string(error, "file", path, "the file cannot be read");
     uvh_error_set_field(error, "file");
     uvh_error_set_value(error, path);
     fclose(file);
-    uvh_hmac_wipe(line, sizeof(line));
+    if (line != NULL)
+        uvh_hmac_wipe(line, size);
+    free(line);
     return err;
 }
 

@@ -52,8 +52,7 @@ struct uvh_dir_watch {
     int wake;   /* readable: the thread must end */
     /* POLLPRI after a mount or unmount; -1: there is no /proc */
     int mounts;
-    uint64_t root_device; /* of the directory at the root's path; 0: none */
-    uint64_t root_inode;
+    uint64_t moves; /* of the root, at the last reset */
     pthread_t thread;
     atomic_size_t watched;
 
@@ -213,21 +212,6 @@ static void reset(struct uvh_dir_watch *watch)
     atomic_fetch_add_explicit(watch->changed, 1, memory_order_release);
 }
 
-/* True once after the root's path leads to another directory, or to none. */
-static bool has_moved(struct uvh_dir_watch *watch)
-{
-    struct uvh_file_facts facts = {.inode = 0};
-    if (watch->root->path == NULL)
-        return false;
-    int err = uvh_file_facts_read_anywhere(watch->root->path, &facts);
-    bool same = facts.device == watch->root_device && facts.inode == watch->root_inode;
-    if (same || (err != 0 && !uvh_file_is_missing(err)))
-        return false;
-    watch->root_device = facts.device;
-    watch->root_inode = facts.inode;
-    return true;
-}
-
 static void *run(void *arg)
 {
     struct uvh_dir_watch *watch = arg;
@@ -243,12 +227,15 @@ static void *run(void *arg)
             return NULL;
         if (descriptors[0].revents != 0)
             read_events(watch);
+        uvh_file_root_follow(watch->root);
+        uint64_t moves = uvh_file_root_moves(watch->root);
         /* inotify does not report a mount to watches of directories below it. */
-        if ((descriptors[2].revents & POLLPRI) != 0 || has_moved(watch))
+        if (moves != watch->moves || (descriptors[2].revents & POLLPRI) != 0)
             reset(watch);
         /* poll fails for this descriptor; keeping it would busy-loop */
         else if (descriptors[2].revents != 0)
             descriptors[2].fd = -1;
+        watch->moves = moves;
     }
 }
 
@@ -295,8 +282,11 @@ static struct uvh_watched_dir *add(struct uvh_dir_watch *watch, uvhttp_slice_t p
         struct uvh_watched_dir *directory = find(watch, above);
         if (directory == NULL || directory->number == NOT_WATCHED) {
             int err = begin(watch, above, &directory);
+            /* While there is no root, its entry is not watched, and a reset counts as a change. */
+            if ((err == -ENOENT || err == -ENOTDIR) && end == 0 && directory == NULL)
+                directory = new_dir(watch, above);
             if (err == -ENOENT || err == -ENOTDIR)
-                return nearest; /* the directory in which it would appear */
+                return end == 0 ? directory : nearest; /* the one in which it would appear */
             if (err != 0)
                 return NULL;
         }
@@ -357,13 +347,13 @@ int uvh_dir_watch_open(struct uvh_dir_watch **watch, const uvhttp_allocator_t *a
         return UVHTTP_ENOMEM;
     made->allocator = allocator;
     made->root = root;
+    made->moves = uvh_file_root_moves(root);
     made->changed = changed;
     made->most = most;
     uvh_lock_init(&made->lock);
     uvh_hash_table_init(&made->by_path, allocator);
     uvh_hash_table_init(&made->by_number, allocator);
     made->wake = -1;
-    has_moved(made); /* stores the directory */
     made->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     made->events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     int err = made->events < 0 ? -errno : 0;

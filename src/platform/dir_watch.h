@@ -6,13 +6,14 @@
  * anywhere, so that a cache needs to read only this one while nothing changes.
  *
  * After a mount or unmount all directories count as changed, because other ones may be at their
- * paths. So they do when the root's path leads to another directory, which is checked ten times per
- * second: inotify reports neither the links on that path nor their targets.
+ * paths. So they do after the root was followed to another directory, by a lookup or by this thread
+ * ten times per second: inotify reports neither the links on the root's path nor their targets.
  *
  * inotify does not report changes through a hard link or a symbolic link to another directory,
  * through a memory mapping, or by other machines of a network file system. Always true: at most the
  * configured number of directories is watched. A directory in the table stays there until close,
- * watched or not. Called by files/static_fetch.c. */
+ * watched or not; so does the root's while no directory is at its path. Called by
+ * files/static_fetch.c. */
 #ifndef UVH_PLATFORM_DIR_WATCH_H
 #define UVH_PLATFORM_DIR_WATCH_H
 

@@ -8,14 +8,15 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "platform/beneath.h"
+#include <uvhttp/error.h>
 
-/* Every path below it is missing: ENOTDIR. */
-#define NO_DIRECTORY "/dev/null"
+#include "base/alloc.h"
+#include "platform/beneath.h"
 
 enum {
     CHECK_FLAGS = O_PATH | O_CLOEXEC,
@@ -110,16 +111,57 @@ void uvh_file_root_follow(const struct uvh_file_root *root)
     if (root->path == NULL || fstat(root->descriptor, &held) != 0)
         return;
     int error = stat(root->path, &there) == 0 ? 0 : errno;
-    bool is_missing = error == 0 ? !S_ISDIR(there.st_mode) : uvh_file_is_missing(-error);
+    bool is_missing =
+        error == 0 ? !S_ISDIR(there.st_mode) : uvh_file_is_missing(-error) || error == ELOOP;
     bool is_same = error == 0 && there.st_dev == held.st_dev && there.st_ino == held.st_ino;
     if (is_missing ? !S_ISDIR(held.st_mode) : error != 0 || is_same)
         return;
+    /* Every path below a descriptor that is no directory is missing: ENOTDIR. */
     int descriptor =
-        is_missing ? open(NO_DIRECTORY, CHECK_FLAGS) : open(root->path, CHECK_FLAGS | O_DIRECTORY);
+        is_missing ? eventfd(0, EFD_CLOEXEC) : open(root->path, CHECK_FLAGS | O_DIRECTORY);
     if (descriptor < 0)
         return; /* the next call tries again */
-    dup3(descriptor, root->descriptor, O_CLOEXEC);
+    if (dup3(descriptor, root->descriptor, O_CLOEXEC) >= 0)
+        atomic_fetch_add((_Atomic uint64_t *)(uintptr_t)&root->moves, 1);
     close(descriptor);
+}
+
+uint64_t uvh_file_root_moves(const struct uvh_file_root *root)
+{
+    return atomic_load((_Atomic uint64_t *)(uintptr_t)&root->moves);
+}
+
+int uvh_file_roots_copy(const struct uvh_file_root *root, const uvhttp_allocator_t *allocator,
+                        struct uvh_file_root **copies)
+{
+    size_t count = 0;
+    for (const struct uvh_file_root *one = root; one != NULL; one = one->next)
+        count++;
+    struct uvh_file_root *made = uvh_alloc_zero(allocator, count * sizeof(*made));
+    *copies = NULL;
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    for (size_t i = 0; i < count; i++, root = root->next) {
+        made[i].descriptor = uvh_file_duplicate(root->descriptor);
+        made[i].walk = root->walk;
+        made[i].links = root->links;
+        if (i > 0)
+            made[i - 1].next = &made[i];
+        if (made[i].descriptor < 0) {
+            int err = made[i].descriptor;
+            uvh_file_roots_free(made, allocator);
+            return err;
+        }
+    }
+    *copies = made;
+    return 0;
+}
+
+void uvh_file_roots_free(struct uvh_file_root *copies, const uvhttp_allocator_t *allocator)
+{
+    for (const struct uvh_file_root *one = copies; one != NULL; one = one->next)
+        uvh_file_close(one->descriptor);
+    uvh_free(allocator, copies);
 }
 
 int uvh_file_make_absolute(const char *path, char *absolute, size_t size)

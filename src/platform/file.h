@@ -10,9 +10,12 @@
 #ifndef UVH_PLATFORM_FILE_H
 #define UVH_PLATFORM_FILE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <uvhttp/types.h>
 
 enum uvh_file_kind {
     UVH_FILE_REGULAR,
@@ -46,8 +49,9 @@ enum uvh_file_links {
 
 struct uvh_file_root {
     int descriptor;
-    const char *path; /* absolute, for uvh_file_root_follow; NULL: not followed */
-    bool walk;        /* do not use openat2: check every step in the program */
+    const char *path;       /* absolute, for uvh_file_root_follow; NULL: not followed */
+    _Atomic uint64_t moves; /* how often uvh_file_root_follow has replaced the directory */
+    bool walk;              /* do not use openat2: check every step in the program */
     enum uvh_file_links links;
     const struct uvh_file_root *next; /* tried for names missing in this root; or NULL */
 };
@@ -59,9 +63,18 @@ void uvh_file_root_close(struct uvh_file_root *root);
 
 /* If the root's path leads to another directory now, because it was replaced or a link on the path
  * was changed, the descriptor refers to that one afterwards. If it leads to none, nothing is found
- * below the root. The number of the descriptor stays the same, so other threads may use the root
- * meanwhile. Two system calls if nothing has changed. */
+ * below the root. Keeps the directory on other errors, such as EMFILE. The number of the descriptor
+ * stays the same, so other threads may use the root meanwhile. Two system calls if nothing has
+ * changed. */
 void uvh_file_root_follow(const struct uvh_file_root *root);
+uint64_t uvh_file_root_moves(const struct uvh_file_root *root);
+
+/* Copies a root and those after it, with descriptors and directories of their own, which are not
+ * followed. Returns 0, UVHTTP_ENOMEM or a negative errno. */
+int uvh_file_roots_copy(const struct uvh_file_root *root, const uvhttp_allocator_t *allocator,
+                        struct uvh_file_root **copies);
+/* NULL is allowed. */
+void uvh_file_roots_free(struct uvh_file_root *copies, const uvhttp_allocator_t *allocator);
 
 /* The absolute form of a path, whose links are kept. Returns 0 or a negative errno. */
 int uvh_file_make_absolute(const char *path, char *absolute, size_t size);

@@ -74,6 +74,16 @@ def test_page_has_figures_of_parser_and_router(tmp_path):
     assert cells_of(text, "mixed, 1,000 routes") == ["**10.00**", "30.00 (0.38 ×)"]
 
 
+def test_row_without_figure_of_ours_has_no_ratios(tmp_path):
+    runs = [result("uvhttp", fault="3 timeouts"), result("floor", 4.0), result("nginx", 8.0)]
+    report.write([{**RUN, "results": runs}], tmp_path / "page.md")
+    text = (tmp_path / "page.md").read_text()
+    assert cells_of(text, "13 bytes") == ["4.00", "**8.00**"]
+    assert "uvhttp, memory: 1 of 1 runs not counted: 3 timeouts." in text
+    report.write([{**RUN, "results": runs[:2]}], tmp_path / "page.md")  # the floor alone: no row
+    report.write([{**RUN, "results": runs[1:]}], tmp_path / "page.md")  # not measured at all
+
+
 def test_page_lists_missing_figures(page):
     text = (page / "page.md").read_text()
     assert "- h2o was not available: no room." in text
@@ -90,10 +100,15 @@ def test_chart_has_dot_for_each_ratio(page):
     assert "(images/page-http-us.svg)" in (page / "page.md").read_text()
 
 
+def test_results_of_one_kind_are_refused(tmp_path):
+    with pytest.raises(Refused, match="two results of one kind: http, http"):
+        report.write([RUN, RUN], tmp_path / "page.md")
+
+
 def test_results_of_different_commits_are_refused(tmp_path):
     other = {**RUN, "environment": {**RUN["environment"], "commit": "def"}}
     with pytest.raises(Refused, match="differ in commit: abc, def"):
-        report.write([RUN, other], tmp_path / "page.md")
+        report.write([RUN, {**other, "kind": "ws"}], tmp_path / "page.md")
 
 
 def test_from_option_writes_page_of_files(tmp_path):

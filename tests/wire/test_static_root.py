@@ -1,7 +1,9 @@
 """The served directory follows its path when it is replaced, swapped or behind a changed link."""
 
+import io
 import os
 import shutil
+import tarfile
 
 import pytest
 
@@ -10,7 +12,8 @@ from static_server import StaticServer, root, serve, write  # noqa: F401 (fixtur
 from wire_server import eventually
 
 # With --watch the checks of the cache are so rare that only the watch can be the reason.
-MODES = [("--revalidate-ms", "20"), ("--watch", "--revalidate-ms", "600000", "--negative-ms", "1")]
+MODES = [("--revalidate-ms", "20"), ("--watch", "--revalidate-ms", "600000",
+                                      "--negative-ms", "600000")]
 WATCHED = pytest.mark.parametrize("flags", MODES, ids=["checked", "watched"])
 
 
@@ -21,6 +24,11 @@ def body(server, path="/file"):
 
 def becomes(server, expected, path="/file"):
     eventually(lambda: body(server, path) == expected, f"{path} is {expected}")
+
+
+def switch(parent, link, target):
+    os.symlink(target, os.path.join(parent, "next"))
+    os.rename(os.path.join(parent, "next"), os.path.join(parent, link))
 
 
 def release(parent, name, content):
@@ -65,8 +73,7 @@ def test_changed_link_is_followed(root, flags):
         server = StaticServer(os.path.join(parent, served), *flags)
         assert body(server) == b"one"
         for number in (1, 0, 1):
-            os.symlink(targets[number], os.path.join(parent, "next"))
-            os.rename(os.path.join(parent, "next"), os.path.join(parent, link))
+            switch(parent, link, targets[number])
             becomes(server, (b"one", b"two")[number])
         write(second, "file", b"three")
         becomes(server, b"three")
@@ -80,7 +87,9 @@ def test_more_roots_and_aliases_follow_their_paths(root, flags):
     for name in ("more", "alias"):
         release(parent, name, name.encode())
         os.rename(os.path.join(parent, name, "file"), os.path.join(parent, name, name))
-    server = StaticServer(root, *flags, "--more-root", os.path.join(parent, "more"),
+    # Paths of several roots are not watched.
+    server = StaticServer(root, *flags, "--revalidate-ms", "20", "--negative-ms", "20",
+                          "--more-root", os.path.join(parent, "more"),
                           "--alias", f"/a/={parent}/alias")
     assert body(server, "/more") == b"more" and body(server, "/a/alias") == b"alias"
     for name in ("more", "alias"):
@@ -110,7 +119,10 @@ def test_parent_of_a_link_is_that_of_its_target(root):
     parent = os.path.dirname(root)
     release(parent, "other/deep", b"deep")
     os.symlink("../other/deep", os.path.join(root, "link"))
-    for path in ("link/../deep", "../root/./link"):
+    os.symlink("../other/deep/inner", os.path.join(root, "deeper"))
+    os.mkdir(os.path.join(parent, "other/deep/inner"))
+    for path in ("link/../deep", "../root/./link", "deeper/../../deep", "../../../../../.." + parent
+                 + "/other/deep"):
         server = Program("uvhttp", "serve", "--listen", "127.0.0.1:0", path, cwd=root)
         assert body(server) == b"deep", path
         assert server.stop() == 0
@@ -134,7 +146,74 @@ def test_root_of_a_configuration_behind_a_link_is_followed(root):
     os.symlink("v1", os.path.join(parent, "current"))
     server = Program("uvhttp", "run", os.path.join(parent, "current/site.yaml"))
     assert body(server) == b"one"
-    os.symlink("v2", os.path.join(parent, "next"))
-    os.rename(os.path.join(parent, "next"), os.path.join(parent, "current"))
+    switch(parent, "current", "v2")
     becomes(server, b"two")
     assert server.stop() == 0
+
+
+def test_link_without_end_is_a_missing_root(root):
+    parent = os.path.dirname(root)
+    release(parent, "v1", b"one")
+    os.symlink("v1", os.path.join(parent, "current"))
+    server = StaticServer(os.path.join(parent, "current"), "--revalidate-ms", "20")
+    assert body(server) == b"one"
+    switch(parent, "current", "current")
+    becomes(server, 404)
+    server.finish()
+
+
+def test_alias_of_a_link_has_content_and_type_of_its_target(root):
+    parent = os.path.dirname(root)
+    write(parent, "real/page.html", b"page")
+    os.symlink("../real/page.html", os.path.join(root, "link"))
+    server = StaticServer(root, "--alias", f"/page={root}/link")
+    answer = server.request("/page")
+    assert (answer.status, answer.body) == (200, b"page")
+    assert answer.get("Content-Type").startswith("text/html")
+    server.finish()
+
+
+def test_archive_is_of_one_version(root):
+    parent = os.path.dirname(root)
+    for version in ("v1", "v2"):
+        for number in range(100):
+            write(parent, f"{version}/file{number}", version.encode() * 50_000)
+    os.symlink("v1", os.path.join(parent, "current"))
+    server = StaticServer(os.path.join(parent, "current"), "--listing", "--archive",
+                          "--revalidate-ms", "20")
+    with server.connect(receive_buffer=4096) as connection:
+        connection.send(b"GET /?format=tar HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        received = connection.receive_exactly(100_000)
+        switch(parent, "current", "v2")
+        eventually(lambda: body(server, "/file0")[:2] == b"v2", "the new version is served")
+        while data := connection.receive():
+            received += data
+    archive = tarfile.open(fileobj=io.BytesIO(dechunk(received.partition(b"\r\n\r\n")[2])))
+    files = [archive.extractfile(member).read() for member in archive if member.isfile()]
+    assert files == [b"v1" * 50_000] * 100
+    server.finish()
+
+
+def dechunk(data):
+    body = b""
+    while (size := int(data.partition(b"\r\n")[0], 16)) > 0:
+        data = data.partition(b"\r\n")[2]
+        body, data = body + data[:size], data[size + 2:]
+    return body
+
+
+@pytest.mark.parametrize("replacement", ["v2", "missing"])
+def test_upload_into_a_replaced_root_is_a_conflict(root, replacement):
+    parent = os.path.dirname(root)
+    for name in ("v1", "v2"):
+        os.mkdir(os.path.join(parent, name))
+    os.symlink("v1", os.path.join(parent, "current"))
+    server = StaticServer(os.path.join(parent, "current"), "--uploads", "--revalidate-ms", "20")
+    with server.connect() as connection:
+        connection.send(b"PUT /up HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345")
+        eventually(lambda: os.listdir(os.path.join(parent, "v1")), "the upload has begun")
+        switch(parent, "current", replacement)
+        connection.send(b"67890")
+        assert connection.line().startswith(b"HTTP/1.1 409")
+    server.finish()
+    assert os.listdir(os.path.join(parent, "v1")) == os.listdir(os.path.join(parent, "v2")) == []

@@ -1,7 +1,8 @@
 """Runs a command: its options, a temporary directory, and its exit code.
 
 A command is a module with `add_options(parser)` and `run(options)`. `run` prints the results and
-returns the object for --json. After Refused the exit code is 1. A signal stops all servers, and the
+returns the object for --json; `finish(options, result)`, if there is one, is called after it is
+written. After Refused the exit code is 1. A signal stops all servers, and the
 exit code is 130.
 """
 
@@ -68,6 +69,8 @@ def run(name, text, module, arguments):
         result = module.run(options)
         if options.json:
             pathlib.Path(options.json).write_text(json.dumps(result, indent=1) + "\n")
+        if hasattr(module, "finish"):
+            module.finish(options, result)
         if result.get("failures"):
             raise Refused("no figures for ours: " + "; ".join(result["failures"]))
     except Refused as error:

@@ -54,8 +54,10 @@ def server_rows(result):
         key = "bytes" if any("bytes" in (one["median"] or {}) for one in results.values()) \
             else "cpu_us"
         values = {name: one["median"][key] for name, one in results.items() if one["median"]}
-        ours = results[OWN]["runs"]
+        ours = results[OWN]["runs"] if OWN in values else []
         ratios = {name: table.ratio(ours, results[name]["runs"], key) for name in values}
+        if not values.keys() - {FLOOR}:
+            continue
         unit = "message_us" if key == "cpu_us" and result["kind"] == "ws" else key
         title = titles[work]
         if connections != USUAL_CONNECTIONS:
@@ -121,6 +123,7 @@ def comparison(rows, columns):
 
 def summary(rows, unit):
     """One sentence: where uvhttp has the lowest figure, and where it has not."""
+    # Without a figure of ours there is nothing to compare with.
     compared = [row for row in rows if OWN in row.values and row.ratios.keys() - {OWN, FLOOR}]
     if not compared:
         return ""
@@ -241,6 +244,9 @@ def common_facts(results):
 def write(results, path):
     if path is None:
         raise Refused("--from needs --report FILE")
+    kinds = [result["kind"] for result in results]
+    if len(kinds) > len(set(kinds)):
+        raise Refused(f"two results of one kind: {', '.join(kinds)}")
     try:
         sections = [section(result, path) for result in results]
         text = "\n\n".join([INTRODUCTION, common_facts(results), *sections])

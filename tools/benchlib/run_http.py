@@ -71,7 +71,9 @@ def run(options):
     environment.show(described)
     session.print_contenders(contenders)
     running.print(["floor", "nginx"])
-    result = running.as_json("http", described, contenders)
-    if options.report:
+    return running.as_json("http", described, contenders)
+
+
+def finish(options, result):
+    if options.report and not options.files:
         report.write([result], options.report)
-    return result

@@ -4,8 +4,8 @@
  * A proxy appends the address of its client, so only what trusted proxies have appended is
  * reliable; any client can send the elements before that. So the list is read from its end: the
  * client is the first address found that is not a trusted proxy, or else the address at the start
- * of the list. A malformed or hidden address ends the search: the client is the last address found
- * before. The time is linear in the size of the list, and nothing is allocated. Called by
+ * of the list. A malformed or obfuscated address ends the search: the client is the last address
+ * found before. The time is linear in the size of the list, and nothing is allocated. Called by
  * server/client.c. */
 #ifndef UVH_CODEC_FIELDS_FORWARDED_H
 #define UVH_CODEC_FIELDS_FORWARDED_H
@@ -41,7 +41,7 @@ struct uvh_forwarded {
     /* The result so far. */
     bool has_client; /* false: no valid address was read, so the client is the connection's peer */
     struct uvh_ip_address client;
-    struct uvh_forwarded_hop hop; /* the element read last; empty if it is malformed */
+    struct uvh_forwarded_hop hop; /* the element read last; of Forwarded empty if it is malformed */
     size_t hops;                  /* number of elements read */
 };
 
