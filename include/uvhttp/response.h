@@ -500,6 +500,14 @@ __attribute__((format(printf, 3, 4)))
 UVHTTP_EXPORT void
 uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, const char *format, ...);
 
+/* The same at level UVHTTP_LOG_ERROR, for the reason of an error that the caller returns next: the
+ * server then does not log that error itself. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+UVHTTP_EXPORT void
+uvhttp_response_log_failure(uvhttp_response_t *response, const char *format, ...);
+
 /* The loop time in milliseconds: monotonic, no system call, constant during one loop iteration. */
 UVHTTP_EXPORT uint64_t uvhttp_response_now(const uvhttp_response_t *response);
 
