@@ -51,6 +51,9 @@ static inline uint64_t uvh_path_versions_read(const struct uvh_path_versions *ve
  * directory, whose index it may be. Any thread, after the change on the disk. */
 void uvh_path_versions_raise(struct uvh_path_versions *versions, uvhttp_slice_t path);
 
+/* Any path may have changed. */
+void uvh_path_versions_raise_all(struct uvh_path_versions *versions);
+
 /* A directory was created, perhaps with some of its parents. */
 void uvh_path_versions_raise_directories(struct uvh_path_versions *versions,
                                          uvhttp_slice_t directory);

@@ -7,6 +7,7 @@
 #include <uvhttp/error.h>
 #include <uvhttp/static.h>
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -388,4 +389,24 @@ int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_static_stats_t *st
     if (context->directories != NULL)
         stats->watched_directories = uvh_dir_watch_count(context->directories);
     return 0;
+}
+
+void uvhttp_static_invalidate(uvhttp_static_t *context, const char *path)
+{
+    char normal[PATH_MAX];
+    size_t length = path == NULL ? 0 : strlen(path);
+    if (context == NULL || length >= sizeof(normal)) /* no file has a longer path */
+        return;
+    if (path == NULL) {
+        uvh_path_versions_raise_all(&context->versions);
+        return;
+    }
+    length = uvh_static_path_normalize(path, length, normal);
+    uvh_path_versions_raise(&context->versions, (uvhttp_slice_t){normal, length});
+    /* its directories may be new, too */
+    while (length > 0 && normal[length - 1] != '/')
+        length--;
+    if (length > 0)
+        uvh_path_versions_raise_directories(&context->versions,
+                                            (uvhttp_slice_t){normal, length - 1});
 }
