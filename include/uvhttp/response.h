@@ -363,7 +363,7 @@ typedef struct uvhttp_prepared uvhttp_prepared_t;
  * when out of memory; free(NULL) does nothing. All uvhttp_prepared_* functions: any thread, one
  * at a time per object. */
 UVHTTP_EXPORT uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator);
-UVHTTP_EXPORT void uvhttp_prepared_free(uvhttp_prepared_t *prepared);
+UVHTTP_EXPORT void uvhttp_prepared_free(void *prepared);
 
 /* Adds a field; rules and errors as for uvhttp_response_add_header. */
 UVHTTP_EXPORT int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name,

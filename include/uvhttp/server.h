@@ -151,7 +151,9 @@ UVHTTP_EXPORT int uvhttp_server_use(uvhttp_server_t *server, uvhttp_handler_cb m
 UVHTTP_EXPORT void uvhttp_server_on_finished(uvhttp_server_t *server, uvhttp_finished_cb finished,
                                              void *arg);
 
-/* Registers `release(arg)` to run when the server is freed, for data of handlers.
+/* Registers `release(arg)` to run when the server is freed, for data of handlers and for objects of
+ * middleware: uvhttp_server_own(server, uvhttp_cors_free, cors). The last registered is released
+ * first. On an error the caller keeps `arg`.
  * Returns 0, or
  *   UVHTTP_ENOMEM  out of memory */
 UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb release, void *arg);

@@ -213,7 +213,8 @@ UVHTTP_EXPORT int uvhttp_static_check(const uvhttp_static_options_t *options,
  *   libuv           errors of opening (UV_ENOENT, UV_ENOTDIR, UV_EACCES, ...) */
 UVHTTP_EXPORT int uvhttp_static_new(uvhttp_static_t **context,
                                     const uvhttp_static_options_t *options, uvhttp_error_t *error);
-UVHTTP_EXPORT void uvhttp_static_free(uvhttp_static_t *context);
+/* NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_static_free(void *context);
 
 /* A handler; `context` is the uvhttp_static_t. The file's path is the route's "*" or "*name"
  * parameter, or the whole path if the route has none. Never declines: a missing file gets 404.

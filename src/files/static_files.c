@@ -340,18 +340,19 @@ int uvhttp_static_new(uvhttp_static_t **context, const uvhttp_static_options_t *
     return uvh_error_end(error, create(context, options, error));
 }
 
-void uvhttp_static_free(uvhttp_static_t *context)
+void uvhttp_static_free(void *context)
 {
-    if (context == NULL)
+    uvhttp_static_t *old = context;
+    if (old == NULL)
         return;
     for (size_t i = 0; i < UVHTTP_WORKERS_MAX; i++)
-        close_cache(context, context->caches[i]);
-    uvh_static_cache_release(&context->prewarmed);
-    uvh_dir_watch_close(context->directories);
-    uvh_lock_destroy(&context->uploading);
-    const uvhttp_allocator_t *allocator = context->settings.allocator;
-    uvh_static_settings_release(&context->settings);
-    uvh_free(allocator, context);
+        close_cache(old, old->caches[i]);
+    uvh_static_cache_release(&old->prewarmed);
+    uvh_dir_watch_close(old->directories);
+    uvh_lock_destroy(&old->uploading);
+    const uvhttp_allocator_t *allocator = old->settings.allocator;
+    uvh_static_settings_release(&old->settings);
+    uvh_free(allocator, old);
 }
 
 static void add_counts(const struct uvh_static_cache *cache, uvhttp_static_stats_t *stats)

@@ -360,9 +360,9 @@ int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_opti
     return uvh_error_end(error, create(compress, options, error));
 }
 
-void uvhttp_compress_free(uvhttp_compress_t *compress)
+void uvhttp_compress_free(void *compress)
 {
-    uvh_owned_free((struct uvh_owned *)compress);
+    uvh_owned_free(compress);
 }
 
 /* ---- bytes and files ---- */
