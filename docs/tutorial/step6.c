@@ -4,6 +4,8 @@
 
 #include <uvhttp.h>
 
+static uvhttp_static_t *files; /* serves the directory */
+
 struct upload {
     FILE *file;
     uint64_t size;
@@ -37,6 +39,7 @@ static int store(uvhttp_request_t *req, uvhttp_response_t *res, const char *data
         remove(upload->part);
         return uvhttp_response_send_status(res, 507);
     }
+    uvhttp_static_invalidate(files, uvhttp_request_param(req, "name"));
     snprintf(text, sizeof text, "stored %llu bytes\n", (unsigned long long)upload->size);
     return uvhttp_response_send_text(res, 201, text);
 }
@@ -80,7 +83,11 @@ static int add_routes(uvhttp_server_t *server, char *directory)
                                   .max_body_size = 100 * 1024 * 1024};
     const uvhttp_static_options_t config = {.root = directory, .listing = true};
     int err = uvhttp_router_add(uvhttp_server_router(server), &route);
-    return err != 0 ? err : uvhttp_static_mount(server, "/files/", &config, NULL);
+    if (err == 0)
+        err = uvhttp_static_new(&files, &config, NULL);
+    if (err == 0)
+        err = uvhttp_server_own(server, uvhttp_static_free, files);
+    return err != 0 ? err : uvhttp_static_mount_context(server, "/files/", files, NULL);
 }
 
 int main(int argc, char **argv)

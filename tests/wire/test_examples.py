@@ -748,12 +748,16 @@ def test_upload_file_example(start, tmp_path):
     (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
     program = start("upload_file", "0", directory)
     upload, download = curl_lines("upload_file")
+    assert program.request("/files/FILE").status == 404
     assert curl(upload, program.port, tmp_path).stdout == "3000000 bytes stored\n"
     assert curl(upload, program.port, tmp_path).stdout == "3000000 bytes replaced\n"
     curl(download + " -o back", program.port, tmp_path)
     assert (tmp_path / "back").read_bytes() == raw.pattern(3_000_000)
-    response = program.request("/files/x", method="PUT", body=b"abc")
-    assert (response.status, response.get("Location")) == (201, "/files/x")
+    for body in (b"abc", b"abcd"):  # visible at once
+        response = program.request("/files/x", method="PUT", body=body)
+        assert (response.status, response.get("Location")) == (201 if body == b"abc" else 200,
+                                                               "/files/x")
+        assert program.request("/files/x").body == body
     assert program.request("/files/a%2Fb", method="PUT", body=b"abc").status == 400
     assert sorted(os.listdir(directory)) == ["FILE", "x"]
 

@@ -115,9 +115,12 @@ def test_aborted_upload_leaves_no_file(start, tmp_path):
     eventually(lambda: not list(stored.iterdir()), "the partial file is removed")
     for name in ("..", "a%2Fb", ".part", "x" * 201):
         assert program.request(f"/files/{name}", method="PUT", body=b"x").status in (400, 404, 405)
+    assert program.request("/files/a").status == 404
     assert program.request("/files/a", "Transfer-Encoding: chunked", method="PUT",
                            body=raw.chunked(b"ab", b"c")).status == 201
+    assert program.request("/files/a").body == b"abc"  # visible at once
     assert program.request("/files/a", method="PUT", body=b"replaced").status == 201
+    assert program.request("/files/a").body == b"replaced"
     assert [(path.name, path.read_bytes()) for path in stored.iterdir()] == [("a", b"replaced")]
 
 
