@@ -193,7 +193,9 @@ UVHTTP_EXPORT int uvhttp_response_send_early_hints(uvhttp_response_t *response);
 
 /* Adds a callback that runs once just before the response is sent, by a handler, a middleware, or
  * the server (404, 413, 500, ...). For middleware that acts after the handler. It may read and
- * change status and fields, and read a body sent as a whole from memory.
+ * change status and fields, and read a body sent as a whole from memory. A request whose head is
+ * rejected (400, 408, 414, 421, 425, 431, 501, 505) or that exceeds max_connections (503) runs no
+ * middleware, so nothing can add a callback for these responses; uvhttp_server_on_finished runs.
  *
  * Callbacks run in reverse order of adding, so the first added runs last. A negative result makes
  * the send function fail with it. When a send function fails, changes to status and fields are

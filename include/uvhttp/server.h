@@ -209,7 +209,9 @@ UVHTTP_EXPORT size_t uvhttp_core_count(void);
  * uvhttp_server_worker_count - 1. Worker 0 is the thread in uvhttp_server_run, and the only worker
  * on a loop of the caller.
  *
- * Posts from one thread to one worker run in order. After 0, `run` is called exactly once, even if
+ * Posts to one worker run in the order of the calls. For calls on several threads there is an order
+ * if a lock or the like defines it: a post under a lock runs before later ones under that lock.
+ * After 0, `run` is called exactly once, even if
  * the server is stopped or freed first; then possibly within uvhttp_server_stop or
  * uvhttp_server_free. A stopped worker accepts posts until its last connection is closed. `run`
  * must not free the server.
