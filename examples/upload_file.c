@@ -38,7 +38,7 @@ static int put(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
                                  on_stored, folder);
 }
 
-static int add_routes(uvhttp_server_t *server, struct folder *folder)
+static int add_routes(uvhttp_server_t *server, struct folder *folder, uvhttp_error_t *error)
 {
     const uvhttp_route_t route = {.method = "PUT",
                                   .pattern = "/files/:name",
@@ -46,9 +46,9 @@ static int add_routes(uvhttp_server_t *server, struct folder *folder)
                                   .arg = folder,
                                   .flags = UVHTTP_ROUTE_STREAM};
     const uvhttp_static_options_t options = {.root = folder->path};
-    int err = uvhttp_static_new(&folder->files, &options, NULL);
+    int err = uvhttp_static_new(&folder->files, &options, error);
     if (err == 0)
-        err = uvhttp_static_mount_context(server, "/files/", folder->files, NULL);
+        err = uvhttp_static_mount_context(server, "/files/", folder->files, error);
     return err ? err : uvhttp_router_add(uvhttp_server_router(server), &route);
 }
 
@@ -56,8 +56,9 @@ int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     struct folder folder = {.path = argc > 2 ? argv[2] : "."};
+    uvhttp_error_t error = {.text = ""};
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = add_routes(server, &folder);
+    int err = add_routes(server, &folder, &error);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)
@@ -67,9 +68,9 @@ int main(int argc, char **argv)
         fflush(stdout);
         err = uvhttp_server_run(server);
     }
+    if (err)
+        fprintf(stderr, "%s\n", *error.text ? error.text : uvhttp_server_error(server)->text);
     uvhttp_server_free(server);
     uvhttp_static_free(folder.files);
-    if (err)
-        fprintf(stderr, "%s\n", uvhttp_strerror(err));
     return err != 0;
 }
