@@ -265,10 +265,10 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request,
 UVHTTP_EXPORT int uvhttp_static_handle_upload(uvhttp_request_t *request,
                                               uvhttp_response_t *response, void *context);
 
-/* The program has created, replaced or removed the file at `path`: the next request for it, or for a
- * path derived from it, in any worker accesses the disk. `path` is a decoded URL path below the root
- * ("/images/a.png"); NULL: all paths. Call it after the change, for example in the callback of
- * uvhttp_upload_to_file. Without it a change is visible after revalidate_ms, a new file after
+/* Call it after the program has created, replaced or removed the file at `path`, for example in the
+ * callback of uvhttp_upload_to_file: in all workers the next request for it, or for a path derived
+ * from it, accesses the disk. `path` is a decoded URL path below the root ("/images/a.png"); NULL:
+ * all paths. Without the call a change is visible after revalidate_ms, a new file after
  * negative_ms, or when `watch` has reported it. uvhttp_static_handle_upload needs no such call. A
  * path through a symbolic link, or of another context, is not covered. Any thread. A NULL context
  * does nothing. */

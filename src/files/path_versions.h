@@ -1,5 +1,6 @@
 /* Version numbers of paths below a root. An upload, or the program with uvhttp_static_invalidate,
- * increments those of all paths whose response it may change; a cached entry made at another version is revalidated. All workers share one set.
+ * increments those of all paths whose response may have changed; a cached entry made at another
+ * version is revalidated. All workers share one set.
  *
  * A path and those derived from it share a number: "about", "about/", "about.html",
  * "about.html.gz". So do paths whose hashes collide, which costs one extra check. Called by
