@@ -211,9 +211,9 @@ UVHTTP_EXPORT size_t uvhttp_core_count(void);
  *
  * Posts to one worker run in the order of the calls. For calls on several threads there is an order
  * if a lock or the like defines it: a post under a lock runs before later ones under that lock.
- * After 0, `run` is called exactly once, even if the server is stopped or freed first; then possibly
- * within uvhttp_server_stop or uvhttp_server_free. A stopped worker accepts posts until its last
- * connection is closed. `run` must not free the server.
+ * After 0, `run` is called exactly once, even if the server is stopped or freed first; then
+ * possibly within uvhttp_server_stop or uvhttp_server_free. A stopped worker accepts posts until
+ * its last connection is closed. `run` must not free the server.
  *
  * To respond later from another thread: keep the response and the number of uvhttp_request_worker,
  * and post.
