@@ -64,7 +64,7 @@ static int store(uvhttp_response_t *res, const char *title)
     return err != 0 ? err : send_json(res, 201, note);
 }
 
-/* Returns NULL unless the body is one JSON value: cJSON_ParseWithLength accepts any text after it. */
+/* NULL unless the body is one JSON value: cJSON_ParseWithLength accepts any text after it. */
 static cJSON *parse_json(uvhttp_slice_t body)
 {
     const char *end = NULL;

@@ -27,7 +27,7 @@ static int add_guest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* Returns NULL unless the body is one JSON value: cJSON_ParseWithLength accepts any text after it. */
+/* NULL unless the body is one JSON value: cJSON_ParseWithLength accepts any text after it. */
 static cJSON *parse_json(uvhttp_slice_t body)
 {
     const char *end = NULL;

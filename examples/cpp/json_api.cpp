@@ -44,8 +44,7 @@ static Result show_note(const cJSON *notes, Request req, Response res)
     const cJSON *note;
     cJSON_ArrayForEach(note, notes)
     {
-        if (bad == std::errc() && end == last &&
-            cJSON_GetObjectItem(note, "id")->valueint == id)
+        if (bad == std::errc() && end == last && cJSON_GetObjectItem(note, "id")->valueint == id)
             return send_json(res, 200, note);
     }
     return send_error(res, 404, "no such note");
@@ -68,8 +67,9 @@ static Json parse_json(std::string_view text)
 {
     const char *end = nullptr;
     Json value(cJSON_ParseWithLengthOpts(text.data(), text.size(), &end, false));
-    if (value && text.substr(static_cast<std::size_t>(end - text.data()))
-                         .find_first_not_of(" \t\r\n") != text.npos)
+    if (value &&
+        text.substr(static_cast<std::size_t>(end - text.data())).find_first_not_of(" \t\r\n") !=
+            text.npos)
         value.reset();
     return value;
 }

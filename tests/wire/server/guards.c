@@ -243,7 +243,8 @@ static int add_ids(uvhttp_server_t *server, const char *host,
 {
     uvhttp_request_ids_t *ids;
     int err = uvhttp_request_ids_new(&ids, config, NULL);
-    return guard_host(server, host, uvhttp_request_ids_handle_request, ids, uvhttp_request_ids_free, err);
+    return guard_host(server, host, uvhttp_request_ids_handle_request, ids, uvhttp_request_ids_free,
+                      err);
 }
 
 static int add_headers(uvhttp_server_t *server, const char *host,
@@ -251,8 +252,8 @@ static int add_headers(uvhttp_server_t *server, const char *host,
 {
     uvhttp_security_headers_t *headers;
     int err = uvhttp_security_headers_new(&headers, config, NULL);
-    return guard_host(server, host, uvhttp_security_headers_handle_request, headers, uvhttp_security_headers_free,
-                      err);
+    return guard_host(server, host, uvhttp_security_headers_handle_request, headers,
+                      uvhttp_security_headers_free, err);
 }
 
 static int add_rules(uvhttp_server_t *server, const char *host, const uvhttp_address_rule_t *rules,
@@ -264,7 +265,8 @@ static int add_rules(uvhttp_server_t *server, const char *host, const uvhttp_add
                                  &(uvhttp_address_rules_options_t){
                                      .rules = rules, .rule_count = count, .allow_others = others},
                                  NULL);
-    return guard_host(server, host, uvhttp_address_rules_handle_request, made, uvhttp_address_rules_free, err);
+    return guard_host(server, host, uvhttp_address_rules_handle_request, made,
+                      uvhttp_address_rules_free, err);
 }
 
 static int add_others(uvhttp_server_t *server)
