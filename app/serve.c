@@ -22,11 +22,6 @@ static int print_error(int err)
     return UVH_EXIT_FAILED;
 }
 
-static void close_files(void *files)
-{
-    uvhttp_static_free(files);
-}
-
 /* Mounts a directory, or an alias's file, at its path; owned by the server. Returns an exit
  * code. */
 static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *route,
@@ -44,7 +39,7 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
     config.root = root;
     int err = uvhttp_static_new(&files, &config, NULL);
     if (err == 0) {
-        err = uvhttp_server_own(server, close_files, files);
+        err = uvhttp_server_own(server, uvhttp_static_free, files);
         if (err != 0)
             uvhttp_static_free(files);
     }

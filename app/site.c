@@ -91,11 +91,6 @@ static const char *dir_fault(int err)
     }
 }
 
-static void close_static(void *context)
-{
-    uvhttp_static_free(context);
-}
-
 /* Notes a directory that cannot be opened or entered: it would give only 403 responses. */
 static bool check_dir(const struct builder *builder, const struct uvh_text *directory, int err)
 {
@@ -176,7 +171,7 @@ static uvhttp_static_t *open_dir(const struct builder *builder, const struct uvh
                              "'%s' cannot be loaded from '%s': %s", route->prewarm.items[i].text,
                              route->root.text, fault);
     }
-    err = uvhttp_server_own(builder->server, close_static, context);
+    err = uvhttp_server_own(builder->server, uvhttp_static_free, context);
     if (err == 0)
         return context;
     uvh_problems_add(builder->problems, route->root.mark, "%s", uvhttp_strerror(err));

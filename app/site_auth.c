@@ -4,16 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_passwords(void *passwords)
-{
-    uvhttp_passwords_free(passwords);
-}
-
-static void free_auth(void *auth)
-{
-    uvhttp_auth_free(auth);
-}
-
 int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
                        uvhttp_auth_t **auth, uvhttp_error_t *error)
 {
@@ -24,7 +14,7 @@ int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wan
                                                 .file = wanted->file.text};
     int err = uvhttp_passwords_new(&passwords, &options, error);
     if (err == 0) {
-        err = uvhttp_server_own(server, free_passwords, passwords);
+        err = uvhttp_server_own(server, uvhttp_passwords_free, passwords);
         *error = *uvhttp_server_error(server);
         if (err != 0)
             uvhttp_passwords_free(passwords);
@@ -35,7 +25,7 @@ int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wan
         err = uvhttp_auth_new(auth, &asking, error);
     }
     if (err == 0) {
-        err = uvhttp_server_own(server, free_auth, *auth);
+        err = uvhttp_server_own(server, uvhttp_auth_free, *auth);
         *error = *uvhttp_server_error(server);
         if (err != 0)
             uvhttp_auth_free(*auth);

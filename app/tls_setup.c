@@ -346,11 +346,6 @@ void uvh_tls_warn(struct uvh_tls *tls)
     uvhttp_log_to_stderr(UVHTTP_LOG_WARNING, message, &tls->log_level);
 }
 
-static void free_headers(void *headers)
-{
-    uvhttp_security_headers_free(headers);
-}
-
 int uvh_tls_add_hsts(uvhttp_server_t *server, const struct uvh_setup_tls *setup)
 {
     char value[64];
@@ -369,7 +364,7 @@ int uvh_tls_add_hsts(uvhttp_server_t *server, const struct uvh_setup_tls *setup)
     int err = uvhttp_security_headers_new(&headers, &config, NULL);
     if (err != 0)
         return err;
-    err = uvhttp_server_own(server, free_headers, headers);
+    err = uvhttp_server_own(server, uvhttp_security_headers_free, headers);
     if (err != 0)
         uvhttp_security_headers_free(headers);
     return err != 0 ? err

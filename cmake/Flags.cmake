@@ -39,6 +39,7 @@ target_compile_definitions(uvhttp_flags INTERFACE _GNU_SOURCE)
 target_compile_options(uvhttp_flags INTERFACE
     -Wall -Wextra -Wformat=2 -Wshadow -Wconversion
     $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>
+    $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>
     -Wvla -Werror -fstack-protector-strong)
 target_link_options(uvhttp_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
 

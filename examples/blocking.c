@@ -51,9 +51,15 @@ int main(int argc, char **argv)
 {
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_router_t *router = uvhttp_server_router(server);
-    uvhttp_route_t primes = {"GET", "/primes", count_primes, .flags = UVHTTP_ROUTE_BLOCKING,
+    uvhttp_route_t primes = {.method = "GET",
+                             .pattern = "/primes",
+                             .handler = count_primes,
+                             .flags = UVHTTP_ROUTE_BLOCKING,
                              .handler_timeout = 30};
-    uvhttp_route_t report = {"GET", "/report", write_report, .flags = UVHTTP_ROUTE_BLOCKING};
+    uvhttp_route_t report = {.method = "GET",
+                             .pattern = "/report",
+                             .handler = write_report,
+                             .flags = UVHTTP_ROUTE_BLOCKING};
     int err = uvhttp_router_add(router, &primes);
     if (err == 0)
         err = uvhttp_router_add(router, &report);

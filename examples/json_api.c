@@ -38,10 +38,14 @@ static int list_notes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 static int show_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    long id = strtol(uvhttp_request_param(req, "id"), NULL, 10);
+    char *end;
+    long id = strtol(uvhttp_request_param(req, "id"), &end, 10);
     const cJSON *note;
-    cJSON_ArrayForEach(note, notes) if (cJSON_GetObjectItem(note, "id")->valueint ==
-                                        id) return send_json(res, 200, note);
+    cJSON_ArrayForEach(note, notes)
+    {
+        if (*end == '\0' && cJSON_GetObjectItem(note, "id")->valueint == id)
+            return send_json(res, 200, note);
+    }
     return send_error(res, 404, "no such note");
 }
 
@@ -60,6 +64,19 @@ static int store(uvhttp_response_t *res, const char *title)
     return err != 0 ? err : send_json(res, 201, note);
 }
 
+/* NULL unless the body is one JSON value: cJSON_ParseWithLength accepts any text after it. */
+static cJSON *parse_json(uvhttp_slice_t body)
+{
+    const char *end = NULL;
+    cJSON *value = cJSON_ParseWithLengthOpts(body.base, body.length, &end, false);
+    while (value != NULL && end < body.base + body.length && memchr(" \t\r\n", *end, 4) != NULL)
+        end++;
+    if (value != NULL && end == body.base + body.length)
+        return value;
+    cJSON_Delete(value);
+    return NULL;
+}
+
 /* Validates the request and copies only known fields. */
 static int add_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
@@ -67,7 +84,7 @@ static int add_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     const char *type = uvhttp_request_header(req, "Content-Type");
     if (type == NULL || strncmp(type, "application/json", 16) != 0)
         return send_error(res, 415, "send application/json");
-    cJSON *parsed = cJSON_ParseWithLength(body.base, body.length);
+    cJSON *parsed = parse_json(body);
     const cJSON *title = cJSON_GetObjectItemCaseSensitive(parsed, "title");
     int err = parsed == NULL           ? send_error(res, 400, "this is no JSON")
               : !cJSON_IsString(title) ? send_error(res, 422, "title is not a text")

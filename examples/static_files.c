@@ -20,11 +20,10 @@ int main(int argc, char **argv)
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     const char *directory = argc > 2 ? argv[2] : "examples/site";
 
+    uvhttp_error_t error = {.text = ""};
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     int err = uvhttp_static_mount(
-        server, "/files/", &(uvhttp_static_options_t){.root = directory, .listing = true}, NULL);
-    if (err)
-        fprintf(stderr, "%s: ", directory);
+        server, "/files/", &(uvhttp_static_options_t){.root = directory, .listing = true}, &error);
     if (err == 0)
         err = uvhttp_server_route(server, "GET", "/hello", hello, NULL);
     if (err == 0)
@@ -36,8 +35,8 @@ int main(int argc, char **argv)
         fflush(stdout);
         err = uvhttp_server_run(server);
     }
-    uvhttp_server_free(server);
     if (err)
-        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", *error.text ? error.text : uvhttp_server_error(server)->text);
+    uvhttp_server_free(server);
     return err != 0;
 }

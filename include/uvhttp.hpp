@@ -10,7 +10,7 @@
  *           });
  *         server.listen("127.0.0.1", 8080);
  *         if (uvhttp::Result error = server.run()) {
- *             std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+ *             std::fprintf(stderr, "%s\n", server.details().text);
  *             return 1;
  *         }
  *     }

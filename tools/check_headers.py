@@ -15,7 +15,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 INCLUDED = ("include", "src", "app", "tests", "tests/support/emulated")
 PUBLIC = [["gcc", "-x", "c", "-std=c11", "-Wstrict-prototypes"], ["g++", "-x", "c++", "-std=c++17"],
           ["g++", "-x", "c++", "-std=c++20"]]
-PUBLIC_CXX = [PUBLIC[-1] + ["-Wshadow", "-Wconversion"]]
+PUBLIC_CXX = [PUBLIC[-1] + ["-Wshadow", "-Wconversion", "-Wold-style-cast"]]
 # Internal headers are compiled with the extensions that their sources use.
 INTERNAL = [["gcc", "-x", "c", "-std=c11", "-D_GNU_SOURCE", "-Wno-pedantic", "-Wno-psabi"]]
 

@@ -4,6 +4,8 @@
 
 #include <uvhttp.h>
 
+static uvhttp_static_t *files; /* serves the directory */
+
 struct upload {
     FILE *file;
     uint64_t size;
@@ -37,6 +39,7 @@ static int store(uvhttp_request_t *req, uvhttp_response_t *res, const char *data
         remove(upload->part);
         return uvhttp_response_send_status(res, 507);
     }
+    uvhttp_static_invalidate(files, uvhttp_request_param(req, "name"));
     snprintf(text, sizeof text, "stored %llu bytes\n", (unsigned long long)upload->size);
     return uvhttp_response_send_text(res, 201, text);
 }
@@ -70,7 +73,7 @@ static int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *directory
     return uvhttp_request_on_body(req, store, upload);
 }
 
-static int add_routes(uvhttp_server_t *server, char *directory)
+static int add_routes(uvhttp_server_t *server, char *directory, uvhttp_error_t *error)
 {
     const uvhttp_route_t route = {.method = "PUT",
                                   .pattern = "/files/:name",
@@ -80,14 +83,19 @@ static int add_routes(uvhttp_server_t *server, char *directory)
                                   .max_body_size = 100 * 1024 * 1024};
     const uvhttp_static_options_t config = {.root = directory, .listing = true};
     int err = uvhttp_router_add(uvhttp_server_router(server), &route);
-    return err != 0 ? err : uvhttp_static_mount(server, "/files/", &config, NULL);
+    if (err == 0)
+        err = uvhttp_static_new(&files, &config, error);
+    if (err == 0)
+        err = uvhttp_server_own(server, uvhttp_static_free, files);
+    return err != 0 ? err : uvhttp_static_mount_context(server, "/files/", files, error);
 }
 
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
+    uvhttp_error_t error = {.text = ""};
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = add_routes(server, argc > 2 ? argv[2] : "files");
+    int err = add_routes(server, argc > 2 ? argv[2] : "files", &error);
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)
@@ -97,8 +105,8 @@ int main(int argc, char **argv)
         fflush(stdout);
         err = uvhttp_server_run(server);
     }
-    uvhttp_server_free(server);
     if (err)
-        fprintf(stderr, "%s\n", uvhttp_strerror(err));
+        fprintf(stderr, "%s\n", *error.text ? error.text : uvhttp_server_error(server)->text);
+    uvhttp_server_free(server);
     return err != 0;
 }

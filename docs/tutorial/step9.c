@@ -94,6 +94,8 @@ static int list_files(uvhttp_request_t *req, uvhttp_response_t *res, void *direc
 
 /* ---- uploads: as in step 6 ---- */
 
+static uvhttp_static_t *stored; /* serves the uploaded files */
+
 struct upload {
     FILE *file;
     uint64_t size;
@@ -127,6 +129,7 @@ static int store(uvhttp_request_t *req, uvhttp_response_t *res, const char *data
         remove(upload->part);
         return uvhttp_response_send_status(res, 507);
     }
+    uvhttp_static_invalidate(stored, uvhttp_request_param(req, "name"));
     snprintf(text, sizeof text, "stored %llu bytes\n", (unsigned long long)upload->size);
     return uvhttp_response_send_text(res, 201, text);
 }
@@ -202,7 +205,7 @@ static int add_login(uvhttp_router_t *router)
                                                                   .arg = signer});
 }
 
-static int add_files(uvhttp_router_t *router, char *directory, uvhttp_static_t *stored)
+static int add_files(uvhttp_router_t *router, char *directory)
 {
     uvhttp_router_t *files;
     int err = uvhttp_router_group(router, "/files", &files);
@@ -231,8 +234,7 @@ static int add_files(uvhttp_router_t *router, char *directory, uvhttp_static_t *
     return err;
 }
 
-static int run(uvhttp_server_t *server, int port, const char *pages, char *directory,
-               uvhttp_static_t *stored)
+static int run(uvhttp_server_t *server, int port, const char *pages, char *directory)
 {
     int err = make_parts();
     if (err == 0)
@@ -240,7 +242,7 @@ static int run(uvhttp_server_t *server, int port, const char *pages, char *direc
     if (err == 0)
         err = add_login(uvhttp_server_router(server));
     if (err == 0)
-        err = add_files(uvhttp_server_router(server), directory, stored);
+        err = add_files(uvhttp_server_router(server), directory);
     if (err == 0)
         err = uvhttp_static_mount(server, "/", &(uvhttp_static_options_t){.root = pages}, NULL);
     if (err == 0)
@@ -261,12 +263,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s PORT PAGES FILES\n", argv[0]);
         return 2;
     }
-    uvhttp_static_t *stored;
     uvhttp_server_t *server = NULL;
     int err = uvhttp_static_new(&stored, &(uvhttp_static_options_t){.root = argv[3]}, NULL);
     if (err == 0) {
         server = uvhttp_server_new(NULL);
-        err = run(server, (int)strtol(argv[1], NULL, 10), argv[2], argv[3], stored);
+        err = run(server, (int)strtol(argv[1], NULL, 10), argv[2], argv[3]);
     }
     uvhttp_server_free(server);
     uvhttp_static_free(stored);

@@ -78,11 +78,11 @@ int main(int argc, char **argv)
         std::printf("listening on http://127.0.0.1:%d/\n", server->port());
         std::fflush(stdout);
         uv_run(&loop, UV_RUN_DEFAULT);
+    } else {
+        std::fprintf(stderr, "%s\n", server->details().text);
     }
     server.reset();
     uv_run(&loop, UV_RUN_DEFAULT); /* closes the handles of the server */
     uv_loop_close(&loop);
-    if (error)
-        std::fprintf(stderr, "%s\n", error.text());
     return error ? 1 : 0;
 }

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     std::printf("listening on https://127.0.0.1:%d/\n", server.port());
     std::fflush(stdout);
     if (uvhttp::Result error = server.run()) {
-        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        std::fprintf(stderr, "%s\n", server.details().text);
         return 1;
     }
 }

@@ -6,10 +6,12 @@
  *     curl http://127.0.0.1:8080/notes/1
  *
  * Usage: json_api [PORT] */
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include <cjson/cJSON.h>
 #include <uvhttp.hpp>
@@ -35,10 +37,16 @@ static Result send_error(Response res, int status, const std::string &message)
 
 static Result show_note(const cJSON *notes, Request req, Response res)
 {
-    const long id = std::strtol(std::string(req.param("id")).c_str(), nullptr, 10);
+    const std::string_view text = req.param("id");
+    long id = 0;
+    const char *const last = text.data() + text.size();
+    const auto [end, bad] = std::from_chars(text.data(), last, id);
     const cJSON *note;
-    cJSON_ArrayForEach(note, notes) if (cJSON_GetObjectItem(note, "id")->valueint ==
-                                        id) return send_json(res, 200, note);
+    cJSON_ArrayForEach(note, notes)
+    {
+        if (bad == std::errc() && end == last && cJSON_GetObjectItem(note, "id")->valueint == id)
+            return send_json(res, 200, note);
+    }
     return send_error(res, 404, "no such note");
 }
 
@@ -54,13 +62,24 @@ static Result store(cJSON *notes, int id, Response res, const char *title)
     return error ? error : send_json(res, 201, stored);
 }
 
+/* Empty unless the text is one JSON value: cJSON_ParseWithLength accepts any text after it. */
+static Json parse_json(std::string_view text)
+{
+    const char *end = nullptr;
+    Json value(cJSON_ParseWithLengthOpts(text.data(), text.size(), &end, false));
+    if (value &&
+        text.substr(static_cast<std::size_t>(end - text.data())).find_first_not_of(" \t\r\n") !=
+            text.npos)
+        value.reset();
+    return value;
+}
+
 /* Validates the request and copies only known fields. */
 static Result add_note(cJSON *notes, Request req, Response res)
 {
     if (!req.header("Content-Type").value_or("").starts_with("application/json"))
         return send_error(res, 415, "send application/json");
-    const std::string_view body = req.body(); /* larger than max_body_size: 413 */
-    const Json parsed(cJSON_ParseWithLength(body.data(), body.size()));
+    const Json parsed = parse_json(req.body()); /* larger than max_body_size: 413 */
     if (!parsed)
         return send_error(res, 400, "this is no JSON");
     const cJSON *title = cJSON_GetObjectItemCaseSensitive(parsed.get(), "title");
@@ -85,7 +104,7 @@ int main(int argc, char **argv)
         std::fflush(stdout);
     }
     if (Result error = server.run()) {
-        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        std::fprintf(stderr, "%s\n", server.details().text);
         return 1;
     }
 }

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     server->stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     const Result error = server->error();
     if (error) {
-        std::fprintf(stderr, "%s: %s\n", server->where(), error.text());
+        std::fprintf(stderr, "%s\n", server->details().text);
         server.reset();
     } else {
         std::printf("listening on http://127.0.0.1:%d/\n", server->port());

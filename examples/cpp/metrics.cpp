@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     server.metrics("/metrics");
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (server.error()) {
-        std::fprintf(stderr, "%s: %s\n", server.where(), server.error().text());
+        std::fprintf(stderr, "%s\n", server.details().text);
         return 1;
     }
 

@@ -12,9 +12,11 @@
 
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
-/* Runs after the file is stored. Without this callback the response is 201 or 204. */
-static Result on_stored(Response res, const uvhttp::Upload &upload)
+/* Runs after the file is stored. Without this function the response is 201 or 204. */
+static Result on_stored(Response res, const uvhttp::Upload &upload, const uvhttp::Files &files)
 {
+    /* Else GET could get the old file, or 404, from the cache for up to a second. */
+    files.invalidate(res.request().param("name"));
     const std::string text =
         std::to_string(upload.size) + (upload.created ? " bytes stored\n" : " bytes replaced\n");
     Result error = res.setHeader("Location", res.request().path());
@@ -24,20 +26,24 @@ static Result on_stored(Response res, const uvhttp::Upload &upload)
 int main(int argc, char **argv)
 {
     const std::string directory = argc > 2 ? argv[2] : ".";
-    auto put = [&directory](Request req) {
+    const uvhttp::Files files({.root = directory});
+    auto put = [&directory, &files](Request req) {
         /* A name with a slash, or "..", gets 400. */
         return req.uploadToFile(directory, req.param("name"),
-                                {.maxSize = std::size_t{10} << 30, .sync = true}, on_stored);
+                                {.maxSize = std::size_t{10} << 30, .sync = true},
+                                [&files](Response res, const uvhttp::Upload &upload) {
+                                    return on_stored(res, upload, files);
+                                });
     };
     uvhttp::Server server;
-    server.put("/files/:name", put, {.stream = true}).files("/files/", {.root = directory});
+    server.put("/files/:name", put, {.stream = true}).files("/files/", files);
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (!server.error()) {
         std::printf("listening on http://127.0.0.1:%d/\n", server.port());
         std::fflush(stdout);
     }
     if (Result error = server.run()) {
-        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        std::fprintf(stderr, "%s\n", server.details().text);
         return 1;
     }
 }

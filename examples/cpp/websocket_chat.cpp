@@ -71,7 +71,7 @@ int main(int argc, char **argv)
         std::fflush(stdout);
     }
     if (Result error = server.run()) {
-        std::fprintf(stderr, "%s: %s\n", server.where(), error.text());
+        std::fprintf(stderr, "%s\n", server.details().text);
         return 1;
     }
 }

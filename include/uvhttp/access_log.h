@@ -106,8 +106,8 @@ UVHTTP_EXPORT uint64_t uvhttp_access_log_dropped(uvhttp_access_log_t *log);
 
 /* Writes queued lines and frees the log, after the servers that use it were freed. If the target
  * accepts nothing for one second (a pipe without a reader) or fails (a full disk), the rest is
- * dropped and options.log is called. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_access_log_free(uvhttp_access_log_t *log);
+ * dropped and options.log is called. NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_access_log_free(void *log);
 
 #ifdef __cplusplus
 }

@@ -62,8 +62,8 @@ UVHTTP_EXPORT int uvhttp_address_rules_new(uvhttp_address_rules_t **rules,
                                            const uvhttp_address_rules_options_t *options,
                                            uvhttp_error_t *error);
 
-/* Frees it, after the servers that use it. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_address_rules_free(uvhttp_address_rules_t *rules);
+/* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_address_rules_free(void *rules);
 
 /* True if a client with that address ("192.0.2.1", "::1") is accepted. Any thread. */
 UVHTTP_EXPORT bool uvhttp_address_rules_allow(const uvhttp_address_rules_t *rules,

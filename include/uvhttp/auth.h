@@ -91,8 +91,8 @@ typedef struct uvhttp_auth_options {
 UVHTTP_EXPORT int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_options_t *options,
                                   uvhttp_error_t *error);
 
-/* Frees it, after the servers that use it. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_auth_free(uvhttp_auth_t *auth);
+/* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_auth_free(void *auth);
 
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `auth` is
  * the uvhttp_auth_t. Responds 401 with WWW-Authenticate without credentials of an accepted

@@ -52,15 +52,22 @@ template <class Call> int codeOf(Call &&call)
     }
 }
 
+/* For an error that the caller does not return. */
+inline void logException(uvhttp_response_t *response, const char *what) noexcept
+{
+    uvhttp_response_log(response, UVHTTP_LOG_ERROR, "%s failed: exception: %s",
+                        uvhttp_request_path(uvhttp_response_request(response)), what);
+}
+
 inline int failed(uvhttp_response_t *response, const char *what) noexcept
 {
-    uvhttp_response_log(response, UVHTTP_LOG_ERROR, "%s: exception: %s",
-                        uvhttp_request_path(uvhttp_response_request(response)), what);
+    uvhttp_response_log_failure(response, "%s failed: exception: %s",
+                                uvhttp_request_path(uvhttp_response_request(response)), what);
     return UVHTTP_EINVAL;
 }
 
 /* The same with exceptions as errors, logged: UVHTTP_ENOMEM for std::bad_alloc, else
- * UVHTTP_EINVAL, so the client gets 503 or 500. */
+ * UVHTTP_EINVAL, so the client gets 503 or 500. The caller returns the result. */
 template <class Call> int guard(uvhttp_response_t *response, Call &&call) noexcept
 {
 #ifdef __cpp_exceptions
@@ -76,6 +83,23 @@ template <class Call> int guard(uvhttp_response_t *response, Call &&call) noexce
 #else
     (void)response;
     return codeOf(call);
+#endif
+}
+
+/* For callbacks without a result: logs an exception. */
+template <class Call> void logged(uvhttp_response_t *response, Call &&call) noexcept
+{
+#ifdef __cpp_exceptions
+    try {
+        call();
+    } catch (const std::exception &exception) {
+        logException(response, exception.what());
+    } catch (...) {
+        logException(response, "not a std::exception");
+    }
+#else
+    (void)response;
+    call();
 #endif
 }
 

@@ -74,8 +74,8 @@ UVHTTP_EXPORT int uvhttp_compress_new(uvhttp_compress_t **compress,
                                       const uvhttp_compress_options_t *options,
                                       uvhttp_error_t *error);
 
-/* Frees it, after the servers that use it. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_compress_free(uvhttp_compress_t *compress);
+/* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_compress_free(void *compress);
 
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `compress` is
  * the uvhttp_compress_t. Passes every request and compresses its response. Of Accept-Encoding

@@ -62,8 +62,8 @@ typedef struct uvhttp_cors_options {
 UVHTTP_EXPORT int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_options_t *options,
                                   uvhttp_error_t *error);
 
-/* Frees it, after the servers that use it. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_cors_free(uvhttp_cors_t *cors);
+/* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_cors_free(void *cors);
 
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `cors` is
  * the uvhttp_cors_t. A preflight gets 204, or 403 if its origin is rejected. Other requests

@@ -38,9 +38,10 @@ UVHTTP_EXPORT void uvhttp_event_hub_free(void *hub);
 
 /* Makes the response an event stream (uvhttp_response_begin_events, unless already called) that
  * gets all events published from now on, until its client disconnects, uvhttp_response_end is
- * called for it, or it is dropped. Other events may be sent to it individually. The stream of a
- * HEAD request ends immediately. Errors as for uvhttp_response_begin_events; UVHTTP_EINVAL also
- * if it is subscribed to a hub or its handler is blocking (UVHTTP_ROUTE_BLOCKING). */
+ * called for it, or it is dropped. Other events may be sent to it individually. HEAD gets the head
+ * of the stream: its events are discarded, and the server ends it in the next loop iteration.
+ * Errors as for uvhttp_response_begin_events; UVHTTP_EINVAL also if it is subscribed to a hub or
+ * its handler is blocking (UVHTTP_ROUTE_BLOCKING). */
 UVHTTP_EXPORT int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *response);
 
 /* Sends an event to all streams. If called in an abort callback that runs during publishing, some

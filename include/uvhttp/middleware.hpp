@@ -411,7 +411,7 @@ public:
                 options,
                 [](uvhttp_request_t *request, const char *origin, void *arg) noexcept {
                     bool allowed = false;
-                    (void)detail::guard(uvhttp_request_response(request), [&] {
+                    detail::logged(uvhttp_request_response(request), [&] {
                         allowed = detail::callWith(detail::stored<Kept>(arg), Request(request),
                                                    std::string_view(origin));
                     });

@@ -168,6 +168,15 @@ public:
     Native uploads() const && = delete;
     Native uploads() const &noexcept { return as(uvhttp_static_handle_upload); }
 
+    /* The program has changed the file at this path below the root, or any file: the next request
+     * for it accesses the disk. Any thread. */
+    void invalidate(const Text &path) const noexcept
+    {
+        if (path.error() == 0)
+            uvhttp_static_invalidate(native(), path.c_str());
+    }
+    void invalidateAll() const noexcept { uvhttp_static_invalidate(native(), nullptr); }
+
     /* Loads a file into the cache; before the server runs. */
     Result prewarm(const Text &path) const noexcept
     {

@@ -72,8 +72,8 @@ UVHTTP_EXPORT int uvhttp_passwords_new(uvhttp_passwords_t **passwords,
                                        const uvhttp_passwords_options_t *options,
                                        uvhttp_error_t *error);
 
-/* Frees it, after the servers that use it. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_passwords_free(uvhttp_passwords_t *passwords);
+/* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_passwords_free(void *passwords);
 
 /* A uvhttp_auth_check_cb for check_basic; `passwords` is the uvhttp_passwords_t. */
 UVHTTP_EXPORT int uvhttp_passwords_check(uvhttp_request_t *request, uvhttp_response_t *response,

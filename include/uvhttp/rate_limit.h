@@ -76,8 +76,8 @@ UVHTTP_EXPORT int uvhttp_rate_limit_new(uvhttp_rate_limit_t **limit,
                                         const uvhttp_rate_limit_options_t *options,
                                         uvhttp_error_t *error);
 
-/* Frees it, after the servers that use it. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_rate_limit_free(uvhttp_rate_limit_t *limit);
+/* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_rate_limit_free(void *limit);
 
 /* The middleware: passes the request, or responds 429. `limit` is the uvhttp_rate_limit_t;
  * several servers, groups and routes may share one and then count together. Clients without an

@@ -43,8 +43,8 @@ UVHTTP_EXPORT int uvhttp_request_ids_new(uvhttp_request_ids_t **ids,
                                          const uvhttp_request_ids_options_t *options,
                                          uvhttp_error_t *error);
 
-/* Frees it, after the servers that use it. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_request_ids_free(uvhttp_request_ids_t *ids);
+/* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_request_ids_free(void *ids);
 
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `ids` is the
  * uvhttp_request_ids_t. A request that has an ID keeps it. Add it before other middleware, so

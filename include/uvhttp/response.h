@@ -193,7 +193,9 @@ UVHTTP_EXPORT int uvhttp_response_send_early_hints(uvhttp_response_t *response);
 
 /* Adds a callback that runs once just before the response is sent, by a handler, a middleware, or
  * the server (404, 413, 500, ...). For middleware that acts after the handler. It may read and
- * change status and fields, and read a body sent as a whole from memory.
+ * change status and fields, and read a body sent as a whole from memory. A request whose head is
+ * rejected (400, 408, 414, 421, 425, 431, 501, 505) or that exceeds max_connections (503) runs no
+ * middleware, so nothing can add a callback for these responses; uvhttp_server_on_finished runs.
  *
  * Callbacks run in reverse order of adding, so the first added runs last. A negative result makes
  * the send function fail with it. When a send function fails, changes to status and fields are
@@ -363,7 +365,7 @@ typedef struct uvhttp_prepared uvhttp_prepared_t;
  * when out of memory; free(NULL) does nothing. All uvhttp_prepared_* functions: any thread, one
  * at a time per object. */
 UVHTTP_EXPORT uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator);
-UVHTTP_EXPORT void uvhttp_prepared_free(uvhttp_prepared_t *prepared);
+UVHTTP_EXPORT void uvhttp_prepared_free(void *prepared);
 
 /* Adds a field; rules and errors as for uvhttp_response_add_header. */
 UVHTTP_EXPORT int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name,
@@ -499,6 +501,14 @@ __attribute__((format(printf, 3, 4)))
 #endif
 UVHTTP_EXPORT void
 uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, const char *format, ...);
+
+/* The same at level UVHTTP_LOG_ERROR, for the reason of an error that the caller returns next: the
+ * server then does not log that error itself. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+UVHTTP_EXPORT void
+uvhttp_response_log_failure(uvhttp_response_t *response, const char *format, ...);
 
 /* The loop time in milliseconds: monotonic, no system call, constant during one loop iteration. */
 UVHTTP_EXPORT uint64_t uvhttp_response_now(const uvhttp_response_t *response);

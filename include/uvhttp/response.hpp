@@ -456,6 +456,11 @@ public:
     {
         uvhttp_response_log(response_, level, "%.*s", UVHTTP_SLICE_ARGS(toSlice(text)));
     }
+    /* The reason of an error that the handler returns next, instead of the server's own line. */
+    void logFailure(std::string_view text) const noexcept
+    {
+        uvhttp_response_log_failure(response_, "%.*s", UVHTTP_SLICE_ARGS(toSlice(text)));
+    }
     /* The loop time in milliseconds. */
     std::uint64_t now() const noexcept { return uvhttp_response_now(response_); }
 

@@ -62,6 +62,11 @@ template <class F>
 inline constexpr bool isHandler =
     takesBoth<F> || takesResponse<F> || std::is_invocable_v<std::decay_t<F> &, Request>;
 
+/* An object of middleware.hpp or modules.hpp that would be destroyed before the server. */
+template <class F>
+inline constexpr bool isTemporary =
+    std::is_convertible_v<const std::decay_t<F> &, Native> && !std::is_convertible_v<F &&, Native>;
+
 template <class F> decltype(auto) callHandler(F &handler, Request request, Response response)
 {
     if constexpr (takesBoth<F>)
@@ -158,7 +163,7 @@ public:
     /* Adds a middleware: a callable, or one of modules.hpp. */
     template <class Middleware> Self &use(Middleware &&middleware)
     {
-        if constexpr (!std::is_convertible_v<Middleware &&, Native>) {
+        if constexpr (!std::is_convertible_v<Middleware &&, Native> && !isTemporary<Middleware>) {
             static_assert(isHandler<Middleware>,
                           "a middleware takes a Request and a Response, or one of them");
             static_assert(
@@ -217,6 +222,10 @@ private:
             if (native.error)
                 setup().note(native.error.code(), native.what, {}, native.details);
             return setup().error() ? Native{} : native;
+        } else if constexpr (isTemporary<Handler>) {
+            static_assert(!isTemporary<Handler>, "the server does not own this object: declare it "
+                                                 "as a variable before the server");
+            return Native{};
         } else {
             static_assert(isHandler<Handler>,
                           "a handler takes a Request and a Response, or one of them");

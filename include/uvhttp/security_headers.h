@@ -54,8 +54,8 @@ UVHTTP_EXPORT int uvhttp_security_headers_new(uvhttp_security_headers_t **header
                                               const uvhttp_security_headers_options_t *options,
                                               uvhttp_error_t *error);
 
-/* Frees it, after the servers that use it. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_security_headers_free(uvhttp_security_headers_t *headers);
+/* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_security_headers_free(void *headers);
 
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `headers` is
  * the uvhttp_security_headers_t. Of several, the one nearest to the handler sets a field. */

@@ -151,7 +151,9 @@ UVHTTP_EXPORT int uvhttp_server_use(uvhttp_server_t *server, uvhttp_handler_cb m
 UVHTTP_EXPORT void uvhttp_server_on_finished(uvhttp_server_t *server, uvhttp_finished_cb finished,
                                              void *arg);
 
-/* Registers `release(arg)` to run when the server is freed, for data of handlers.
+/* Registers `release(arg)` to run when the server is freed, for data of handlers and for objects of
+ * middleware: uvhttp_server_own(server, uvhttp_cors_free, cors). The last registered is released
+ * first. On an error the caller keeps `arg`.
  * Returns 0, or
  *   UVHTTP_ENOMEM  out of memory */
 UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb release, void *arg);
@@ -207,10 +209,11 @@ UVHTTP_EXPORT size_t uvhttp_core_count(void);
  * uvhttp_server_worker_count - 1. Worker 0 is the thread in uvhttp_server_run, and the only worker
  * on a loop of the caller.
  *
- * Posts from one thread to one worker run in order. After 0, `run` is called exactly once, even if
- * the server is stopped or freed first; then possibly within uvhttp_server_stop or
- * uvhttp_server_free. A stopped worker accepts posts until its last connection is closed. `run`
- * must not free the server.
+ * Posts to one worker run in the order of the calls. For calls on several threads there is an order
+ * if a lock or the like defines it: a post under a lock runs before later ones under that lock.
+ * After 0, `run` is called exactly once, even if the server is stopped or freed first; then
+ * possibly within uvhttp_server_stop or uvhttp_server_free. A stopped worker accepts posts until
+ * its last connection is closed. `run` must not free the server.
  *
  * To respond later from another thread: keep the response and the number of uvhttp_request_worker,
  * and post.

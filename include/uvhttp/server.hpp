@@ -181,7 +181,7 @@ public:
                 native(),
                 [](uvhttp_request_t *request, uvhttp_response_t *response,
                    const uvhttp_outcome_t *outcome, void *arg) noexcept {
-                    (void)detail::guard(response, [&] {
+                    detail::logged(response, [&] {
                         detail::stored<Kept>(arg)(Request(request), Response(response), *outcome);
                     });
                 },

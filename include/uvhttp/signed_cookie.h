@@ -59,8 +59,8 @@ UVHTTP_EXPORT int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer,
                                            const uvhttp_cookie_signer_options_t *options,
                                            uvhttp_error_t *error);
 
-/* Overwrites the keys and frees the signer. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_cookie_signer_free(uvhttp_cookie_signer_t *signer);
+/* Overwrites the keys and frees the signer. NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_cookie_signer_free(void *signer);
 
 /* Adds a Set-Cookie field with a signed value. cookie->value is any text; it is valid as long as
  * the cookie's lifetime (max_age, or else expires), or forever for a session cookie. The time is

@@ -41,8 +41,8 @@ UVHTTP_EXPORT int uvhttp_size_limit_new(uvhttp_size_limit_t **limit,
                                         const uvhttp_size_limit_options_t *options,
                                         uvhttp_error_t *error);
 
-/* Frees it, after the servers that use it. NULL does nothing. */
-UVHTTP_EXPORT void uvhttp_size_limit_free(uvhttp_size_limit_t *limit);
+/* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_size_limit_free(void *limit);
 
 /* The middleware: passes every request with these limits. `limit` is the uvhttp_size_limit_t;
  * any number of servers, groups and routes may share it. Of several limits the lowest applies. */

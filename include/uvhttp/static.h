@@ -215,7 +215,8 @@ UVHTTP_EXPORT int uvhttp_static_check(const uvhttp_static_options_t *options,
  *   libuv           errors of opening (UV_ENOENT, UV_ENOTDIR, UV_EACCES, ...) */
 UVHTTP_EXPORT int uvhttp_static_new(uvhttp_static_t **context,
                                     const uvhttp_static_options_t *options, uvhttp_error_t *error);
-UVHTTP_EXPORT void uvhttp_static_free(uvhttp_static_t *context);
+/* NULL does nothing. Suits uvhttp_server_own. */
+UVHTTP_EXPORT void uvhttp_static_free(void *context);
 
 /* A handler; `context` is the uvhttp_static_t. The file's path is the route's "*" or "*name"
  * parameter, or the whole path if the route has none. Never declines: a missing file gets 404.
@@ -265,6 +266,15 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request,
  *   500, 503  disk error; out of memory */
 UVHTTP_EXPORT int uvhttp_static_handle_upload(uvhttp_request_t *request,
                                               uvhttp_response_t *response, void *context);
+
+/* Call it after the program has created, replaced or removed the file at `path`, for example in the
+ * callback of uvhttp_upload_to_file: in all workers the next request for it, or for a path derived
+ * from it, accesses the disk. `path` is a decoded URL path below the root ("/images/a.png"); NULL:
+ * all paths. Without the call a change is visible after revalidate_ms, a new file after
+ * negative_ms, or when `watch` has reported it. uvhttp_static_handle_upload needs no such call. A
+ * path through a symbolic link, or of another context, is not covered. Any thread. A NULL context
+ * does nothing. */
+UVHTTP_EXPORT void uvhttp_static_invalidate(uvhttp_static_t *context, const char *path);
 
 /* Loads one file into the caches of all workers, so that its first requests only check whether it
  * has changed. `path` is a decoded URL path below the root ("/static/index.html", "/" for an index

@@ -25,7 +25,11 @@ typedef struct uvhttp_slice {
 } uvhttp_slice_t;
 
 /* For printf: printf("%.*s", UVHTTP_SLICE_ARGS(slice)). */
+#ifdef __cplusplus
+#define UVHTTP_SLICE_ARGS(slice) static_cast<int>((slice).length), (slice).base
+#else
 #define UVHTTP_SLICE_ARGS(slice) (int)(slice).length, (slice).base
+#endif
 
 #ifndef __cplusplus
 /* For a designated initializer: sets an array and its count consistently. Base of

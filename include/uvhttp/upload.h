@@ -11,7 +11,10 @@
  * writes, so an upload needs at most about 350 KiB of memory. The file has a hidden name
  * (".uvhttp-....part") in the same directory until it is complete. It is removed if the upload
  * fails: disconnect, rejection, full disk, server stop. Only a killed process leaves such files;
- * remove them before the next start. */
+ * remove them before the next start.
+ *
+ * If a uvhttp_static_t serves the directory, call uvhttp_static_invalidate in `done`; otherwise its
+ * cache may respond with the old file, or 404, for a second. */
 #ifndef UVHTTP_UPLOAD_H
 #define UVHTTP_UPLOAD_H
 

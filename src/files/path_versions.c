@@ -65,3 +65,10 @@ void uvh_path_versions_raise_directories(struct uvh_path_versions *versions,
     }
     atomic_fetch_add_explicit(versions->changed, 1, memory_order_release);
 }
+
+void uvh_path_versions_raise_all(struct uvh_path_versions *versions)
+{
+    for (size_t i = 0; i < UVH_PATH_VERSIONS; i++)
+        atomic_fetch_add_explicit(&versions->numbers[i], 1, memory_order_release);
+    atomic_fetch_add_explicit(versions->changed, 1, memory_order_release);
+}

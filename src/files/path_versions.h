@@ -1,5 +1,6 @@
-/* Version numbers of paths below a root. An upload increments those of all paths whose response it
- * may change; a cached entry made at another version is revalidated. All workers share one set.
+/* Version numbers of paths below a root. An upload, or the program with uvhttp_static_invalidate,
+ * increments those of all paths whose response may have changed; a cached entry made at another
+ * version is revalidated. All workers share one set.
  *
  * A path and those derived from it share a number: "about", "about/", "about.html",
  * "about.html.gz". So do paths whose hashes collide, which costs one extra check. Called by
@@ -50,6 +51,9 @@ static inline uint64_t uvh_path_versions_read(const struct uvh_path_versions *ve
 /* The file at `path` was replaced: increments the version of all paths derived from it, and of its
  * directory, whose index it may be. Any thread, after the change on the disk. */
 void uvh_path_versions_raise(struct uvh_path_versions *versions, uvhttp_slice_t path);
+
+/* Any path may have changed. */
+void uvh_path_versions_raise_all(struct uvh_path_versions *versions);
 
 /* A directory was created, perhaps with some of its parents. */
 void uvh_path_versions_raise_directories(struct uvh_path_versions *versions,

@@ -7,6 +7,7 @@
 #include <uvhttp/error.h>
 #include <uvhttp/static.h>
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -339,18 +340,19 @@ int uvhttp_static_new(uvhttp_static_t **context, const uvhttp_static_options_t *
     return uvh_error_end(error, create(context, options, error));
 }
 
-void uvhttp_static_free(uvhttp_static_t *context)
+void uvhttp_static_free(void *context)
 {
-    if (context == NULL)
+    uvhttp_static_t *old = context;
+    if (old == NULL)
         return;
     for (size_t i = 0; i < UVHTTP_WORKERS_MAX; i++)
-        close_cache(context, context->caches[i]);
-    uvh_static_cache_release(&context->prewarmed);
-    uvh_dir_watch_close(context->directories);
-    uvh_lock_destroy(&context->uploading);
-    const uvhttp_allocator_t *allocator = context->settings.allocator;
-    uvh_static_settings_release(&context->settings);
-    uvh_free(allocator, context);
+        close_cache(old, old->caches[i]);
+    uvh_static_cache_release(&old->prewarmed);
+    uvh_dir_watch_close(old->directories);
+    uvh_lock_destroy(&old->uploading);
+    const uvhttp_allocator_t *allocator = old->settings.allocator;
+    uvh_static_settings_release(&old->settings);
+    uvh_free(allocator, old);
 }
 
 static void add_counts(const struct uvh_static_cache *cache, uvhttp_static_stats_t *stats)
@@ -388,4 +390,24 @@ int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_static_stats_t *st
     if (context->directories != NULL)
         stats->watched_directories = uvh_dir_watch_count(context->directories);
     return 0;
+}
+
+void uvhttp_static_invalidate(uvhttp_static_t *context, const char *path)
+{
+    char normal[PATH_MAX];
+    size_t length = path == NULL ? 0 : strlen(path);
+    if (context == NULL || length >= sizeof(normal)) /* no file has a longer path */
+        return;
+    if (path == NULL) {
+        uvh_path_versions_raise_all(&context->versions);
+        return;
+    }
+    length = uvh_static_path_normalize(path, length, normal);
+    uvh_path_versions_raise(&context->versions, (uvhttp_slice_t){normal, length});
+    /* its directories may be new, too */
+    while (length > 0 && normal[length - 1] != '/')
+        length--;
+    if (length > 0)
+        uvh_path_versions_raise_directories(&context->versions,
+                                            (uvhttp_slice_t){normal, length - 1});
 }

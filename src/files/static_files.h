@@ -31,7 +31,8 @@ struct uvhttp_static {
     /* Of every path of its first mount; 0: see file_path. */
     size_t prefix_length;
 
-    /* Incremented when a watched directory changes, or by an upload. */
+    /* Incremented when a watched directory changes, by an upload, and by
+     * uvhttp_static_invalidate. */
     _Atomic uint64_t changed;
     struct uvh_dir_watch *directories; /* NULL: nothing is watched */
     int watch_error;                   /* why watching failed */

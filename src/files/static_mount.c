@@ -12,11 +12,6 @@
 
 enum { SHOWN_PREFIX = 200 };
 
-static void free_context(void *context)
-{
-    uvhttp_static_free(context);
-}
-
 /* One file may be mounted at a path of its own. */
 static bool is_prefix(const char *prefix, bool of_one_file)
 {
@@ -111,7 +106,7 @@ static int mount_new(uvhttp_server_t *server, const char *prefix,
                               error->text);
         return err;
     }
-    err = uvhttp_server_own(server, free_context, context);
+    err = uvhttp_server_own(server, uvhttp_static_free, context);
     if (err != 0) {
         uvhttp_static_free(context);
         return err;

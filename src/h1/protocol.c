@@ -183,8 +183,6 @@ static void closed(struct uvh_conn *conn)
         drop_head(conn);
         return;
     }
-    if (uvh_h1_worker(h1)->server->on_finished != NULL) /* while the socket is open */
-        uvhttp_request_peer_address(&exchange->base.request);
     exchange->base.sent -= uvh_output_referenced(&conn->out);
     uvh_exchange_finish(&exchange->base, true);
 }
@@ -408,5 +406,8 @@ struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_h1 *h1)
     exchange->base.match.route = NULL;
     h1->conn.owner = exchange;
     uvh_conn_ref(&h1->conn);
+    /* A socket that the client has reset does not know the address any more. */
+    if (worker->server->on_finished != NULL)
+        uvhttp_request_peer_address(&exchange->base.request);
     return exchange;
 }

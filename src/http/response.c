@@ -412,13 +412,14 @@ void uvhttp_prepared_set_descriptor(uvhttp_prepared_t *prepared, int descriptor,
     prepared->id = descriptor < 0 ? 0 : next_id();
 }
 
-void uvhttp_prepared_free(uvhttp_prepared_t *prepared)
+void uvhttp_prepared_free(void *prepared)
 {
-    if (prepared == NULL)
+    uvhttp_prepared_t *old = prepared;
+    if (old == NULL)
         return;
-    const uvhttp_allocator_t *allocator = prepared->lines.allocator;
-    uvh_bytes_release(&prepared->lines);
-    uvh_free(allocator, prepared);
+    const uvhttp_allocator_t *allocator = old->lines.allocator;
+    uvh_bytes_release(&old->lines);
+    uvh_free(allocator, old);
 }
 
 /* Records the properties that the head of a response depends on. */

@@ -85,6 +85,7 @@ struct uvhttp_response {
     bool heartbeat;   /* an event stream: a comment is sent when idle */
     /* ended by the server, not by its handler, for which it counts as disconnected */
     bool taken_away;
+    bool failure_logged; /* the next error of the handler has its log line already */
     struct uvh_header_list headers;
     struct uvh_header_list trailers;
     struct uvh_send_hook *hooks; /* newest first */

@@ -249,9 +249,9 @@ int uvhttp_address_rules_new(uvhttp_address_rules_t **rules,
     return uvh_error_end(error, create(rules, options, error));
 }
 
-void uvhttp_address_rules_free(uvhttp_address_rules_t *rules)
+void uvhttp_address_rules_free(void *rules)
 {
-    uvh_owned_free((struct uvh_owned *)rules);
+    uvh_owned_free(rules);
 }
 
 bool uvhttp_address_rules_allow(const uvhttp_address_rules_t *rules, const char *address)

@@ -400,7 +400,7 @@ int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_options_t *options,
     return uvh_error_end(error, create(auth, options, error));
 }
 
-void uvhttp_auth_free(uvhttp_auth_t *auth)
+void uvhttp_auth_free(void *auth)
 {
-    uvh_owned_free((struct uvh_owned *)auth);
+    uvh_owned_free(auth);
 }

@@ -18,6 +18,7 @@
 #include "codec/fields/mime.h"
 #include "middleware/accepted_coding.h"
 #include "options/error.h"
+#include "options/field_lines.h"
 #include "options/option_check.h"
 #include "options/owned.h"
 #include "platform/compress.h"
@@ -110,16 +111,43 @@ static bool is_wanted(const struct uvhttp_compress *compress, uvhttp_request_t *
 
 /* ---- the fields ---- */
 
-static int weaken_etag(uvhttp_request_t *request, uvhttp_response_t *response)
+/* Sets `*weak` to the weak form of the response's strong tag; NULL when it has none. */
+static int make_weak_etag(uvhttp_request_t *request, const uvhttp_response_t *response, char **weak)
 {
     const char *tag = uvhttp_response_header(response, "ETag");
+    *weak = NULL;
     if (tag == NULL || tag[0] != '"')
         return 0;
     size_t size = strlen(tag) + 3;
-    char *weak = uvhttp_request_allocate(request, size);
-    if (weak == NULL)
+    *weak = uvhttp_request_allocate(request, size);
+    if (*weak == NULL)
         return UVHTTP_ENOMEM;
-    snprintf(weak, size, "W/%s", tag);
+    snprintf(*weak, size, "W/%s", tag);
+    return 0;
+}
+
+static int weaken_etag(uvhttp_request_t *request, uvhttp_response_t *response)
+{
+    char *weak;
+    int err = make_weak_etag(request, response, &weak);
+    return err != 0 || weak == NULL ? err : uvhttp_response_set_header(response, "ETag", weak);
+}
+
+/* A 304 has the tag and the Vary of the 200 (RFC 9110 section 15.4.5). Whether that is compressed
+ * is not known without its body, so the tag is weak when the client has stored a weak one. */
+static int set_fields_of_304(uvhttp_request_t *request, uvhttp_response_t *response)
+{
+    char *weak;
+    uvhttp_slice_t stored = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH);
+    int err = uvh_vary_add(response, "Accept-Encoding", "accept-encoding");
+    if (err == 0)
+        err = uvh_field_lines_join(request, UVHTTP_FIELD_IF_NONE_MATCH, &stored);
+    if (err == 0)
+        err = make_weak_etag(request, response, &weak);
+    /* No tag contains a quote, so the text is found as a whole tag only. */
+    if (err != 0 || weak == NULL || stored.base == NULL ||
+        memmem(stored.base, stored.length, weak, strlen(weak)) == NULL)
+        return err;
     return uvhttp_response_set_header(response, "ETag", weak);
 }
 
@@ -226,9 +254,8 @@ static int on_send(uvhttp_request_t *request, uvhttp_response_t *response, void 
 {
     const struct uvhttp_compress *compress = arg;
     if (!is_wanted(compress, request, response))
-        /* A 304 varies by the same fields as the 200 (RFC 9110 section 15.4.5). */
         return uvhttp_response_status(response) == 304 && !is_fixed(response)
-                   ? uvh_vary_add(response, "Accept-Encoding", "accept-encoding")
+                   ? set_fields_of_304(request, response)
                    : 0;
     int err = uvh_vary_add(response, "Accept-Encoding", "accept-encoding");
     if (err != 0)
@@ -333,9 +360,9 @@ int uvhttp_compress_new(uvhttp_compress_t **compress, const uvhttp_compress_opti
     return uvh_error_end(error, create(compress, options, error));
 }
 
-void uvhttp_compress_free(uvhttp_compress_t *compress)
+void uvhttp_compress_free(void *compress)
 {
-    uvh_owned_free((struct uvh_owned *)compress);
+    uvh_owned_free(compress);
 }
 
 /* ---- bytes and files ---- */

@@ -385,7 +385,7 @@ int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_options_t *options,
     return uvh_error_end(error, create(cors, options, error));
 }
 
-void uvhttp_cors_free(uvhttp_cors_t *cors)
+void uvhttp_cors_free(void *cors)
 {
-    uvh_owned_free((struct uvh_owned *)cors);
+    uvh_owned_free(cors);
 }

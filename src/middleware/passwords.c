@@ -373,11 +373,12 @@ int uvhttp_passwords_new(uvhttp_passwords_t **passwords, const uvhttp_passwords_
     return uvh_error_end(error, create(passwords, options, error));
 }
 
-void uvhttp_passwords_free(uvhttp_passwords_t *passwords)
+void uvhttp_passwords_free(void *passwords)
 {
-    if (passwords == NULL)
+    uvhttp_passwords_t *old = passwords;
+    if (old == NULL)
         return;
-    uvh_lock_destroy(&passwords->lock);
-    uvh_hmac_wipe(passwords->key, sizeof(passwords->key));
-    uvh_owned_free(&passwords->owned);
+    uvh_lock_destroy(&old->lock);
+    uvh_hmac_wipe(old->key, sizeof(old->key));
+    uvh_owned_free(&old->owned);
 }

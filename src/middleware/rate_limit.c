@@ -165,12 +165,13 @@ int uvhttp_rate_limit_new(uvhttp_rate_limit_t **limit, const uvhttp_rate_limit_o
     return uvh_error_end(error, create(limit, options, error));
 }
 
-void uvhttp_rate_limit_free(uvhttp_rate_limit_t *limit)
+void uvhttp_rate_limit_free(void *limit)
 {
-    if (limit == NULL)
+    uvhttp_rate_limit_t *old = limit;
+    if (old == NULL)
         return;
-    uvh_token_buckets_free(limit->buckets);
-    uvh_free(limit->allocator, limit);
+    uvh_token_buckets_free(old->buckets);
+    uvh_free(old->allocator, old);
 }
 
 /* The prefix of a key, so that no key chosen by the user equals an address. */

@@ -158,9 +158,9 @@ int uvhttp_request_ids_new(uvhttp_request_ids_t **ids, const uvhttp_request_ids_
     return uvh_error_end(error, create(ids, options, error));
 }
 
-void uvhttp_request_ids_free(uvhttp_request_ids_t *ids)
+void uvhttp_request_ids_free(void *ids)
 {
-    uvh_owned_free((struct uvh_owned *)ids);
+    uvh_owned_free(ids);
 }
 
 int uvhttp_request_ids_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,

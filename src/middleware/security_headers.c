@@ -113,9 +113,9 @@ int uvhttp_security_headers_new(uvhttp_security_headers_t **headers,
     return uvh_error_end(error, create(headers, options, error));
 }
 
-void uvhttp_security_headers_free(uvhttp_security_headers_t *headers)
+void uvhttp_security_headers_free(void *headers)
 {
-    uvh_owned_free((struct uvh_owned *)headers);
+    uvh_owned_free(headers);
 }
 
 int uvhttp_security_headers_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,

@@ -99,13 +99,14 @@ int uvhttp_cookie_signer_new(uvhttp_cookie_signer_t **signer,
     return uvh_error_end(error, create(signer, options, error));
 }
 
-void uvhttp_cookie_signer_free(uvhttp_cookie_signer_t *signer)
+void uvhttp_cookie_signer_free(void *signer)
 {
-    if (signer == NULL)
+    uvhttp_cookie_signer_t *old = signer;
+    if (old == NULL)
         return;
-    const uvhttp_allocator_t *allocator = signer->allocator;
-    uvh_hmac_wipe(signer, signer_size(signer->key_count));
-    uvh_free(allocator, signer);
+    const uvhttp_allocator_t *allocator = old->allocator;
+    uvh_hmac_wipe(old, signer_size(old->key_count));
+    uvh_free(allocator, old);
 }
 
 static void write_time(unsigned char out[TIME_SIZE], int64_t time)

@@ -44,10 +44,11 @@ int uvhttp_size_limit_new(uvhttp_size_limit_t **limit, const uvhttp_size_limit_o
     return uvh_error_end(error, create(limit, options, error));
 }
 
-void uvhttp_size_limit_free(uvhttp_size_limit_t *limit)
+void uvhttp_size_limit_free(void *limit)
 {
-    if (limit != NULL)
-        uvh_free(limit->allocator, limit);
+    uvhttp_size_limit_t *old = limit;
+    if (old != NULL)
+        uvh_free(old->allocator, old);
 }
 
 int uvhttp_size_limit_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,

@@ -193,10 +193,11 @@ uint64_t uvhttp_access_log_dropped(uvhttp_access_log_t *log)
     return log == NULL ? 0 : uvh_line_writer_counts(log->writer).dropped;
 }
 
-void uvhttp_access_log_free(uvhttp_access_log_t *log)
+void uvhttp_access_log_free(void *log)
 {
-    if (log == NULL)
+    uvhttp_access_log_t *old = log;
+    if (old == NULL)
         return;
-    uvh_line_writer_close(log->writer);
-    uvh_free(log->allocator, log);
+    uvh_line_writer_close(old->writer);
+    uvh_free(old->allocator, old);
 }

@@ -130,8 +130,9 @@ int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *respo
         err = uvhttp_response_write(response, "", 0); /* tests whether it is writable */
     if (err != 0)
         return err;
+    /* The server ends the stream after the handler, which may still send events of its own. */
     if (uvhttp_request_method(request) == UVHTTP_METHOD_HEAD)
-        return uvhttp_response_end(response);
+        return 0;
     one->hub = hub;
     uvh_list_append(&hub->subscribers, &one->link);
     hub->count++;

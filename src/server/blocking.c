@@ -314,6 +314,7 @@ static void finish(struct blocking_job *job)
     } else if (result == 0) {
         result = UVHTTP_EINVAL; /* it cannot respond later */
     }
+    real->response.failure_logged = job->proxy.response.failure_logged;
     if (uvhttp_response_open(&real->response) || real->response.state == UVH_RESPONSE_BEGUN ||
         result < 0)
         uvh_exchange_conclude(real, result);

@@ -165,9 +165,11 @@ static UVH_NEVER_INLINE void conclude_otherwise(struct uvh_exchange *exchange, i
     bool stopping = result == UVHTTP_ESTOPPED;
     /* already logged by jobs.c */
     bool full = result == UVHTTP_EFULL && uvhttp_response_open(response);
-    uvh_server_log(exchange->worker->server, stopping || full ? UVHTTP_LOG_DEBUG : UVHTTP_LOG_ERROR,
-                   "%s failed: %s", uvhttp_request_path(&exchange->request),
-                   uvhttp_error_name(result));
+    if (!response->failure_logged)
+        uvh_server_log(exchange->worker->server,
+                       stopping || full ? UVHTTP_LOG_DEBUG : UVHTTP_LOG_ERROR, "%s failed: %s",
+                       uvhttp_request_path(&exchange->request), uvhttp_error_name(result));
+    response->failure_logged = false;
     /* the client must not take an incomplete body for a complete one */
     if (response->state == UVH_RESPONSE_BEGUN)
         exchange->protocol->abandon(exchange);
@@ -616,6 +618,16 @@ void uvhttp_response_log(uvhttp_response_t *response, uvhttp_log_level_t level, 
     uvh_server_log_list(uvh_exchange_of_response(response)->worker->server, level, format,
                         arguments);
     va_end(arguments);
+}
+
+void uvhttp_response_log_failure(uvhttp_response_t *response, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    uvh_server_log_list(uvh_exchange_of_response(response)->worker->server, UVHTTP_LOG_ERROR,
+                        format, arguments);
+    va_end(arguments);
+    response->failure_logged = format != NULL;
 }
 
 uint64_t uvhttp_response_now(const uvhttp_response_t *response)

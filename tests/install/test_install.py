@@ -394,8 +394,20 @@ def run_compiler_line(line, directory, environment):
 @pytest.mark.parametrize("header", installed_cpp_headers())
 def test_installed_cpp_header_compiles_alone(prefix, header, compiler, options):
     run(compiler, "-std=c++20", *options, "-Wall", "-Wextra", "-Wpedantic", "-Wconversion",
-        "-Wshadow", "-Werror", "-fsyntax-only", f"-I{prefix}/include", "-x", "c++", "-",
-        input=f"#include <{header}>\nint headerCheck();\n")
+        "-Wshadow", "-Wold-style-cast", "-Werror", "-fsyntax-only", f"-I{prefix}/include", "-x",
+        "c++", "-", input=f"#include <{header}>\nint headerCheck();\n")
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_temporary_middleware_does_not_compile(prefix, compiler):
+    text = ("#include <uvhttp.hpp>\n"
+            "void add(uvhttp::Server &server) { server.use(uvhttp::Cors({.origins = \"*\"})); }\n")
+    done = subprocess.run([
+        compiler, "-std=c++20", "-fsyntax-only", f"-I{prefix}/include", "-x", "c++", "-"
+    ], input=text, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "the server does not own this object: declare it as a variable" in done.stderr
+    assert "takes a Request and a Response" not in done.stderr
 
 
 def test_cpp_with_find_package(prefix, tmp_path):

@@ -330,16 +330,6 @@ int fault_site_clean(void)
     return rmdir(fault_site.directory);
 }
 
-static void free_rate_limit(void *limit)
-{
-    uvhttp_rate_limit_free(limit);
-}
-
-static void free_size_limit(void *limit)
-{
-    uvhttp_size_limit_free(limit);
-}
-
 /* The server owns a limit once uvhttp_server_own succeeds. On failure the limit is freed here. */
 static int own(uvhttp_server_t *server, uvhttp_release_cb release, void *object)
 {
@@ -362,11 +352,11 @@ static int add_limited(uvhttp_server_t *server, const uvhttp_allocator_t *alloca
         .max_request_body = 64, .max_response_body = 64, .allocator = allocator};
     int err = uvhttp_rate_limit_new(&rate, &rates, NULL);
     if (err == 0)
-        err = own(server, free_rate_limit, rate);
+        err = own(server, uvhttp_rate_limit_free, rate);
     if (err == 0)
         err = uvhttp_size_limit_new(&size, &sizes, NULL);
     if (err == 0)
-        err = own(server, free_size_limit, size);
+        err = own(server, uvhttp_size_limit_free, size);
     if (err == 0)
         err = uvhttp_router_group(uvhttp_server_router(server), "/limited", &group);
     if (err == 0)

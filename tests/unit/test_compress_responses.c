@@ -467,6 +467,32 @@ static void etag_and_vary_are_adapted(void **state)
     assert_coded("zstd", 5000);
 }
 
+/* RFC 9110 section 15.4.5: the tag of the 200, which the client has stored. */
+static void etag_of_304_is_weak_for_a_stored_compressed_response(void **state)
+{
+    static const struct {
+        const char *fields, *tag;
+    } rows[] = {
+        {"gzip\r\nIf-None-Match: W/\"a\"", "W/\"a\""},
+        {"gzip\r\nIf-None-Match: \"a\"", "\"a\""}, /* was below min_size */
+        {"gzip\r\nIf-None-Match: *", "\"a\""},
+        {"gzip\r\nIf-None-Match: \"b\", W/\"a\"", "W/\"a\""},
+        {"gzip\r\nIf-None-Match: \"b\"\r\nIf-None-Match: W/\"a\"", "W/\"a\""},
+        {"gzip\r\nIf-None-Match: W/\"ab\", \"a\"", "\"a\""},
+        {"gzip", "\"a\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
+        assert_int_equal(send_request("GET", "/once?status=304&ETag=%22a%22", rows[i].fields), 304);
+        assert_field("ETag", rows[i].tag);
+        assert_field("Vary", "Accept-Encoding");
+    }
+    send_request("GET", "/once?status=304&ETag=W/%22a%22", "gzip\r\nIf-None-Match: W/\"a\"");
+    assert_field("ETag", "W/\"a\"");
+    send_request("GET", "/once?status=304", "gzip\r\nIf-None-Match: W/\"a\"");
+    assert_field("ETag", NULL);
+}
+
 static void head_response_has_fields_of_get(void **state)
 {
     (void)state;
@@ -830,6 +856,7 @@ int main(void)
         TEST(every_coding_works_for_every_send),
         TEST(ineligible_responses_are_not_compressed),
         TEST(etag_and_vary_are_adapted),
+        TEST(etag_of_304_is_weak_for_a_stored_compressed_response),
         TEST(head_response_has_fields_of_get),
         TEST(events_are_flushed_at_once),
         TEST(flush_sends_written_data),

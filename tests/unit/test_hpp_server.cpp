@@ -346,6 +346,7 @@ static void test_exception_becomes_response(void **)
                 print_error("%s %s: %d\n", where, kind.what, reply.status);
             assert_int_equal(reply.status, kind.status);
             assert_true(contains(stage.errors, where) && contains(stage.errors, kind.said));
+            assert_false(contains(stage.errors, "UVHTTP_EINVAL")); /* a second line */
             stage.connect(); /* unread bodies close the connection */
         }
     }
@@ -359,6 +360,26 @@ static void test_exception_becomes_response(void **)
     stage.send("GET /pull HTTP/1.1\r\nHost: h\r\n\r\n");
     stage.runUntil([&] { return stage.client.ended; });
     assert_false(contains(stage.received(), "\r\n0\r\n"));
+}
+
+static void logged_failure_replaces_line_of_server(void **)
+{
+    Stage stage;
+    auto refuse = [](Response res) -> Result {
+        res.logFailure("the database is locked");
+        return UVHTTP_EINVAL;
+    };
+    stage.server->get("/reason", refuse).get("/blocking", refuse, {.blocking = true});
+    stage.server->get("/none", [](Response) -> Result { return UVHTTP_EINVAL; });
+    stage.listen();
+    for (const char *path : {"/reason", "/blocking"}) {
+        stage.errors.clear();
+        assert_int_equal(stage.request(path).status, 500);
+        assert_true(contains(stage.errors, "the database is locked\n"));
+        assert_false(contains(stage.errors, "UVHTTP_EINVAL"));
+    }
+    assert_int_equal(stage.request("/none").status, 500);
+    assert_true(contains(stage.errors, "/none failed: UVHTTP_EINVAL\n"));
 }
 
 /* ---- texts ---- */
@@ -1899,6 +1920,7 @@ int main()
         cmocka_unit_test(test_captures_of_exchange_are_destroyed),
         cmocka_unit_test(test_request_does_not_allocate),
         cmocka_unit_test(test_exception_becomes_response),
+        cmocka_unit_test(logged_failure_replaces_line_of_server),
         cmocka_unit_test(test_texts_need_no_nul),
         cmocka_unit_test(test_request_accessors_return_values),
         cmocka_unit_test(test_multipart_is_iterated),

@@ -26,6 +26,8 @@ static int handler_calls;
 /* The attribute of the function tells compilers that its format must not be NULL. */
 static void (*const log_line)(uvhttp_response_t *response, uvhttp_log_level_t level,
                               const char *format, ...) = uvhttp_response_log;
+static void (*const log_failure)(uvhttp_response_t *response, const char *format,
+                                 ...) = uvhttp_response_log_failure;
 
 static int respond(uvhttp_response_t *res)
 {
@@ -166,6 +168,7 @@ static void refuse_texts(uvhttp_response_t *res)
     NULL_ROW(uvhttp_response_header_lists, token, !uvhttp_response_header_lists(res, "a", NULL));
     NULL_CALL(uvhttp_response_remove_header, name, uvhttp_response_remove_header(res, NULL));
     NULL_CALL(uvhttp_response_log, format, log_line(res, UVHTTP_LOG_ERROR, NULL));
+    NULL_CALL(uvhttp_response_log_failure, format, log_failure(res, NULL));
     NULL_ROW(uvhttp_response_send_text, text,
              uvhttp_response_send_text(res, 200, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_send_html, html,

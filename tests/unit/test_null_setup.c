@@ -497,6 +497,8 @@ static void static_file_functions_check_null(void **state)
              uvhttp_static_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_handle_upload, context,
              uvhttp_static_handle_upload(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_static_invalidate, context, uvhttp_static_invalidate(NULL, "/"));
+    NULL_CALL(uvhttp_static_invalidate, path, uvhttp_static_invalidate(files, NULL));
     NULL_ROW(uvhttp_static_prewarm_cache, context,
              uvhttp_static_prewarm_cache(NULL, "/") == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_static_prewarm_cache, path,

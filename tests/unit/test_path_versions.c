@@ -85,6 +85,16 @@ static void raise_directories_changes_all_parents(void **state)
     assert_int_equal(atomic_load(&changed), 1);
 }
 
+static void raise_all_changes_every_path(void **state)
+{
+    (void)state;
+    uvh_path_versions_raise_all(&versions);
+    assert_int_equal(version_of(""), 1);
+    assert_int_equal(version_of("a/b.c"), 1);
+    assert_int_equal(version_of("x"), 1);
+    assert_int_equal(atomic_load(&changed), 1);
+}
+
 static void single_version_covers_every_path(void **state)
 {
     (void)state;
@@ -100,6 +110,7 @@ int main(void)
         cmocka_unit_test_setup(derived_paths_share_version, set_up),
         cmocka_unit_test_setup(raise_changes_path_and_directory_only, set_up),
         cmocka_unit_test_setup(raise_directories_changes_all_parents, set_up),
+        cmocka_unit_test_setup(raise_all_changes_every_path, set_up),
         cmocka_unit_test_setup(single_version_covers_every_path, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -693,6 +693,34 @@ static void test_single_file_is_prewarmed(void **state)
     assert_int_equal(atomic_load(&fixture->heap.largest), 0);
 }
 
+/* Without the call the changes would be visible after an hour, or a second for a missing file. */
+static void invalidated_paths_are_read_again(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->config.negative_ms = 3600000;
+    open_files(fixture, "/*");
+    start(fixture);
+    assert_int_equal(send_request(fixture, "GET", "/new.txt"), 404);
+    assert_int_equal(send_request(fixture, "GET", "/one/two/three"), 404);
+    make_file(fixture, "new.txt", 40);
+    make_dir(fixture, "one");
+    make_dir(fixture, "one/two");
+    make_file(fixture, "one/two/three", 50);
+    assert_int_equal(send_request(fixture, "GET", "/new.txt"), 404);
+    uvhttp_static_invalidate(fixture->files, "/new.txt");
+    assert_int_equal(send_request(fixture, "GET", "/new.txt"), 200);
+    assert_body(40);
+    assert_int_equal(send_request(fixture, "GET", "/one/two/three"), 404);
+    uvhttp_static_invalidate(fixture->files, "one//two/three");
+    assert_int_equal(send_request(fixture, "GET", "/one/two/three"), 200);
+    make_file(fixture, "new.txt", 41);
+    assert_int_equal(send_request(fixture, "GET", "/new.txt"), 200);
+    assert_body(40);
+    uvhttp_static_invalidate(fixture->files, NULL);
+    assert_int_equal(send_request(fixture, "GET", "/new.txt"), 200);
+    assert_body(41);
+}
+
 static void test_missing_additional_root_is_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -745,6 +773,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_single_file_mount_serves_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_single_file_is_prewarmed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(invalidated_paths_are_read_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_missing_additional_root_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_prewarm_follows_try_files, set_up, tear_down),
     };

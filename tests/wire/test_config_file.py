@@ -14,6 +14,7 @@ import httpx
 import pytest
 import yaml
 
+import raw
 from program import Program, clean_environment, run
 from wire_server import built, eventually
 
@@ -360,6 +361,24 @@ def test_access_log_pattern(start, tmp_path):
         RESPOND)
     get(program, "/a")
     assert lines_of(tmp_path / "access.log", 1) == ["GET /a {x 404"]
+
+
+@pytest.mark.parametrize("format", ["common", "json"])
+def test_access_log_has_address_of_disconnected_client(start, tmp_path, format):
+    program = start(f"access_log: {{path: access.log, format: {format}, flush_ms: 1}}\n"
+                    "sites: [{routes: [{path: /, static: site}]}]\n")
+    with open(tmp_path / "site" / "large", "wb") as large:
+        large.truncate(100_000_000)
+    with program.connect(receive_buffer=4096) as connection:
+        connection.send(raw.request("GET", "/large"))
+        connection.head()
+        connection.reset()
+    line, = lines_of(tmp_path / "access.log", 1)
+    if format == "json":
+        entry = json.loads(line)
+        assert (entry["client"], entry["status"], entry["aborted"]) == ("127.0.0.1", 200, True)
+    else:
+        assert re.fullmatch(r'127\.0\.0\.1 - - \[.*\] "GET /large HTTP/1.1" 200 \d+', line)
 
 
 def test_sighup_reopens_access_log(start, tmp_path):

@@ -131,12 +131,16 @@ def test_hub_rejects_invalid_events(start):
         connection.assert_silent()
 
 
-def test_hub_head_request(start):
+@pytest.mark.parametrize("options", ["", "begun", "retry"])
+def test_hub_head_request(start, options):
     server = start(drain_timeout=0)
     with server.connect() as connection:
-        assert connection.request("HEAD", "/hub").get("Content-Type") == "text/event-stream"
+        response = connection.request("HEAD", f"/hub?{options}")
+        assert response.get("Content-Type") == "text/event-stream"
         assert connection.request().body == b"Hello, world\n"
         assert publish(server, b"x") == [0, 0]
+    server.stop()
+    assert "failed" not in server.log()
 
 
 def test_hub_drops_slow_listener_only(start):

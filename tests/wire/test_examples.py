@@ -249,6 +249,9 @@ JSON = "Content-Type: application/json; charset=utf-8"
     "body, fields, status, error",
     [(b'{"title":"x"', [JSON], 400, "this is no JSON"), (b"", [JSON], 400, "this is no JSON"),
      (b"[" * 100_000, [JSON], 400, "this is no JSON"),
+     (b'{"title":"x"} garbage', [JSON], 400, "this is no JSON"),
+     (b'{"title":"x"}\0', [JSON], 400, "this is no JSON"),
+     (b'{"title":"x"}{', [JSON], 400, "this is no JSON"),
      (b'{"title":7}', [JSON], 422, "title is not a text"),
      (b'["title"]', [JSON], 422, "title is not a text"),
      (b'{"title":"x"}', [], 415, "send application/json"),
@@ -271,8 +274,10 @@ def test_json_api_with_python_client(start):
                 "id": number, "title": title
             }
         assert [note["id"] for note in client.get("/notes").json()] == [1, 2, 3, 4]
-        assert client.get("/notes/5").status_code == 404 and client.get(
-            "/notes/x").status_code == 404
+        for absent in ("5", "x", "1x", "1%00", "-1", "99999999999999999999"):
+            assert client.get(f"/notes/{absent}").status_code in (400, 404), absent
+        assert client.post("/notes", content=b' {"title": "x"}\r\n ',
+                           headers={"Content-Type": "application/json"}).status_code == 201
 
 
 # static_files
@@ -748,12 +753,16 @@ def test_upload_file_example(start, tmp_path):
     (tmp_path / "FILE").write_bytes(raw.pattern(3_000_000))
     program = start("upload_file", "0", directory)
     upload, download = curl_lines("upload_file")
+    assert program.request("/files/FILE").status == 404
     assert curl(upload, program.port, tmp_path).stdout == "3000000 bytes stored\n"
     assert curl(upload, program.port, tmp_path).stdout == "3000000 bytes replaced\n"
     curl(download + " -o back", program.port, tmp_path)
     assert (tmp_path / "back").read_bytes() == raw.pattern(3_000_000)
-    response = program.request("/files/x", method="PUT", body=b"abc")
-    assert (response.status, response.get("Location")) == (201, "/files/x")
+    for body in (b"abc", b"abcd"):  # visible at once
+        response = program.request("/files/x", method="PUT", body=body)
+        assert (response.status, response.get("Location")) == (201 if body == b"abc" else 200,
+                                                               "/files/x")
+        assert program.request("/files/x").body == body
     assert program.request("/files/a%2Fb", method="PUT", body=b"abc").status == 400
     assert sorted(os.listdir(directory)) == ["FILE", "x"]
 

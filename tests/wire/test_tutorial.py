@@ -100,7 +100,12 @@ def test_invalid_input_is_rejected(start):
     with client_of(program) as client:
         assert client.post("/guests", json={"name": "x"}).status_code == 422
         assert client.post("/sum", json={"numbers": [1, 2, 3]}).json() == {"sum": 6}
-        for body in ("", "[", "[1]", '{"numbers":{}}', '{"numbers":[1,null]}'):
+        assert client.post("/sum", content='{"numbers":[1]} \n').json() == {"sum": 1}
+        invalid = [
+            "", "[", "[1]", '{"numbers":[1]} garbage', '{"numbers":[1]}}', '{"numbers":{}}',
+            '{"numbers":[1,null]}'
+        ]
+        for body in invalid:
             assert client.post("/sum", content=body).status_code == 422
 
 
@@ -115,9 +120,12 @@ def test_aborted_upload_leaves_no_file(start, tmp_path):
     eventually(lambda: not list(stored.iterdir()), "the partial file is removed")
     for name in ("..", "a%2Fb", ".part", "x" * 201):
         assert program.request(f"/files/{name}", method="PUT", body=b"x").status in (400, 404, 405)
+    assert program.request("/files/a").status == 404
     assert program.request("/files/a", "Transfer-Encoding: chunked", method="PUT",
                            body=raw.chunked(b"ab", b"c")).status == 201
+    assert program.request("/files/a").body == b"abc"  # visible at once
     assert program.request("/files/a", method="PUT", body=b"replaced").status == 201
+    assert program.request("/files/a").body == b"replaced"
     assert [(path.name, path.read_bytes()) for path in stored.iterdir()] == [("a", b"replaced")]
 
 

@@ -99,11 +99,6 @@ static int guard_host(uvhttp_server_t *server, const char *name, uvhttp_handler_
 
 /* ---- CORS ---- */
 
-static void free_cors(void *cors)
-{
-    uvhttp_cors_free(cors);
-}
-
 static bool allow_tests(uvhttp_request_t *req, const char *origin, void *arg)
 {
     (void)arg;
@@ -115,7 +110,7 @@ static int add_cors_host(uvhttp_server_t *server, const char *host,
 {
     uvhttp_cors_t *cors;
     int err = uvhttp_cors_new(&cors, config, NULL);
-    return guard_host(server, host, uvhttp_cors_handle_request, cors, free_cors, err);
+    return guard_host(server, host, uvhttp_cors_handle_request, cors, uvhttp_cors_free, err);
 }
 
 /* In a group and at a single route, where a preflight has no route of its own. */
@@ -128,7 +123,7 @@ static int add_cors_group(uvhttp_server_t *server)
         &(uvhttp_cors_options_t){
             .origins = "https://app.example", .methods = "*", .headers = "*", .credentials = true},
         NULL);
-    err = err ? err : uvhttp_server_own(server, free_cors, cors);
+    err = err ? err : uvhttp_server_own(server, uvhttp_cors_free, cors);
     err = err ? err : uvhttp_router_host(uvhttp_server_router(server), "group.cors.test", &host);
     err = err ? err : uvhttp_router_group(host, "/group/:name", &group);
     err = err ? err : uvhttp_router_use(group, uvhttp_cors_handle_request, cors);
@@ -173,11 +168,6 @@ static int add_cors(uvhttp_server_t *server)
 
 /* ---- authentication ---- */
 
-static void free_auth(void *auth)
-{
-    uvhttp_auth_free(auth);
-}
-
 static void do_nothing(void *arg)
 {
     (void)arg;
@@ -220,7 +210,7 @@ static int add_auth_host(uvhttp_server_t *server, const char *host,
 {
     uvhttp_auth_t *auth;
     int err = uvhttp_auth_new(&auth, config, NULL);
-    return guard_host(server, host, uvhttp_auth_handle_request, auth, free_auth, err);
+    return guard_host(server, host, uvhttp_auth_handle_request, auth, uvhttp_auth_free, err);
 }
 
 static int add_auth(uvhttp_server_t *server)
@@ -248,22 +238,13 @@ static int add_auth(uvhttp_server_t *server)
 
 /* ---- request ids, security headers, rules by address ---- */
 
-static void free_ids(void *ids)
-{
-    uvhttp_request_ids_free(ids);
-}
-
 static int add_ids(uvhttp_server_t *server, const char *host,
                    const uvhttp_request_ids_options_t *config)
 {
     uvhttp_request_ids_t *ids;
     int err = uvhttp_request_ids_new(&ids, config, NULL);
-    return guard_host(server, host, uvhttp_request_ids_handle_request, ids, free_ids, err);
-}
-
-static void free_headers(void *headers)
-{
-    uvhttp_security_headers_free(headers);
+    return guard_host(server, host, uvhttp_request_ids_handle_request, ids, uvhttp_request_ids_free,
+                      err);
 }
 
 static int add_headers(uvhttp_server_t *server, const char *host,
@@ -271,13 +252,8 @@ static int add_headers(uvhttp_server_t *server, const char *host,
 {
     uvhttp_security_headers_t *headers;
     int err = uvhttp_security_headers_new(&headers, config, NULL);
-    return guard_host(server, host, uvhttp_security_headers_handle_request, headers, free_headers,
-                      err);
-}
-
-static void free_rules(void *rules)
-{
-    uvhttp_address_rules_free(rules);
+    return guard_host(server, host, uvhttp_security_headers_handle_request, headers,
+                      uvhttp_security_headers_free, err);
 }
 
 static int add_rules(uvhttp_server_t *server, const char *host, const uvhttp_address_rule_t *rules,
@@ -289,7 +265,8 @@ static int add_rules(uvhttp_server_t *server, const char *host, const uvhttp_add
                                  &(uvhttp_address_rules_options_t){
                                      .rules = rules, .rule_count = count, .allow_others = others},
                                  NULL);
-    return guard_host(server, host, uvhttp_address_rules_handle_request, made, free_rules, err);
+    return guard_host(server, host, uvhttp_address_rules_handle_request, made,
+                      uvhttp_address_rules_free, err);
 }
 
 static int add_others(uvhttp_server_t *server)

@@ -129,6 +129,8 @@ int hub_listen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     int err = uvhttp_event_hub_subscribe(hub, res);
     if (has_query(req, "twice"))
         app.last_error = uvhttp_event_hub_subscribe(hub, res);
+    if (err == 0 && has_query(req, "retry"))
+        err = uvhttp_response_send_event(res, &(uvhttp_sse_event_t){.retry_ms = 2000});
     return err;
 }
 
