@@ -40,6 +40,9 @@ enum {
     /* Accepted, and more than high_watermark bytes are queued: pause until `drain`. Not an error.
      */
     UVHTTP_QUEUED = 2,
+    /* Results of a uvhttp_pull_cb: the body is complete; no data for now. Not errors. */
+    UVHTTP_END = 3,
+    UVHTTP_AGAIN = 4,
 #define UVHTTP_ERROR_ENUM(name, code, text) UVHTTP_##name = (code),
     UVHTTP_ERROR_MAP(UVHTTP_ERROR_ENUM)
 #undef UVHTTP_ERROR_ENUM

@@ -121,6 +121,31 @@ private:
 
 class Later;
 
+/* What a pull function has written, and what follows. Converts from a number of bytes (more follow;
+ * a negative one is an error code), and from a Result: uvhttp::end, uvhttp::again or an error. */
+class Pulled
+{
+public:
+    template <class T>
+    requires std::is_integral_v<T>
+    constexpr Pulled(T size) noexcept
+        : size_(size < 0 ? 0 : static_cast<std::size_t>(size)),
+          result_(size < 0 ? static_cast<int>(size) : 0)
+    {
+    }
+    template <class E>
+    requires std::is_enum_v<E>
+    constexpr Pulled(E code) noexcept : result_(code) {}
+    constexpr Pulled(Result result) noexcept : result_(result) {}
+    constexpr Pulled(std::size_t size, Result result) noexcept : size_(size), result_(result) {}
+    constexpr std::size_t size() const noexcept { return size_; }
+    constexpr Result result() const noexcept { return result_; }
+
+private:
+    std::size_t size_ = 0;
+    Result result_;
+};
+
 class Response
 {
 public:
@@ -315,9 +340,8 @@ public:
         return 0;
     }
 
-    /* Sends a pulled body: `pull` gets a std::span<char> and returns the number of bytes it has
-     * written there, 0 at the end, UVHTTP_EFULL if none are available (resumePull calls it
-     * again), another negative code on failure. */
+    /* Sends a pulled body: `pull` gets a std::span<char>, writes bytes there and returns a
+     * Pulled. */
     template <class F>
     Result sendPulled(int status, const Text &type, F &&pull,
                       std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const
@@ -511,14 +535,10 @@ private:
                         std::size_t *length, void *arg) noexcept
     {
         return detail::guard(response, [&]() -> int {
-            const auto found = static_cast<std::ptrdiff_t>(detail::callWith(
-                detail::stored<F>(arg), Response(response), std::span<char>(buffer, size)));
-            if (found < 0)
-                return static_cast<int>(found);
-            if (static_cast<std::size_t>(found) > size)
-                return UVHTTP_EINVAL;
-            *length = static_cast<std::size_t>(found);
-            return 0;
+            const Pulled pulled = detail::callWith(detail::stored<F>(arg), Response(response),
+                                                   std::span<char>(buffer, size));
+            *length = pulled.size();
+            return pulled.result().code();
         });
     }
 

@@ -61,7 +61,7 @@ typedef enum uvhttp_route_flags {
      * The handler must have responded when it returns. A response sent as a whole leaves then.
      * uvhttp_response_write blocks until a slow client has read, instead of returning UVHTTP_EFULL.
      * uvhttp_response_send_pulled calls its callback until the body is complete before it returns;
-     * that callback must not return UVHTTP_EFULL either. uvhttp_response_pending returns 0.
+     * that callback must not return UVHTTP_AGAIN. uvhttp_response_pending returns 0.
      *
      * Request and response may be used on this thread only, without the functions for the loop
      * thread. uvhttp_response_defer, uvhttp_response_defer_heavy, uvhttp_response_upgrade,

@@ -172,12 +172,11 @@ static void test_captures_of_exchange_are_destroyed(void **)
         assert_int_equal(*req.attached<int>(), 5);
         assert_non_null(req.attach<Tracked>(alive)); /* replaces the first one */
         assert_int_equal(alive, 2);
-        return res.sendPulled(
-            200, nullptr,
-            [tracked = Tracked(alive), left = 3](std::span<char> buffer) mutable -> std::ptrdiff_t {
-                buffer[0] = 'x';
-                return left-- > 0;
-            });
+        return res.sendPulled(200, nullptr,
+                              [tracked = Tracked(alive), left = 3](std::span<char> buffer) mutable {
+                                  buffer[0] = 'x';
+                                  return uvhttp::Pulled(1, --left > 0 ? Result() : uvhttp::end);
+                              });
     });
     stage.server->post("/up",
                        [&alive](Request req) {
@@ -359,6 +358,42 @@ static void test_exception_becomes_response(void **)
     stage.send("GET /pull HTTP/1.1\r\nHost: h\r\n\r\n");
     stage.runUntil([&] { return stage.client.ended; });
     assert_false(contains(stage.received(), "\r\n0\r\n"));
+}
+
+static void test_pull_functions_return_sizes_and_results(void **)
+{
+    Stage stage;
+    stage.server->get("/again", [](Response res) {
+        return res.sendPulled(
+            200, nullptr,
+            [left = 4](Response out, std::span<char> buffer) mutable -> uvhttp::Pulled {
+                if (left-- == 0)
+                    return uvhttp::end;
+                if (left == 2) {
+                    out.resumePull();
+                    return uvhttp::again;
+                }
+                buffer[0] = 'x';
+                return 1;
+            });
+    });
+    stage.server->get("/fail", [](Response res) {
+        return res.sendPulled(200, nullptr,
+                              [](std::span<char>) -> uvhttp::Pulled { return UVHTTP_ETRUNCATED; });
+    });
+    stage.server->get("/size", [](Response res) {
+        return res.sendPulled(200, nullptr,
+                              [](std::span<char> buffer) { return buffer.size() + 1; });
+    });
+    stage.listen();
+    assert_response(stage.request("/again"), 200, "xxx");
+    stage.send("GET /fail HTTP/1.1\r\nHost: h\r\n\r\n");
+    stage.runUntil([&] { return stage.client.ended; });
+    assert_true(contains(stage.errors, "UVHTTP_ETRUNCATED"));
+    stage.connect();
+    stage.send("GET /size HTTP/1.1\r\nHost: h\r\n\r\n");
+    stage.runUntil([&] { return stage.client.ended; });
+    assert_true(contains(stage.errors, "more bytes than fit into the buffer"));
 }
 
 /* ---- texts ---- */
@@ -1839,12 +1874,11 @@ static void test_failed_allocations_of_exchange_are_handled(void **)
                                },
                                {.stream = true});
             stage.server->get("/pull", [&alive](Response res) {
-                return res.sendPulled(
-                    200, nullptr,
-                    [tracked = Tracked(alive), left = 1](std::span<char> buffer) mutable {
-                        buffer[0] = 'x';
-                        return static_cast<std::ptrdiff_t>(left-- > 0);
-                    });
+                return res.sendPulled(200, nullptr,
+                                      [tracked = Tracked(alive)](std::span<char> buffer) {
+                                          buffer[0] = 'x';
+                                          return uvhttp::Pulled(1, uvhttp::end);
+                                      });
             });
             stage.server->get("/stream", [&alive](Response res) {
                 return res.upgrade("echo", [tracked = Tracked(alive)](
@@ -1899,6 +1933,7 @@ int main()
         cmocka_unit_test(test_captures_of_exchange_are_destroyed),
         cmocka_unit_test(test_request_does_not_allocate),
         cmocka_unit_test(test_exception_becomes_response),
+        cmocka_unit_test(test_pull_functions_return_sizes_and_results),
         cmocka_unit_test(test_texts_need_no_nul),
         cmocka_unit_test(test_request_accessors_return_values),
         cmocka_unit_test(test_multipart_is_iterated),
