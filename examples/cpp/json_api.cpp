@@ -57,7 +57,7 @@ static Result store(cJSON *notes, int id, Response res, const char *title)
 /* Validates the request and copies only known fields. */
 static Result add_note(cJSON *notes, Request req, Response res)
 {
-    if (!req.header("Content-Type").value_or("").starts_with("application/json"))
+    if (!uvhttp::isMediaType(req.header("Content-Type").value_or(""), "application/json"))
         return send_error(res, 415, "send application/json");
     const std::string_view body = req.body(); /* larger than max_body_size: 413 */
     const Json parsed(cJSON_ParseWithLength(body.data(), body.size()));

@@ -60,7 +60,8 @@ UVHTTP_EXPORT int uvhttp_response_send_static(uvhttp_response_t *response, int s
                                               size_t size);
 
 /* Sends a NUL-terminated string as text/plain, text/html or application/json, in UTF-8; copies
- * it. NULL is UVHTTP_EINVAL. */
+ * it. NULL is UVHTTP_EINVAL. With a length: uvhttp_response_send(response, status,
+ * "application/json", json, length). */
 UVHTTP_EXPORT int uvhttp_response_send_text(uvhttp_response_t *response, int status,
                                             const char *text);
 UVHTTP_EXPORT int uvhttp_response_send_html(uvhttp_response_t *response, int status,

@@ -447,6 +447,25 @@ static void test_texts_need_no_nul(void **)
     assert_false(contains(reply.head, "X-Nul") || contains(reply.head, "X-Gone"));
 }
 
+static void test_text_functions_return_strings(void **)
+{
+    assert_true(uvhttp::isMediaType("Application/JSON; a=b", "application/json"));
+    assert_false(uvhttp::isMediaType("application/jsonfoo", "application/json +json"));
+    assert_false(uvhttp::isMediaType({}, "*/*"));
+    assert_true(uvhttp::percentEncode("a b/\xc3\xa4") == "a%20b%2F%C3%A4");
+    assert_true(uvhttp::percentEncode({}).empty());
+    assert_true(uvhttp::htmlEscape("<b>") == "&lt;b&gt;");
+    assert_true(uvhttp::contentDisposition("a.txt") == "attachment; filename=\"a.txt\"");
+    assert_true(uvhttp::contentDisposition("a.txt", "inline") == "inline; filename=\"a.txt\"");
+    assert_true(uvhttp::base64Encode("\xfb\xff") == "+/8=");
+    assert_true(uvhttp::base64UrlEncode("\xfb\xff") == "-_8");
+    assert_true(uvhttp::base64Decode("+/8=") == "\xfb\xff");
+    assert_true(uvhttp::base64UrlDecode("-_8") == "\xfb\xff");
+    assert_false(uvhttp::base64Decode("-_8").has_value());
+    /* from secret.h, which uvhttp.hpp includes */
+    assert_true(uvhttp_equal_constant_time("a", 1, "a", 1));
+}
+
 /* ---- accessors of requests ---- */
 
 static void test_request_accessors_return_values(void **)
@@ -1935,6 +1954,7 @@ int main()
         cmocka_unit_test(test_exception_becomes_response),
         cmocka_unit_test(test_pull_functions_return_sizes_and_results),
         cmocka_unit_test(test_texts_need_no_nul),
+        cmocka_unit_test(test_text_functions_return_strings),
         cmocka_unit_test(test_request_accessors_return_values),
         cmocka_unit_test(test_multipart_is_iterated),
         cmocka_unit_test(test_later_detects_end_of_exchange),

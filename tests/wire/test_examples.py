@@ -252,7 +252,9 @@ JSON = "Content-Type: application/json; charset=utf-8"
      (b'{"title":7}', [JSON], 422, "title is not a text"),
      (b'["title"]', [JSON], 422, "title is not a text"),
      (b'{"title":"x"}', [], 415, "send application/json"),
-     (b'{"title":"x"}', ["Content-Type: text/plain"], 415, "send application/json"), ])
+     (b'{"title":"x"}', ["Content-Type: text/plain"], 415, "send application/json"),
+     (b'{"title":"x"}', ["Content-Type: application/jsonfoo"], 415, "send application/json"),
+     (b'{"title":7}', ["Content-Type: Application/JSON;a=b"], 422, "title is not a text"), ])
 def test_json_api_rejects_invalid_requests(start, body, fields, status, error):
     response = start("json_api").request("/notes", *fields, method="POST", body=body)
     assert response.status == status and json.loads(response.body) == {"error": error}
