@@ -447,6 +447,25 @@ static void test_texts_need_no_nul(void **)
     assert_false(contains(reply.head, "X-Nul") || contains(reply.head, "X-Gone"));
 }
 
+static void test_patterns_have_types_and_suffixes(void **)
+{
+    Stage stage;
+    stage.server->get("/a/:id(int)", [](Request req, Response res) {
+        return res.sendText(200, "int " + std::string(req.param("id")));
+    });
+    stage.server->get("/a/:id.json", [](Request req, Response res) {
+        return res.sendText(200, "json " + std::string(req.param("id")));
+    });
+    stage.listen();
+    assert_response(stage.request("/a/17"), 200, "int 17");
+    assert_response(stage.request("/a/x.json"), 200, "json x");
+    assert_int_equal(stage.request("/a/x").status, 404);
+    uvhttp::Server other;
+    other.get("/a/{id}", [](Response res) { return res.sendStatus(200); });
+    assert_true(other.error() == UVHTTP_EROUTE);
+    assert_string_equal(other.details().reason, "a parameter is written :id, not {id} or <id>");
+}
+
 static void test_text_functions_return_strings(void **)
 {
     assert_true(uvhttp::isMediaType("Application/JSON; a=b", "application/json"));
@@ -1955,6 +1974,7 @@ int main()
         cmocka_unit_test(test_pull_functions_return_sizes_and_results),
         cmocka_unit_test(test_texts_need_no_nul),
         cmocka_unit_test(test_text_functions_return_strings),
+        cmocka_unit_test(test_patterns_have_types_and_suffixes),
         cmocka_unit_test(test_request_accessors_return_values),
         cmocka_unit_test(test_multipart_is_iterated),
         cmocka_unit_test(test_later_detects_end_of_exchange),
