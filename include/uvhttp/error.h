@@ -2,7 +2,8 @@
  * positive codes are no errors.
  *
  * Besides the codes listed here, functions return libuv's codes (UV_EADDRINUSE, UV_ENOENT, ...)
- * unchanged. So `err < 0` is the only check a caller needs; uvhttp_strerror handles both. */
+ * unchanged. So `err < 0` is the only check a caller needs; uvhttp_strerror handles both. A program
+ * that compares with libuv's codes includes <uv.h>, which the headers of uvhttp do not. */
 #ifndef UVHTTP_ERROR_H
 #define UVHTTP_ERROR_H
 

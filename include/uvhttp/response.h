@@ -1,7 +1,9 @@
 /* The response.
  *
  * A handler sends exactly one response with a send function, immediately or later, with the status
- * and fields set before. All functions run on the loop thread.
+ * and fields set before. The functions run on the thread of the handler: the loop thread or, for a
+ * blocking handler (UVHTTP_ROUTE_BLOCKING), its own, which may call all but those for the loop
+ * thread.
  *
  * Errors of all send functions and of functions that set something:
  *   UVHTTP_ERESPONDED     the response has already been sent

@@ -26,9 +26,13 @@ using SetupError = uvhttp_error_t;
 /* 0, a positive code of error.h (UVHTTP_DECLINED, UVHTTP_QUEUED, ...), or a negative one of error.h
  * or libuv. True in a condition if it is an error, like std::error_code:
  *
- *     if (uvhttp::Result error = res.setHeader("X-Name", name))
- *         return error; */
-class [[nodiscard]] Result
+ *     if (uvhttp::Result error = res.setHeader("X-Name", "value"))
+ *         return error;
+ *
+ * A function whose error must be handled is [[nodiscard]]. Others, such as sending a text or a
+ * message, mostly fail because the client has disconnected, which `closed`, on_abort or the log
+ * reports as well. */
+class Result
 {
 public:
     constexpr Result() noexcept = default;
