@@ -294,8 +294,8 @@ CONTEXT = """
     uvhttp_redis_t *redis, uvhttp_websocket_t *ws, uvhttp_stream_t *stream,
     uvhttp_stream_events_t events, uvhttp_stream_connected_cb on_connected,
     uvhttp_cors_t *cors, uvhttp_cors_options_t options, uvhttp_slice_t content_type,
-    uvhttp_slice_t accept, uvhttp_slice_t input, uvhttp_slice_t value, const char *token, const char *name,
-    const char *secret, const char *data, size_t size, uvhttp_error_t error, int fd
+    uvhttp_slice_t accept, uvhttp_slice_t input, uvhttp_slice_t value, const char *token,
+    const char *name, const char *secret, const char *data, size_t size, uvhttp_error_t error, int fd
 """
 CONTEXT_CPP = """
     uvhttp::Server &server, uvhttp::Request req, uvhttp::Response res,
@@ -303,12 +303,14 @@ CONTEXT_CPP = """
     std::span<const iovec> iovecs, uvhttp::WebSocketEndpointOf<Peer> &endpoint, int fd
 """
 PRELUDE_EXAMPLES = """#include <uvhttp/redis.h>
+#include <uvhttp/test.h>
 #include <uvhttp/writer.h>
 bool known(const char *, const char *);
 int staff(uvhttp_request_t *, uvhttp_response_t *, void *);
 """
 PRELUDE_EXAMPLES_CPP = """#include <array>
 #include <span>
+#include <uvhttp/test.hpp>
 #include <sys/socket.h>
 #include <sys/uio.h>
 struct Peer {

@@ -29,6 +29,7 @@
 #include <uv.h>
 
 #include <uvhttp.hpp>
+#include <uvhttp/test.hpp>
 
 #include "support/tls_certificate.h"
 
@@ -464,6 +465,37 @@ static void test_patterns_have_types_and_suffixes(void **)
     other.get("/a/{id}", [](Response res) { return res.sendStatus(200); });
     assert_true(other.error() == UVHTTP_EROUTE);
     assert_string_equal(other.details().reason, "a parameter is written :id, not {id} or <id>");
+}
+
+static void test_requests_need_no_port(void **)
+{
+    uvhttp::Server server;
+    server.post("/a/:name", [](Request req, Response res) {
+        if (Result error = res.setHeader("X-Got", req.header("X-Sent").value_or("none")))
+            return error;
+        return res.sendText(201, std::string(req.param("name")).append(req.body()));
+    });
+    server.get("/events", [](Response res) {
+        Result error = res.beginEvents();
+        return error ? error : res.sendEvent({.data = "hello"});
+    });
+    const uvhttp::TestResponse response = uvhttp::testRequest(
+        server, {.target = "/a/b", .headers = {"X-Sent: yes"}, .body = std::string_view("c\0", 2)});
+    assert_true(response.error() == 0);
+    assert_int_equal(response.status(), 201);
+    assert_true(response.body() == std::string_view("bc\0", 3));
+    assert_true(response.header("x-got") == "yes");
+    assert_false(response.header("X-Absent").has_value());
+    assert_true(response.head().starts_with("HTTP/1.1 201 Created\r\n"));
+    assert_int_equal(uvhttp::testRequest(server).status(), 404);
+    assert_int_equal(uvhttp::testRequest(server, {.target = "/a/b"}).status(), 405);
+    assert_true(uvhttp::testRequest(server, {.target = "/events", .stopAfter = 5})
+                    .body()
+                    .starts_with("data: hello"));
+    const uvhttp::TestResponse invalid = uvhttp::testRequest(server, {.target = "a b"});
+    assert_true(invalid.error() == UVHTTP_EINVAL);
+    assert_true(invalid.status() == 0 && invalid.body().empty() && invalid.head().empty());
+    assert_false(invalid.header("Date").has_value());
 }
 
 static void test_text_functions_return_strings(void **)
@@ -1974,6 +2006,7 @@ int main()
         cmocka_unit_test(test_pull_functions_return_sizes_and_results),
         cmocka_unit_test(test_texts_need_no_nul),
         cmocka_unit_test(test_text_functions_return_strings),
+        cmocka_unit_test(test_requests_need_no_port),
         cmocka_unit_test(test_patterns_have_types_and_suffixes),
         cmocka_unit_test(test_request_accessors_return_values),
         cmocka_unit_test(test_multipart_is_iterated),
