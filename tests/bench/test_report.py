@@ -105,7 +105,7 @@ def test_from_option_writes_page_of_files(tmp_path):
     assert done.code == 1 and "page" in done.err
     (tmp_path / "run.json").write_text("{}")
     done = bench("http", tmp_path, *more, tmp_path / "page.md")
-    assert done.code == 1 and "run.json is no result of bench http, ws, parser or router" in done.err
+    assert done.code == 1 and "run.json is no result of bench http, ws" in done.err
 
 
 @pytest.mark.parametrize("key", ["environment", "peers", "results", "works"])

@@ -56,7 +56,8 @@ def read(path):
             raise KeyError("kind")
         return result
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Refused(f"{path} is no result of bench http, ws, parser or router: {error!r}") from error
+        names = ", ".join(report.ROWS)
+        raise Refused(f"{path} is no result of bench {names}: {error!r}") from error
 
 
 def run(options):
