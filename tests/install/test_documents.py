@@ -295,7 +295,8 @@ CONTEXT = """
     uvhttp_stream_events_t events, uvhttp_stream_connected_cb on_connected,
     uvhttp_cors_t *cors, uvhttp_cors_options_t options, uvhttp_slice_t content_type,
     uvhttp_slice_t accept, uvhttp_slice_t input, uvhttp_slice_t value, const char *token,
-    const char *name, const char *secret, const char *data, size_t size, uvhttp_error_t error, int fd
+    const char *name, const char *secret, const char *data, size_t size, uvhttp_error_t error,
+    int fd
 """
 CONTEXT_CPP = """
     uvhttp::Server &server, uvhttp::Request req, uvhttp::Response res,
