@@ -196,7 +196,8 @@ static uint64_t own_run(const char *data, size_t length, int response, uint64_t 
                     : own_loop(data, length, false, large, iterations);
 }
 
-/* Adds every back end that the processor supports, in the order in which the library prefers them. */
+/* Adds every back end that the processor supports, in the order in which the library prefers them.
+ */
 static void add_own(void)
 {
     static const char *const names[] = {"avx2", "avx512", "sse42", "neon", "swar"};
