@@ -24,7 +24,7 @@ static int pull_lines(uvhttp_response_t *res, char *buffer, size_t size, size_t 
     struct count *count = arg;
     while (count->next <= count->last && size - *length >= 24)
         *length += (size_t)snprintf(buffer + *length, 24, "%lu\n", count->next++);
-    return 0; /* a length of 0 ends the body */
+    return count->next > count->last ? UVHTTP_END : 0;
 }
 
 static int count_lines(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)

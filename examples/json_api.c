@@ -7,7 +7,6 @@
  *
  * Usage: json_api [PORT] */
 #include <stdlib.h>
-#include <string.h>
 
 #include <cjson/cJSON.h>
 #include <uvhttp.h>
@@ -81,8 +80,8 @@ static cJSON *parse_json(uvhttp_slice_t body)
 static int add_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_slice_t body = uvhttp_request_body(req); /* larger than max_body_size: 413 */
-    const char *type = uvhttp_request_header(req, "Content-Type");
-    if (type == NULL || strncmp(type, "application/json", 16) != 0)
+    uvhttp_slice_t type = uvhttp_request_field(req, UVHTTP_FIELD_CONTENT_TYPE);
+    if (!uvhttp_media_type_is(type, "application/json"))
         return send_error(res, 415, "send application/json");
     cJSON *parsed = parse_json(body);
     const cJSON *title = cJSON_GetObjectItemCaseSensitive(parsed, "title");

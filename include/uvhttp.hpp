@@ -19,8 +19,8 @@
  * request.hpp, response.hpp, stream.hpp (upgrades), tls.hpp, uploads.hpp (file uploads),
  * middleware.hpp (limits, authentication, CORS, compression, ...), modules.hpp (files, logs, signed
  * cookies), event_hub.hpp (server-sent events), websocket.hpp, topics.hpp (publish and subscribe),
- * result.hpp (errors), parser.hpp (the parser alone). The C header of the same name has the
- * details; see docs/cpp.md.
+ * text.hpp (encoders, media types), secret.h, result.hpp (errors), parser.hpp (the parser alone).
+ * The C header of the same name has the details; see docs/cpp.md.
  *
  * A program that uses only parser.hpp links uvhttp_parser, any other one uvhttp. Exceptions and
  * RTTI may be disabled (-fno-exceptions, -fno-rtti), but then for all files of a program. */
@@ -35,8 +35,10 @@
 #include <uvhttp/response.hpp>
 #include <uvhttp/result.hpp>
 #include <uvhttp/router.hpp>
+#include <uvhttp/secret.h>
 #include <uvhttp/server.hpp>
 #include <uvhttp/stream.hpp>
+#include <uvhttp/text.hpp>
 #include <uvhttp/tls.hpp>
 #include <uvhttp/tls_client.hpp>
 #include <uvhttp/topics.hpp>

@@ -28,8 +28,8 @@ struct Job {
     void operator()(std::size_t number) const
     {
         if (later)
-            (void)later->sendText(200, std::to_string(sum) + " (worker " + std::to_string(number) +
-                                           ")\n");
+            later->sendText(200,
+                            std::to_string(sum) + " (worker " + std::to_string(number) + ")\n");
     }
 };
 

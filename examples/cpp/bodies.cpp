@@ -16,19 +16,19 @@
 
 using uvhttp::Request, uvhttp::Response, uvhttp::Result;
 
-/* Download: the server pulls the next lines when the socket is writable; 0 ends the body. */
+/* Download: the server pulls the next lines when the socket is writable. */
 static Result count_lines(Request req, Response res)
 {
     const std::string to(req.query("to").value_or("10"));
     auto pull_lines = [next = 1UL,
                        last = std::strtoul(to.c_str(), nullptr, 10)](std::span<char> out) mutable {
-        std::ptrdiff_t length = 0;
+        std::size_t length = 0;
         while (next <= last && out.size() >= 24) {
             const int size = std::snprintf(out.data(), 24, "%lu\n", next++);
             out = out.subspan(static_cast<std::size_t>(size));
-            length += size;
+            length += static_cast<std::size_t>(size);
         }
-        return length;
+        return uvhttp::Pulled(length, next > last ? uvhttp::end : Result());
     };
     return res.sendPulled(200, "text/plain", pull_lines);
 }

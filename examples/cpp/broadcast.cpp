@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         clients.remove_if([](auto &client) { return !client; }); /* they have disconnected */
         /* a client that does not read gets no more than write_backlog */
         for (auto &client : clients)
-            (void)client->sendEvent({.id = id, .event = "said", .data = req.body()});
+            client->sendEvent({.id = id, .event = "said", .data = req.body()});
         return res.sendText(200, "heard by " + std::to_string(clients.size()) + "\n");
     });
     server.post("/end", [&clients](Response res) {

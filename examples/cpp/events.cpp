@@ -46,7 +46,7 @@ static void tick(uv_timer_t *)
     const std::time_t now = std::time(nullptr);
     std::tm utc;
     const std::size_t length = std::strftime(text, sizeof text, "%H:%M:%S", gmtime_r(&now, &utc));
-    (void)hub.publish({.id = std::to_string(++number), .data = {text, length}});
+    hub.publish({.id = std::to_string(++number), .data = {text, length}});
 }
 
 /* Stopping the server ends the streams. The hub ends here because its timer is closed. */

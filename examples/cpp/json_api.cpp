@@ -77,7 +77,7 @@ static Json parse_json(std::string_view text)
 /* Validates the request and copies only known fields. */
 static Result add_note(cJSON *notes, Request req, Response res)
 {
-    if (!req.header("Content-Type").value_or("").starts_with("application/json"))
+    if (!uvhttp::isMediaType(req.header("Content-Type").value_or(""), "application/json"))
         return send_error(res, 415, "send application/json");
     const Json parsed = parse_json(req.body()); /* larger than max_body_size: 413 */
     if (!parsed)

@@ -50,7 +50,7 @@ static Result delay(uv_loop_t *loop, Response res)
     waiting->later = res.later([waiting] { waiting->close(); }); /* the client has disconnected */
     auto proceed_later = [](uv_timer_t *timer) {
         auto *self = static_cast<Delay *>(timer->data);
-        (void)self->later.release().proceed();
+        self->later.release().proceed();
         self->close();
     };
     return uv_timer_start(&waiting->timer, proceed_later, 50, 0);

@@ -27,18 +27,18 @@ struct Guest {
     {
         if (topics.subscribe(ws, room) ||
             publish("joined " + nick + " " + std::to_string(topics.count(room))))
-            (void)ws.close(UVHTTP_WEBSOCKET_INTERNAL_ERROR);
+            ws.close(UVHTTP_WEBSOCKET_INTERNAL_ERROR);
     }
     void message(WebSocket ws, uvhttp::WebSocketKind kind, std::string_view text)
     {
         if (kind == UVHTTP_WEBSOCKET_TEXT)
-            (void)publish(("said " + nick + " ").append(text));
+            publish(("said " + nick + " ").append(text));
         else
-            (void)ws.close(UVHTTP_WEBSOCKET_UNSUPPORTED_DATA, "say it as text");
+            ws.close(UVHTTP_WEBSOCKET_UNSUPPORTED_DATA, "say it as text");
     }
     void close(WebSocket, unsigned, std::string_view)
     {
-        (void)publish("left " + nick + " " + std::to_string(topics.count(room)));
+        publish("left " + nick + " " + std::to_string(topics.count(room)));
     }
     Result publish(const std::string &text) const { return topics.publish(room, text); }
 };

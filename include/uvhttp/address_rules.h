@@ -4,7 +4,7 @@
  *         UVHTTP_ADDRESS_RULES({"10.1.0.0/16", false}, {"10.0.0.0/8", true}, {"unix", true})};
  *     uvhttp_address_rules_t *office;
  *     int err = uvhttp_address_rules_new(&office, &options, NULL);
- *     if (err == 0) err = uvhttp_router_use(admin, uvhttp_address_rules_handle_request, office);
+ *     if (err == 0) err = uvhttp_router_use(group, uvhttp_address_rules_handle_request, office);
  *
  * The first matching rule applies, as with "allow" and "deny" of nginx; a client without a
  * matching rule is rejected unless allow_others is set. The client address is

@@ -6,7 +6,7 @@
  *     {
  *         return known(given->user, given->password) ? UVHTTP_AUTH_ACCEPT : UVHTTP_AUTH_REFUSE;
  *     }
- *     ...
+ *
  *     uvhttp_auth_t *auth;
  *     uvhttp_auth_options_t options = {.realm = "staff", .check_basic = check};
  *     int err = uvhttp_auth_new(&auth, &options, NULL);

@@ -14,7 +14,7 @@
  *     char text[512];
  *     size_t length;
  *     if (uvhttp_cookie_write(&cookie, text, sizeof text, &length) == UVHTTP_COOKIE_OK)
- *         ... a field "Set-Cookie: text"; one field per cookie */
+ *         printf("Set-Cookie: %s\r\n", text); // one field per cookie */
 #ifndef UVHTTP_COOKIE_H
 #define UVHTTP_COOKIE_H
 

@@ -2,7 +2,8 @@
  * positive codes are no errors.
  *
  * Besides the codes listed here, functions return libuv's codes (UV_EADDRINUSE, UV_ENOENT, ...)
- * unchanged. So `err < 0` is the only check a caller needs; uvhttp_strerror handles both. */
+ * unchanged. So `err < 0` is the only check a caller needs; uvhttp_strerror handles both. A program
+ * that compares with libuv's codes includes <uv.h>, which the headers of uvhttp do not. */
 #ifndef UVHTTP_ERROR_H
 #define UVHTTP_ERROR_H
 
@@ -40,6 +41,9 @@ enum {
     /* Accepted, and more than high_watermark bytes are queued: pause until `drain`. Not an error.
      */
     UVHTTP_QUEUED = 2,
+    /* Results of a uvhttp_pull_cb: the body is complete; no data for now. Not errors. */
+    UVHTTP_END = 3,
+    UVHTTP_AGAIN = 4,
 #define UVHTTP_ERROR_ENUM(name, code, text) UVHTTP_##name = (code),
     UVHTTP_ERROR_MAP(UVHTTP_ERROR_ENUM)
 #undef UVHTTP_ERROR_ENUM

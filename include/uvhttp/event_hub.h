@@ -1,6 +1,6 @@
 /* Event hub: publishes server-sent events to all subscribed streams.
  *
- *     static int listen(uvhttp_request_t *req, uvhttp_response_t *res, void *hub)
+ *     static int follow(uvhttp_request_t *req, uvhttp_response_t *res, void *hub)
  *     {
  *         return uvhttp_event_hub_subscribe(hub, res);
  *     }

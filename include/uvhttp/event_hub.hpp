@@ -33,7 +33,7 @@ public:
     uvhttp_event_hub_t *native() const noexcept { return hub_.get(); }
 
     /* Makes the response a stream that gets all events published from now on. */
-    Result subscribe(Response response) const noexcept
+    [[nodiscard]] Result subscribe(Response response) const noexcept
     {
         return hub_ ? uvhttp_event_hub_subscribe(native(), response.native()) : int{UVHTTP_ENOMEM};
     }

@@ -178,21 +178,23 @@ public:
     void invalidateAll() const noexcept { uvhttp_static_invalidate(native(), nullptr); }
 
     /* Loads a file into the cache; before the server runs. */
-    Result prewarm(const Text &path) const noexcept
+    [[nodiscard]] Result prewarm(const Text &path) const noexcept
     {
         if (error_ || path.error() != 0)
             return error_ ? error_ : Result(path.error());
         return uvhttp_static_prewarm_cache(native(), path.c_str());
     }
     /* The same for the files of a directory. `found` may be NULL. */
-    Result prewarm(const PrewarmOptions &options, Prewarmed *found = nullptr) const noexcept
+    [[nodiscard]] Result prewarm(const PrewarmOptions &options,
+                                 Prewarmed *found = nullptr) const noexcept
     {
         return prewarmDirectory(options, found, nullptr, nullptr);
     }
     /* `progress` gets a const Prewarmed & and the path as std::string_view for each loaded file;
      * false ends the loading. */
     template <class F>
-    Result prewarm(const PrewarmOptions &options, Prewarmed *found, F &&progress) const noexcept
+    [[nodiscard]] Result prewarm(const PrewarmOptions &options, Prewarmed *found,
+                                 F &&progress) const noexcept
     {
         auto call = [&progress](const Prewarmed &soFar, std::string_view path) -> bool {
             return progress(soFar, path);
@@ -222,9 +224,9 @@ private:
         return {handler, native(), error_, details_.field[0] != '\0' ? details_.text : "files",
                 &details_};
     }
-    Result prewarmDirectory(const PrewarmOptions &options, Prewarmed *found,
-                            bool (*progress)(const Prewarmed *, const char *, void *),
-                            void *arg) const noexcept
+    [[nodiscard]] Result prewarmDirectory(const PrewarmOptions &options, Prewarmed *found,
+                                          bool (*progress)(const Prewarmed *, const char *, void *),
+                                          void *arg) const noexcept
     {
         const detail::Option directory(options.directory);
         if (error_ || directory.error() != 0)

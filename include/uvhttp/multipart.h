@@ -8,24 +8,27 @@
  *     uvhttp_multipart_t form;
  *     uvhttp_slice_t boundary;
  *     uvhttp_multipart_limits_t limits = {.max_part_size = 10 * 1024 * 1024};
- *     if (!uvhttp_multipart_boundary(content_type, &boundary)) ... not such a form: 415
+ *     if (!uvhttp_multipart_boundary(content_type, &boundary))
+ *         return 415; // not such a form
  *     uvhttp_multipart_init(&form, boundary, &limits);
  *
- *     for each chunk `input` of the body:
- *         for (bool more = true; more;) {
- *             switch (uvhttp_multipart_next(&form, &input, &data)) {
- *             case UVHTTP_MULTIPART_PART:     open a file for form.part.name; break;
- *             case UVHTTP_MULTIPART_DATA:     write `data` to it; break;
- *             case UVHTTP_MULTIPART_PART_END: close it; break;
- *             case UVHTTP_MULTIPART_END:      the form is complete; break;
- *             case UVHTTP_MULTIPART_MORE:     more = false; break;
- *             case UVHTTP_MULTIPART_BAD:
- *                 respond with uvhttp_multipart_error_status(form.error);
- *                 return;
+ * For each chunk `input` of the body:
+ *
+ *     static int take(uvhttp_multipart_t *form, uvhttp_slice_t input)
+ *     {
+ *         for (uvhttp_slice_t data;;) {
+ *             switch (uvhttp_multipart_next(form, &input, &data)) {
+ *             case UVHTTP_MULTIPART_PART:     break;    // open a file for form->part.name
+ *             case UVHTTP_MULTIPART_DATA:     break;    // write `data` to it
+ *             case UVHTTP_MULTIPART_PART_END: break;    // close it
+ *             case UVHTTP_MULTIPART_END:      break;    // the form is complete
+ *             case UVHTTP_MULTIPART_MORE:     return 0; // `input` is consumed
+ *             case UVHTTP_MULTIPART_BAD: return uvhttp_multipart_error_status(form->error);
  *             }
  *         }
- *     at the end of the body:
- *         if (!uvhttp_multipart_finish(&form)) ... the body was truncated
+ *     }
+ *
+ * At the end of the body, uvhttp_multipart_finish is false if it was truncated.
  *
  * A file name comes from the client: never use it as a path, nor rely on its extension for the
  * type.

@@ -5,7 +5,8 @@
  *
  *     static const char *const offers[] = {"text/html", "application/json"};
  *     ptrdiff_t best = uvhttp_negotiate_type(accept, offers, 2);
- *     if (best < 0) ... 406, or the first one anyway (RFC 9110 section 12.4.1)
+ *     if (best < 0)
+ *         best = 0; // or 406 (RFC 9110 section 12.4.1)
  *
  * The field value has base NULL if the request has no such field; join several field lines with
  * ", ". A malformed element is skipped; q=0 rejects. Of offers with equal quality the first one

@@ -519,8 +519,10 @@ private:
  * it lives; `text` must live during the iteration.
  *
  *     uvhttp::Form form(request.body());
- *     if (form.error()) ...
- *     for (auto [name, value] : form) ... */
+ *     if (form.error())
+ *         return reject(form.error().status());
+ *     for (auto [name, value] : form)
+ *         respond(name, value); */
 class Form
 {
 public:
@@ -1238,7 +1240,7 @@ private:
  *     uvhttp::MessageWriter writer(memory);
  *     writer.statusLine(200)
  *         .field("content-type", "text/plain")
- *         .field("content-length", 5)
+ *         .field("content-length", "5")
  *         .end()
  *         .bytes("hello");
  *     if (!writer.error()) send(fd, writer.view().data(), writer.view().size(), 0); */

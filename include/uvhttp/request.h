@@ -2,9 +2,11 @@
  *
  * Strings and slices belong to the request and are NUL-terminated except where stated. They live
  * until the exchange ends, when the response is written or aborted. Functions do not fail except
- * where stated. All run on the loop thread. The work callback of uvhttp_response_defer may also
- * call these, because they do not allocate: method, target, path, raw_path, query_string,
- * param_path, header, field, header_count, header_at, trailer, body, http_minor and user_data. */
+ * where stated. They run on the thread of the handler: the loop thread or, for a blocking handler
+ * (UVHTTP_ROUTE_BLOCKING), its own, which may call all but those for the loop thread. The work
+ * callback of uvhttp_response_defer may also call these, because they do not allocate: method,
+ * target, path, raw_path, query_string, param_path, header, field, header_count, header_at,
+ * trailer, body, http_minor and user_data. */
 #ifndef UVHTTP_REQUEST_H
 #define UVHTTP_REQUEST_H
 
@@ -114,9 +116,9 @@ typedef int (*uvhttp_body_cb)(uvhttp_request_t *request, uvhttp_response_t *resp
  *   UVHTTP_EINVAL  the handler runs already */
 UVHTTP_EXPORT int uvhttp_request_limit_body(uvhttp_request_t *request, uint64_t most);
 
-/* Starts to read the body. From the handler or later; not from middleware, which runs before the
- * body. Until then nothing is read. A client that expects "100 Continue" does not get it before
- * this call, nor if the response has begun before it.
+/* Starts to read the body. Loop thread: from the handler or later; not from middleware, which runs
+ * before the body. Until then nothing is read. A client that expects "100 Continue" does not get it
+ * before this call, nor if the response has begun before it.
  *
  * For an empty or complete body the last call of `body` may happen before this function returns. A
  * response sent without reading the body closes the connection, because the unread body precedes
@@ -135,7 +137,7 @@ UVHTTP_EXPORT void uvhttp_request_pause_body(uvhttp_request_t *request);
 UVHTTP_EXPORT void uvhttp_request_resume_body(uvhttp_request_t *request);
 
 /* The server, the number of the worker that serves the request (for uvhttp_server_post), and
- * that worker's loop. Handles on this loop may be used on this thread only. Close them before
+ * that worker's loop. Handles on this loop may be used on its thread only. Close them before
  * the server has stopped, since a worker's loop ends only when it has no active handles. */
 UVHTTP_EXPORT struct uvhttp_server *uvhttp_request_server(const uvhttp_request_t *request);
 UVHTTP_EXPORT size_t uvhttp_request_worker(const uvhttp_request_t *request);
@@ -165,7 +167,7 @@ UVHTTP_EXPORT void uvhttp_request_set_user_data(uvhttp_request_t *request, void 
 UVHTTP_EXPORT void *uvhttp_request_user_data(const uvhttp_request_t *request);
 
 /* Allocates `size` bytes that live as long as the exchange, aligned for any type; never free
- * them. NULL when out of memory. Loop thread only. */
+ * them. NULL when out of memory. */
 UVHTTP_EXPORT void *uvhttp_request_allocate(uvhttp_request_t *request, size_t size);
 
 #ifdef __cplusplus

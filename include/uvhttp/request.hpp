@@ -89,7 +89,7 @@ struct Part {
  *
  *     uvhttp::Multipart form = req.multipart();
  *     for (uvhttp::Part part : form)
- *         ...
+ *         std::printf("%zu bytes\n", part.data.size());
  *     if (form.status() != 0)
  *         return res.sendStatus(form.status());
  *
@@ -290,11 +290,11 @@ public:
     /* Streams the body (RouteOptions::stream): `take` gets a std::string_view, optionally with a
      * Response first, and finally an empty one. Its result is handled like that of a handler. It
      * is moved into the exchange's memory. */
-    template <class F> Result onBody(F &&take) const;
+    template <class F> [[nodiscard]] Result onBody(F &&take) const;
     void pauseBody() const noexcept { uvhttp_request_pause_body(request_); }
     void resumeBody() const noexcept { uvhttp_request_resume_body(request_); }
     /* For middleware. */
-    Result limitBody(std::uint64_t most) const noexcept
+    [[nodiscard]] Result limitBody(std::uint64_t most) const noexcept
     {
         return uvhttp_request_limit_body(request_, most);
     }
@@ -323,7 +323,7 @@ public:
     {
         return optional(uvhttp_auth_user(request_));
     }
-    Result setUser(const Text &name) const noexcept
+    [[nodiscard]] Result setUser(const Text &name) const noexcept
     {
         return name.error() != 0 ? name.error() : uvhttp_auth_set_user(request_, name.c_str());
     }
@@ -344,17 +344,17 @@ public:
     /* Stores the body as a file (upload.h), in a route with `.stream`. `done` gets a const
      * Upload &, optionally with a Response first, and returns a handler's result; without it the
      * response is 201 or 204. A route parameter may be passed as name unchecked. */
-    Result uploadToFile(const Text &directory, const Text &name,
-                        const UploadOptions &options = {}) const noexcept
+    [[nodiscard]] Result uploadToFile(const Text &directory, const Text &name,
+                                      const UploadOptions &options = {}) const noexcept
     {
         return upload(directory, name, options, nullptr, nullptr);
     }
     template <class F>
-    Result uploadToFile(const Text &directory, const Text &name, const UploadOptions &options,
-                        F &&done) const;
+    [[nodiscard]] Result uploadToFile(const Text &directory, const Text &name,
+                                      const UploadOptions &options, F &&done) const;
     /* Reads a form with files (form_data.h), in a route with `.stream`: `done` gets a const
      * FormData &, optionally with a Response first. */
-    template <class F> Result readForm(const FormOptions &options, F &&done) const;
+    template <class F> [[nodiscard]] Result readForm(const FormOptions &options, F &&done) const;
 
     /* The value of a signed cookie: UVHTTP_ESIGNATURE, UVHTTP_EEXPIRED, ... (signed_cookie.h). */
     struct Signed {

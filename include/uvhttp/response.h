@@ -1,7 +1,9 @@
 /* The response.
  *
  * A handler sends exactly one response with a send function, immediately or later, with the status
- * and fields set before. All functions run on the loop thread.
+ * and fields set before. The functions run on the thread of the handler: the loop thread or, for a
+ * blocking handler (UVHTTP_ROUTE_BLOCKING), its own, which may call all but those for the loop
+ * thread.
  *
  * Errors of all send functions and of functions that set something:
  *   UVHTTP_ERESPONDED     the response has already been sent
@@ -60,7 +62,8 @@ UVHTTP_EXPORT int uvhttp_response_send_static(uvhttp_response_t *response, int s
                                               size_t size);
 
 /* Sends a NUL-terminated string as text/plain, text/html or application/json, in UTF-8; copies
- * it. NULL is UVHTTP_EINVAL. */
+ * it. NULL is UVHTTP_EINVAL. With a length: uvhttp_response_send(response, status,
+ * "application/json", json, length). */
 UVHTTP_EXPORT int uvhttp_response_send_text(uvhttp_response_t *response, int status,
                                             const char *text);
 UVHTTP_EXPORT int uvhttp_response_send_html(uvhttp_response_t *response, int status,
@@ -155,17 +158,25 @@ UVHTTP_EXPORT void uvhttp_response_on_drain(uvhttp_response_t *response, uvhttp_
 /* Bytes queued and not yet passed to the system. */
 UVHTTP_EXPORT size_t uvhttp_response_pending(const uvhttp_response_t *response);
 
-/* Sends a body that the server pulls when there is buffer space. `pull` writes at most `size`
- * bytes to `buffer`, sets `*length` and returns 0; 0 bytes end the body. It returns UVHTTP_EFULL
- * if no data is available; uvhttp_response_resume_pull then calls it again. Another negative
- * result closes the connection. `release` runs exactly once, whatever the call returns, when
- * `arg` is no longer needed. Errors as for begin. */
+/* Writes the next bytes of a body, at most `size`, to `buffer` and sets `*length`, which is 0
+ * before the call.
+ * Returns 0 if more bytes follow (`*length` must not be 0), or
+ *   UVHTTP_END    the body ends after these bytes
+ *   UVHTTP_AGAIN  no more data for now; called again after uvhttp_response_resume_pull
+ *   negative      failure: the connection is closed, and a line is logged. A result that is not
+ *                 allowed, and more than `size` bytes, are failures, too. */
 typedef int (*uvhttp_pull_cb)(uvhttp_response_t *response, char *buffer, size_t size,
                               size_t *length, void *arg);
+
+/* Sends a body that the server pulls when there is buffer space. `release` runs exactly once,
+ * whatever the call returns, when `arg` is no longer needed. Errors as for begin. */
 UVHTTP_EXPORT int uvhttp_response_send_pulled(uvhttp_response_t *response, int status,
                                               const char *content_type, uint64_t length,
                                               uvhttp_pull_cb pull, uvhttp_release_cb release,
                                               void *arg);
+
+/* Calls `pull` again, after it has returned UVHTTP_AGAIN or during the call that will. Loop
+ * thread. */
 UVHTTP_EXPORT void uvhttp_response_resume_pull(uvhttp_response_t *response);
 
 /* Begins a stream of server-sent events: 200 with text/event-stream and no-store. The request's
@@ -445,7 +456,7 @@ UVHTTP_EXPORT bool uvhttp_response_peer_ended(const uvhttp_response_t *response)
  * The exchange lives until `done` has returned, even after a disconnect; sending then fails with
  * UVHTTP_EDISCONNECTED (check uvhttp_response_open). So `done` runs exactly once and may free
  * `arg`. A streamed body may use it too, from uvhttp_response_begin to uvhttp_response_end, and in
- * a uvhttp_pull_cb that returns UVHTTP_EFULL. A result of `done` other than 0 is a failure: 503 for
+ * a uvhttp_pull_cb that returns UVHTTP_AGAIN. A result of `done` other than 0 is a failure: 503 for
  * UVHTTP_ENOMEM and UVHTTP_EFULL, otherwise 500; a response that has begun ends with its
  * connection.
  * Returns 0, or with neither function called

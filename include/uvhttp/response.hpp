@@ -79,7 +79,7 @@ class FilterOutput
 public:
     explicit FilterOutput(uvhttp_filter_output_t *output) noexcept : output_(output) {}
     uvhttp_filter_output_t *native() const noexcept { return output_; }
-    Result append(std::string_view bytes) const noexcept
+    [[nodiscard]] Result append(std::string_view bytes) const noexcept
     {
         return uvhttp_filter_output_append(output_, bytes.data(), bytes.size());
     }
@@ -94,7 +94,7 @@ class Prepared
 public:
     Prepared() noexcept : prepared_(uvhttp_prepared_new(nullptr)) {}
     /* UVHTTP_ENOMEM also if the constructor ran out of memory. */
-    Result add(const Text &name, const Text &value) noexcept
+    [[nodiscard]] Result add(const Text &name, const Text &value) noexcept
     {
         const int error = prepared_ ? detail::errorOf(name, value) : int{UVHTTP_ENOMEM};
         return error != 0 ? error
@@ -121,6 +121,31 @@ private:
 
 class Later;
 
+/* What a pull function has written, and what follows. Converts from a number of bytes (more follow;
+ * a negative one is an error code), and from a Result: uvhttp::end, uvhttp::again or an error. */
+class Pulled
+{
+public:
+    template <class T>
+    requires std::is_integral_v<T>
+    constexpr Pulled(T size) noexcept
+        : size_(size < 0 ? 0 : static_cast<std::size_t>(size)),
+          result_(size < 0 ? static_cast<int>(size) : 0)
+    {
+    }
+    template <class E>
+    requires std::is_enum_v<E>
+    constexpr Pulled(E code) noexcept : result_(code) {}
+    constexpr Pulled(Result result) noexcept : result_(result) {}
+    constexpr Pulled(std::size_t size, Result result) noexcept : size_(size), result_(result) {}
+    constexpr std::size_t size() const noexcept { return size_; }
+    constexpr Result result() const noexcept { return result_; }
+
+private:
+    std::size_t size_ = 0;
+    Result result_;
+};
+
 class Response
 {
 public:
@@ -130,16 +155,16 @@ public:
 
     /* ---- status and fields ---- */
 
-    Result setStatus(int status) const noexcept
+    [[nodiscard]] Result setStatus(int status) const noexcept
     {
         return uvhttp_response_set_status(response_, status);
     }
     int status() const noexcept { return uvhttp_response_status(response_); }
-    Result setHeader(const Text &name, const Text &value) const noexcept
+    [[nodiscard]] Result setHeader(const Text &name, const Text &value) const noexcept
     {
         return withTexts(uvhttp_response_set_header, name, value);
     }
-    Result addHeader(const Text &name, const Text &value) const noexcept
+    [[nodiscard]] Result addHeader(const Text &name, const Text &value) const noexcept
     {
         return withTexts(uvhttp_response_add_header, name, value);
     }
@@ -156,13 +181,14 @@ public:
         if (name.error() == 0)
             uvhttp_response_remove_header(response_, name.c_str());
     }
-    Result setCookie(const Cookie &cookie) const noexcept
+    [[nodiscard]] Result setCookie(const Cookie &cookie) const noexcept
     {
         return withCookie(cookie, [this](const uvhttp_cookie_t *raw) {
             return uvhttp_response_set_cookie(response_, raw);
         });
     }
-    Result setSignedCookie(const CookieSigner &signer, const Cookie &cookie) const noexcept;
+    [[nodiscard]] Result setSignedCookie(const CookieSigner &signer,
+                                         const Cookie &cookie) const noexcept;
     /* `prepared` must live until the response is sent. */
     void usePrepared(const Prepared &prepared) const noexcept
     {
@@ -193,7 +219,8 @@ public:
      * the server, or belongs to `keep`, which is moved into the exchange's memory and destroyed
      * when no longer needed (so moving it must not move its bytes: a std::vector, a
      * std::unique_ptr). */
-    Result sendParts(int status, const Text &type, std::span<const BodyPart> parts) const noexcept
+    [[nodiscard]] Result sendParts(int status, const Text &type,
+                                   std::span<const BodyPart> parts) const noexcept
     {
         return type.error() != 0
                    ? type.error()
@@ -201,8 +228,8 @@ public:
                                                 parts.size(), nullptr, nullptr);
     }
     template <class Keep>
-    Result sendParts(int status, const Text &type, std::span<const BodyPart> parts,
-                     Keep &&keep) const
+    [[nodiscard]] Result sendParts(int status, const Text &type, std::span<const BodyPart> parts,
+                                   Keep &&keep) const
     {
         if (type.error() != 0)
             return type.error();
@@ -243,7 +270,7 @@ public:
                    ? location.error()
                    : uvhttp_response_redirect(response_, status, location.c_str());
     }
-    Result sendFile(int status, const Text &path) const noexcept
+    [[nodiscard]] Result sendFile(int status, const Text &path) const noexcept
     {
         return path.error() != 0 ? path.error()
                                  : uvhttp_response_send_file(response_, status, path.c_str());
@@ -252,17 +279,17 @@ public:
 
     /* ---- a streamed response ---- */
 
-    Result begin(int status, const Text &type,
-                 std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const noexcept
+    [[nodiscard]] Result begin(int status, const Text &type,
+                               std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const noexcept
     {
         return type.error() != 0 ? type.error()
                                  : uvhttp_response_begin(response_, status, type.c_str(), length);
     }
-    Result write(std::string_view chunk) const noexcept
+    [[nodiscard]] Result write(std::string_view chunk) const noexcept
     {
         return uvhttp_response_write(response_, chunk.data(), chunk.size());
     }
-    Result addTrailer(const Text &name, const Text &value) const noexcept
+    [[nodiscard]] Result addTrailer(const Text &name, const Text &value) const noexcept
     {
         return withTexts(uvhttp_response_add_trailer, name, value);
     }
@@ -277,7 +304,7 @@ public:
     /* Called once when the client has shut down its sending side; most have then closed the
      * connection. A response is still possible; UVHTTP_EDISCONNECTED as its result closes the
      * connection. */
-    template <class F> Result onPeerEnd(F &&ended) const
+    template <class F> [[nodiscard]] Result onPeerEnd(F &&ended) const
     {
         using Kept = std::decay_t<F>;
         static_assert(detail::takes<Kept, Response>,
@@ -296,7 +323,7 @@ public:
     }
 
     /* Called after UVHTTP_EFULL, in a later loop iteration, when all queued data is sent. */
-    template <class F> Result onDrain(F &&drain) const
+    template <class F> [[nodiscard]] Result onDrain(F &&drain) const
     {
         using Kept = std::decay_t<F>;
         static_assert(detail::takes<Kept, Response>,
@@ -315,12 +342,11 @@ public:
         return 0;
     }
 
-    /* Sends a pulled body: `pull` gets a std::span<char> and returns the number of bytes it has
-     * written there, 0 at the end, UVHTTP_EFULL if none are available (resumePull calls it
-     * again), another negative code on failure. */
+    /* Sends a pulled body: `pull` gets a std::span<char>, writes bytes there and returns a
+     * Pulled. */
     template <class F>
-    Result sendPulled(int status, const Text &type, F &&pull,
-                      std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const
+    [[nodiscard]] Result sendPulled(int status, const Text &type, F &&pull,
+                                    std::uint64_t length = UVHTTP_LENGTH_UNKNOWN) const
     {
         using Kept = std::decay_t<F>;
         static_assert(detail::takes<Kept, Response, std::span<char>>,
@@ -335,7 +361,10 @@ public:
     void resumePull() const noexcept { uvhttp_response_resume_pull(response_); }
 
     /* An event stream; end() ends it. */
-    Result beginEvents() const noexcept { return uvhttp_response_begin_events(response_); }
+    [[nodiscard]] Result beginEvents() const noexcept
+    {
+        return uvhttp_response_begin_events(response_);
+    }
     Result sendEvent(const Event &event) const noexcept
     {
         const uvhttp_sse_event_t raw = event.native();
@@ -354,15 +383,16 @@ public:
      * optionally with the Response as first argument. An exception of `work` becomes a 500
      * (std::bad_alloc: 503), and `done` does not run. UVHTTP_EFULL: the queue is full; a handler
      * that returns it sends 503. */
-    template <class Work, class Done> Result defer(Work &&work, Done &&done) const;
+    template <class Work, class Done> [[nodiscard]] Result defer(Work &&work, Done &&done) const;
 
     /* The same in the heavy lane, for long work. */
-    template <class Work, class Done> Result deferHeavy(Work &&work, Done &&done) const;
+    template <class Work, class Done>
+    [[nodiscard]] Result deferHeavy(Work &&work, Done &&done) const;
 
     /* Continues after a middleware that delayed the request. */
     Result proceed() const noexcept { return uvhttp_response_proceed(response_); }
     /* The decision after UVHTTP_AUTH_LATER. */
-    Result decideAuth(uvhttp_auth_verdict_t verdict) const noexcept
+    [[nodiscard]] Result decideAuth(uvhttp_auth_verdict_t verdict) const noexcept
     {
         return uvhttp_auth_decide(response_, verdict);
     }
@@ -373,7 +403,7 @@ public:
     }
 
     /* Upgrades to another protocol; see stream.hpp for handlers of streams. */
-    template <class H> Result upgrade(const Text &protocol, H &&handler) const
+    template <class H> [[nodiscard]] Result upgrade(const Text &protocol, H &&handler) const
     {
         using Handler = detail::StreamHandler<std::decay_t<H>>;
         if (protocol.error() != 0)
@@ -386,7 +416,7 @@ public:
     /* ---- callbacks and filters ---- */
 
     /* Called just before the response is sent, by any sender. */
-    template <class F> Result onSend(F &&send) const
+    template <class F> [[nodiscard]] Result onSend(F &&send) const
     {
         using Kept = std::decay_t<F>;
         static_assert(detail::takes<Kept, Response>,
@@ -407,7 +437,7 @@ public:
     /* In such a callback: data() is NULL if not in memory; length UVHTTP_LENGTH_UNKNOWN. */
     std::string_view body() const noexcept { return toView(uvhttp_response_body(response_)); }
     std::uint64_t bodyLength() const noexcept { return uvhttp_response_body_length(response_); }
-    Result replaceBody(std::string_view body) const noexcept
+    [[nodiscard]] Result replaceBody(std::string_view body) const noexcept
     {
         return uvhttp_response_replace_body(response_, body.data(), body.size());
     }
@@ -416,7 +446,7 @@ public:
     /* Filters the chunks with a callable that gets a uvhttp_filter_event_t, a std::string_view
      * and a FilterOutput, optionally with a Response first. Its output is sent instead. In a
      * callback of onSend. */
-    template <class F> Result filter(F &&filter) const
+    template <class F> [[nodiscard]] Result filter(F &&filter) const
     {
         using Kept = std::decay_t<F>;
         static_assert(
@@ -444,7 +474,8 @@ public:
         uvhttp_response_limit_body(response_, most);
     }
     /* 0 removes the limit; see uvhttp_response_limit_rate. */
-    Result limitRate(std::uint64_t bytes_per_second, std::uint64_t burst = 0) const noexcept
+    [[nodiscard]] Result limitRate(std::uint64_t bytes_per_second,
+                                   std::uint64_t burst = 0) const noexcept
     {
         return uvhttp_response_limit_rate(response_, bytes_per_second, burst);
     }
@@ -516,14 +547,10 @@ private:
                         std::size_t *length, void *arg) noexcept
     {
         return detail::guard(response, [&]() -> int {
-            const auto found = static_cast<std::ptrdiff_t>(detail::callWith(
-                detail::stored<F>(arg), Response(response), std::span<char>(buffer, size)));
-            if (found < 0)
-                return static_cast<int>(found);
-            if (static_cast<std::size_t>(found) > size)
-                return UVHTTP_EINVAL;
-            *length = static_cast<std::size_t>(found);
-            return 0;
+            const Pulled pulled = detail::callWith(detail::stored<F>(arg), Response(response),
+                                                   std::span<char>(buffer, size));
+            *length = pulled.size();
+            return pulled.result().code();
         });
     }
 
@@ -694,9 +721,9 @@ private:
         const Response response = release();
         /* Neither is needed once the response is sent. */
         if (response.isOpen())
-            (void)response.sendStatus(500);
+            response.sendStatus(500);
         else
-            (void)response.end();
+            response.end();
     }
 
     Response response_ = Response(nullptr);

@@ -23,12 +23,16 @@ namespace uvhttp
 /* Which option is invalid and why: code, field, value, reason, text (error.h). */
 using SetupError = uvhttp_error_t;
 
-/* 0, UVHTTP_DECLINED, UVHTTP_QUEUED, or a negative code of error.h or libuv. True in a condition if
- * it is an error, like std::error_code:
+/* 0, a positive code of error.h (UVHTTP_DECLINED, UVHTTP_QUEUED, ...), or a negative one of error.h
+ * or libuv. True in a condition if it is an error, like std::error_code:
  *
- *     if (uvhttp::Result error = res.setHeader("X-Name", name))
- *         return error; */
-class [[nodiscard]] Result
+ *     if (uvhttp::Result error = res.setHeader("X-Name", "value"))
+ *         return error;
+ *
+ * A function whose error must be handled is [[nodiscard]]. Others, such as sending a text or a
+ * message, mostly fail because the client has disconnected, which `closed`, on_abort or the log
+ * reports as well. */
+class Result
 {
 public:
     constexpr Result() noexcept = default;
@@ -55,6 +59,10 @@ private:
 
 /* Result of a middleware that passes a request, and of a handler that declines it. */
 inline constexpr Result next(UVHTTP_DECLINED);
+
+/* Results of a pull function (Response::sendPulled): the body is complete; no data for now. */
+inline constexpr Result end(UVHTTP_END);
+inline constexpr Result again(UVHTTP_AGAIN);
 
 /* A NUL-terminated string parameter for C functions. A literal, a `const char *` and a
  * std::string are used in place; a std::string_view, which may not be NUL-terminated, is copied,

@@ -1,10 +1,14 @@
 /* The router: maps host, method and path to a handler, and to the middleware that runs before it.
  *
  * Patterns are paths. A segment is literal, ":name" (exactly one segment, not empty) or, as the
- * last one, "*name" or "*" (the rest, may be empty). In each segment a literal is preferred to
- * ":name", and ":name" to "*name"; the router backtracks if the preferred one does not match.
- * Matching uses the decoded path segments, never the query; an encoded slash is part of its
- * segment.
+ * last one, "*name" or "*" (the rest, may be empty). ":name(int)" matches 1 to 18 decimal digits
+ * only, ":name.json" the segments that end with ".json", which is not part of the value; both may
+ * be combined. Names have letters, digits, '_' and '-'.
+ *
+ * In each segment a literal is preferred to a parameter with a suffix (of several the longest),
+ * that to ":name(int)", that to ":name", and that to "*name"; the router backtracks if the
+ * preferred one does not match. Matching uses the decoded path segments, never the query; an
+ * encoded slash is part of its segment.
  *
  * HEAD uses the GET route unless it has a route. OPTIONS gets a response with Allow unless it has a
  * route. A path with routes for other methods only gets 405 with Allow (RFC 9110 section 15.5.6).
@@ -14,9 +18,10 @@
  *
  * All functions: before the server listens, on one thread. Functions that add something return 0,
  * or
- *   UVHTTP_EROUTE     the pattern does not begin with '/', contains '?', '#' or '%' (paths are
- *                     matched decoded), has more than 16 parameters, has a duplicate or empty
- *                     parameter name, or continues after '*'; or a prefix or host is malformed
+ *   UVHTTP_EROUTE     the pattern does not begin with '/', contains '?', '#', '%' (paths are
+ *                     matched decoded) or one of "{}<>" (a parameter is ":name"), has more than 16
+ *                     parameters, a duplicate or invalid parameter name or an unknown type, or
+ *                     continues after '*'; or a prefix or host is malformed
  *   UVHTTP_ECONFLICT  method and pattern exist already (parameter names do not distinguish
  *                     patterns)
  *   UVHTTP_EFROZEN    the server listens already
@@ -61,7 +66,7 @@ typedef enum uvhttp_route_flags {
      * The handler must have responded when it returns. A response sent as a whole leaves then.
      * uvhttp_response_write blocks until a slow client has read, instead of returning UVHTTP_EFULL.
      * uvhttp_response_send_pulled calls its callback until the body is complete before it returns;
-     * that callback must not return UVHTTP_EFULL either. uvhttp_response_pending returns 0.
+     * that callback must not return UVHTTP_AGAIN. uvhttp_response_pending returns 0.
      *
      * Request and response may be used on this thread only, without the functions for the loop
      * thread. uvhttp_response_defer, uvhttp_response_defer_heavy, uvhttp_response_upgrade,

@@ -231,7 +231,10 @@ UVHTTP_EXPORT int uvhttp_server_post(uvhttp_server_t *server, size_t worker, uvh
  * No new connections are accepted. Event streams and WebSockets are ended. Open exchanges may
  * finish within drain_timeout. Keep-alive connections stay open for drain_grace seconds: the
  * next response on each carries "Connection: close" and closes it. After drain_grace, idle
- * connections are closed; at drain_timeout, all connections. */
+ * connections are closed; at drain_timeout, all connections.
+ *
+ * The server's addresses are free when its last response is sent. Earlier, with a loop of the
+ * caller: another server on the loop may listen on them immediately after this call. */
 UVHTTP_EXPORT void uvhttp_server_stop(uvhttp_server_t *server);
 
 /* Calls uvhttp_server_stop on SIGINT and SIGTERM; a second signal stops immediately.

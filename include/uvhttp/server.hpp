@@ -306,7 +306,7 @@ public:
     }
 
     /* Runs until the server has stopped. Returns the first error of setup, or an error of libuv. */
-    Result run() noexcept
+    [[nodiscard]] Result run() noexcept
     {
         if (!setup_->error())
             setup_->note(uvhttp_server_run(native()), "run");
@@ -319,7 +319,7 @@ public:
      * Request::worker for a response from another thread. Any thread. It is moved to the heap,
      * and destroyed after the call on the worker's thread; after an error immediately, on this
      * thread. */
-    template <class F> Result postTo(std::size_t worker, F &&function) const
+    template <class F> [[nodiscard]] Result postTo(std::size_t worker, F &&function) const
     {
         using Kept = std::decay_t<F>;
         std::unique_ptr<Kept> kept(new (std::nothrow) Kept(std::forward<F>(function)));
@@ -328,7 +328,7 @@ public:
     /* The same with a function on the heap, which the caller keeps after an error: for functions
      * that hold a Later, which no other thread may destroy. */
     template <class F>
-    Result postTo(std::size_t worker, std::unique_ptr<F> &function) const noexcept
+    [[nodiscard]] Result postTo(std::size_t worker, std::unique_ptr<F> &function) const noexcept
     {
         static_assert(detail::takes<F, std::size_t>,
                       "the function takes no argument or the index of the worker");

@@ -2,14 +2,17 @@
  * after their expiry.
  *
  *     uvhttp_cookie_signer_options_t options = {UVHTTP_SIGNING_KEYS({secret, 32})};
- *     uvhttp_cookie_signer_t *signer;      `secret`: 32 random bytes known to your servers only
+ *     uvhttp_cookie_signer_t *signer; // `secret`: 32 random bytes known to your servers only
  *     uvhttp_error_t error;
  *     int err = uvhttp_cookie_signer_new(&signer, &options, &error);
  *
- *     uvhttp_cookie_t cookie = {.name = "__Host-user", .value = "17", .max_age = 3600, ...};
+ *     uvhttp_cookie_t cookie = {
+ *         .name = "__Host-user", .value = "17", .path = "/", .max_age = 3600, .secure = true};
  *     uvhttp_response_set_signed_cookie(res, signer, &cookie);
- *     if (uvhttp_request_signed_cookie(req, signer, "__Host-user", &user) == 0)
- *         ... user.base is "17"
+ *
+ *     uvhttp_slice_t user; // in a later request: "17"
+ *     if (uvhttp_request_signed_cookie(req, signer, "__Host-user", &user) != 0)
+ *         return uvhttp_response_send_status(res, 403);
  *
  * The value sent is the base64url encoding (RFC 4648 section 5, no padding) of: the expiry as Unix
  * time, eight bytes, big-endian, 0 for never; the value; and 32 bytes HMAC-SHA-256 (RFC 2104) with

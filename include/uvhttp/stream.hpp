@@ -43,12 +43,12 @@ public:
     uvhttp_stream_t *native() const noexcept { return stream_; }
 
     /* Accepts all bytes or none: UVHTTP_EFULL, ... */
-    Result write(std::string_view bytes) const noexcept
+    [[nodiscard]] Result write(std::string_view bytes) const noexcept
     {
         return uvhttp_stream_write(stream_, bytes.data(), bytes.size());
     }
     /* Sends both as one, for example the head and payload of a frame. */
-    Result write(std::string_view first, std::string_view second) const noexcept
+    [[nodiscard]] Result write(std::string_view first, std::string_view second) const noexcept
     {
         const uvhttp_slice_t areas[] = {toSlice(first), toSlice(second)};
         return uvhttp_stream_write_areas(stream_, areas, 2);

@@ -137,7 +137,8 @@ public:
     }
     /* For new connections; after an error nothing has changed. Any thread. `details` may be
      * NULL. */
-    Result replace(const TlsOptions &options, SetupError *details = nullptr) const noexcept
+    [[nodiscard]] Result replace(const TlsOptions &options,
+                                 SetupError *details = nullptr) const noexcept
     {
         bool called = false;
         const int error = options.with([&](const uvhttp_tls_options_t &raw) {
@@ -149,7 +150,7 @@ public:
         return error;
     }
     /* Reloads all files. */
-    Result reload(SetupError *details = nullptr) const noexcept
+    [[nodiscard]] Result reload(SetupError *details = nullptr) const noexcept
     {
         return uvhttp_tls_reload(native(), details);
     }

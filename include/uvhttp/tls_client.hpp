@@ -1,7 +1,7 @@
 /* TLS client as an object: trusted authorities, a certificate, options (tls_client.h).
  *
  *     const uvhttp::TlsClient tls({.caFile = "ca.pem"});
- *     endpoint.connect({.url = "wss://chat.example/", .tls = &tls});
+ *     uvhttp::Result error = endpoint.connect({.url = "wss://chat.example/", .tls = &tls});
  *
  * If creation fails, error() returns the reason and details() a description; connecting with it
  * returns its error. It may be destroyed before its connections, which hold a reference. */

@@ -2,9 +2,8 @@
  * all machines.
  *
  *     uvhttp_topics_new(&topics, server, NULL, NULL);
- *     uvhttp_websocket_subscribe(ws, topics, "room/7");                  in `open`
- *     uvhttp_websocket_publish(ws, topics, "room/7",                     in `message`
- *                              UVHTTP_WEBSOCKET_TEXT, data, size);
+ *     uvhttp_websocket_subscribe(ws, topics, "room/7"); // in `open`
+ *     uvhttp_websocket_publish(ws, topics, "room/7", UVHTTP_WEBSOCKET_TEXT, data, size);
  *
  * A topic consists of levels separated by '/': "room/7/typing". A subscription may be a pattern:
  * '+' matches exactly one level, '#' at the end any number of levels, including none

@@ -2,9 +2,9 @@
  *
  *     uvhttp::Topics topics = server.topics();
  *     server.webSocket("/news", [topics](uvhttp::WebSocket ws, std::string_view topic) {
- *         (void)topics.subscribe(ws, topic);
+ *         topics.subscribe(ws, topic);
  *     });
- *     (void)topics.publish("weather", "rain");   any thread, after the server listens
+ *     topics.publish("weather", "rain"); // any thread, after the server listens
  *
  * The server owns the topics; a Topics is a copyable view of them. */
 #ifndef UVHTTP_TOPICS_HPP

@@ -67,7 +67,7 @@ public:
     }
     std::optional<std::string_view> path() const noexcept { return optional(part_->path); }
     /* Keeps it as a file; replaces none. Blocks for the disk. */
-    Result keep(const Text &to) const noexcept
+    [[nodiscard]] Result keep(const Text &to) const noexcept
     {
         return to.error() != 0 ? to.error() : uvhttp_form_part_keep(part_, to.c_str());
     }

@@ -1,7 +1,7 @@
 /* WebSocket (websocket.h), with callables that have captures.
  *
  *     server.webSocket("/echo", [](uvhttp::WebSocket ws, uvhttp::WebSocketKind kind,
- *                                  std::string_view data) { (void)ws.send(kind, data); });
+ *                                  std::string_view data) { ws.send(kind, data); });
  *
  * The handler of an endpoint is one of:
  * - a callable for each message, as above, or without the kind;
@@ -185,7 +185,8 @@ public:
         return uvhttp_websocket_send(ws_, UVHTTP_WEBSOCKET_BINARY, data.data(), data.size());
     }
     /* A streamed message of unknown length. */
-    Result sendFragment(WebSocketKind kind, std::string_view chunk, bool last) const noexcept
+    [[nodiscard]] Result sendFragment(WebSocketKind kind, std::string_view chunk,
+                                      bool last) const noexcept
     {
         return uvhttp_websocket_send_fragment(ws_, kind, chunk.data(), chunk.size(), last);
     }
@@ -547,7 +548,8 @@ public:
 
     /* Connects to a server. `open` runs on success; otherwise `close` with the reason. The first
      * worker's thread. */
-    Result connect(const WebSocketTarget &target, WebSocket *ws = nullptr) const noexcept
+    [[nodiscard]] Result connect(const WebSocketTarget &target,
+                                 WebSocket *ws = nullptr) const noexcept
         requires(detail::WebSocketHandler<F>)
     {
         return connectWith(target, nullptr, ws);
@@ -555,7 +557,8 @@ public:
     /* The same for endpoints with an object per connection: passes the object, instead of the
      * callable's. */
     template <class From>
-    Result connect(const WebSocketTarget &target, From &&object, WebSocket *ws = nullptr) const
+    [[nodiscard]] Result connect(const WebSocketTarget &target, From &&object,
+                                 WebSocket *ws = nullptr) const
         requires(!detail::WebSocketHandler<F>)
     {
         void *data = nullptr;

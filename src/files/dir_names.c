@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "codec/text/html.h"
 #include "codec/text/percent.h"
 #include "codec/text/utf8_sequence.h"
 
@@ -31,30 +32,12 @@ static const char *picture_of(const char *text, size_t size, char picture[4])
                : NULL;
 }
 
-static const char *entity_of(char character)
-{
-    switch (character) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return NULL;
-    }
-}
-
 static void append_html(struct uvh_bytes *page, const char *text, size_t length, bool lines)
 {
     for (size_t i = 0; i < length;) {
         char picture[4];
         size_t size = uvh_utf8_sequence_valid_length(text + i, length - i);
-        const char *shown = size == 1 ? entity_of(text[i]) : NULL;
+        const char *shown = size == 1 ? uvh_html_reference(text[i]) : NULL;
         if (lines && text[i] == '\r')
             shown = i + 1 < length && text[i + 1] == '\n' ? "" : "\n";
         else if (shown == NULL && !(lines && (text[i] == '\n' || text[i] == '\t')))

@@ -80,16 +80,16 @@ static int start(struct pooled_body *body)
 }
 
 /* The front slice is used up. Returns 0 when there is another one, or no more at all; else an
- * error, or UVHTTP_EFULL while it is being made. */
+ * error, or UVHTTP_AGAIN while it is being made. */
 static int swap_buffers(struct pooled_body *body)
 {
     if (body->busy)
-        return UVHTTP_EFULL;
+        return UVHTTP_AGAIN;
     if (!body->ready && body->result < 0)
         return body->result;
     if (!body->ready && body->result == 0) {
         int err = start(body);
-        return err != 0 ? err : UVHTTP_EFULL;
+        return err != 0 ? err : UVHTTP_AGAIN;
     }
     struct uvh_bytes through = body->front;
     body->front = body->back;
@@ -114,7 +114,8 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     if (*length > 0)
         memcpy(buffer, body->front.data + body->taken, *length);
     body->taken += *length;
-    return 0;
+    bool last = body->taken == body->front.length && !body->busy && !body->ready;
+    return last && body->result > 0 ? UVHTTP_END : 0;
 }
 
 int uvh_pooled_body_send(uvhttp_response_t *response, const char *content_type,

@@ -8,11 +8,11 @@
 
 #include <uvhttp/error.h>
 #include <uvhttp/negotiate.h>
+#include <uvhttp/text.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "codec/fields/conditional.h"
-#include "codec/forms/disposition.h"
 #include "files/dir_style.h"
 #include "files/pooled_body.h"
 #include "files/tar_stream.h"
@@ -237,15 +237,18 @@ void uvh_static_listing_free(struct uvh_static_listing *listing)
 
 static int set_disposition(uvhttp_response_t *response, const struct uvh_static_listing *listing)
 {
-    static const char kind[] = "attachment", ending[] = ".tar";
+    static const char ending[] = ".tar";
     uvhttp_request_t *request = uvhttp_response_request(response);
     size_t length = strlen(listing->name) + strlen(ending);
     char *name = uvhttp_request_allocate(request, length + 1);
-    char *value = uvhttp_request_allocate(request, UVH_DISPOSITION_SIZE(strlen(kind), length));
-    if (name == NULL || value == NULL)
+    if (name == NULL)
         return UVHTTP_ENOMEM;
     snprintf(name, length + 1, "%s%s", listing->name, ending);
-    uvh_disposition_write(value, kind, (uvhttp_slice_t){name, length});
+    size_t size = uvhttp_content_disposition(NULL, name, length, NULL, 0) + 1;
+    char *value = uvhttp_request_allocate(request, size);
+    if (value == NULL)
+        return UVHTTP_ENOMEM;
+    uvhttp_content_disposition(NULL, name, length, value, size);
     return uvhttp_response_set_header(response, "Content-Disposition", value);
 }
 

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include <uvhttp/error.h>
+#include <uvhttp/text.h>
 
 #include "base/alloc.h"
 #include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/fields/hashed_name.h"
 #include "codec/fields/mime.h"
-#include "codec/forms/disposition.h"
 #include "codec/text/chars.h"
 #include "codec/text/glob.h"
 #include "options/error.h"
@@ -321,10 +321,11 @@ static int add_disposition(const struct rule *rule, const char *path, uvhttp_pre
                            const uvhttp_allocator_t *allocator)
 {
     uvhttp_slice_t name = name_of(path);
-    char *value = uvh_alloc(allocator, UVH_DISPOSITION_SIZE(strlen(rule->value), name.length));
+    size_t size = uvhttp_content_disposition(rule->value, name.base, name.length, NULL, 0) + 1;
+    char *value = uvh_alloc(allocator, size);
     if (value == NULL)
         return UVHTTP_ENOMEM;
-    uvh_disposition_write(value, rule->value, name);
+    uvhttp_content_disposition(rule->value, name.base, name.length, value, size);
     int err = uvhttp_prepared_add(fields, rule->field, value);
     uvh_free(allocator, value);
     return err;

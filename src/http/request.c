@@ -6,6 +6,7 @@
 
 #include <uvhttp/cookie.h>
 #include <uvhttp/error.h>
+#include <uvhttp/text.h>
 
 #include "base/compiler.h"
 #include "codec/fields/field.h"
@@ -151,15 +152,9 @@ const char *uvhttp_request_query(uvhttp_request_t *request, const char *name)
 
 const char *uvhttp_request_form(uvhttp_request_t *request, const char *name)
 {
-    static const uvhttp_slice_t form = {"application/x-www-form-urlencoded", 33};
     uvhttp_slice_t type = uvhttp_request_field(request, UVHTTP_FIELD_CONTENT_TYPE);
-    const char *parameters = type.length == 0 ? NULL : memchr(type.base, ';', type.length);
-    if (parameters != NULL)
-        type.length = (size_t)(parameters - type.base);
-    while (type.length > 0 &&
-           (type.base[type.length - 1] == ' ' || type.base[type.length - 1] == '\t'))
-        type.length--;
-    return uvh_field_name_equal(type, form) ? find_pair(request, request->body, name) : NULL;
+    bool is_form = uvhttp_media_type_is(type, "application/x-www-form-urlencoded");
+    return is_form ? find_pair(request, request->body, name) : NULL;
 }
 
 const char *uvhttp_request_cookie(uvhttp_request_t *request, const char *name)

@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include <uvhttp/error.h>
+#include <uvhttp/text.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/slice.h"
 #include "codec/fields/compressible.h"
 #include "codec/fields/field.h"
+#include "codec/fields/media_type.h"
 #include "codec/fields/mime.h"
 #include "middleware/accepted_coding.h"
 #include "options/error.h"
@@ -87,7 +89,7 @@ static bool is_wanted_type(const struct uvhttp_compress *compress, uvhttp_slice_
     if (type.base == NULL)
         return false;
     return compress->types == NULL ? uvh_compressible_type(type)
-                                   : uvh_compressible_type_in(compress->types, type);
+                                   : uvhttp_media_type_is(type, compress->types);
 }
 
 static bool is_wanted(const struct uvhttp_compress *compress, uvhttp_request_t *request,
@@ -230,7 +232,7 @@ static bool is_flushed_type(uvhttp_slice_t type)
 {
     static const char list[] = "text/event-stream application/x-ndjson application/ndjson "
                                "application/jsonl application/json-seq multipart/x-mixed-replace";
-    return uvh_compressible_type_in(list, type);
+    return uvhttp_media_type_is(type, list);
 }
 
 static int filter_chunks(const struct uvhttp_compress *compress, uvhttp_request_t *request,
@@ -304,7 +306,7 @@ static int check(const uvhttp_compress_options_t *options, uvhttp_error_t *error
     }
     size_t length;
     const char *wrong =
-        err != 0 || options->types == NULL ? NULL : uvh_compressible_check(options->types, &length);
+        err != 0 || options->types == NULL ? NULL : uvh_media_type_check(options->types, &length);
     if (wrong == NULL)
         return err;
     char element[128];

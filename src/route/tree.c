@@ -1,6 +1,8 @@
 /* A node is a path segment. Literal children are in an open-addressing hash table; the ":" child
  * and the "*" endpoint are separate members. A match tries them in that order, and backtracks when
- * the deeper levels have no route for path and method. Data that a match reads is adjacent: a
+ * the deeper levels have no route for path and method. Parameters with a type or suffix are in a
+ * list of the ":" child, which exists even if no route uses it as such, so that a node without them
+ * needs no further check. Data that a match reads is adjacent: a
  * child's name, as two integers, is next to the pointer to it; the routes of a path are in its
  * node. Paths without parameters are looked up directly (literal.h). */
 #include "route/tree.h"
@@ -12,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/slice.h"
+#include "route/pattern.h"
 #include "route/segment.h"
 
 enum { FIRST_CAPACITY = 4, FIRST_SHIFT = 62, PLACES_PER_CHILD = 4 };
@@ -23,6 +26,15 @@ struct child {
     struct uvh_node *node; /* NULL: an empty slot */
 };
 
+/* A parameter with a type or a suffix. */
+struct variant {
+    struct variant *next; /* with a shorter suffix, or the same and no type */
+    struct uvh_node *node;
+    enum uvh_pattern_type type;
+    size_t suffix_length;
+    char suffix[];
+};
+
 struct uvh_node {
     const struct child *children;
     uint32_t mask;  /* table size - 1 */
@@ -32,6 +44,7 @@ struct uvh_node {
     struct uvh_endpoint here;  /* routes that end with this segment */
     size_t child_count;        /* 0: `children` is not owned */
     char *text;                /* its segment, if longer than two words */
+    struct variant *variants;  /* of a ":" child */
 };
 
 /* The table of nodes without children, so that a match needs no check. */
@@ -149,6 +162,37 @@ static struct uvh_node *new_child(struct uvh_tree *tree, struct uvh_node *node,
     return child.node;
 }
 
+/* True if `a` is tried before `b`. */
+static bool precedes(const struct variant *a, size_t suffix_length, enum uvh_pattern_type type)
+{
+    return a->suffix_length > suffix_length ||
+           (a->suffix_length == suffix_length && a->type >= type);
+}
+
+/* The node of a variant of the ":" child, created if missing; NULL when out of memory. */
+static struct uvh_node *add_variant(struct uvh_tree *tree, struct uvh_node *param,
+                                    const struct uvh_pattern_param *wanted)
+{
+    size_t length = wanted->suffix.length;
+    struct variant **at = &param->variants;
+    for (; *at != NULL && precedes(*at, length, wanted->type); at = &(*at)->next) {
+        if ((*at)->type == wanted->type && (*at)->suffix_length == length &&
+            memcmp((*at)->suffix, wanted->suffix.base, length) == 0)
+            return (*at)->node;
+    }
+    struct variant *variant = uvh_alloc(tree->allocator, sizeof(*variant) + length);
+    struct uvh_node *node = new_node(tree);
+    if (variant == NULL || node == NULL) {
+        uvh_free(tree->allocator, variant);
+        uvh_free(tree->allocator, node);
+        return NULL;
+    }
+    *variant = (struct variant){*at, node, wanted->type, length};
+    memcpy(variant->suffix, wanted->suffix.base, length);
+    *at = variant;
+    return node;
+}
+
 /* The child for a pattern's segment, created if missing; NULL when out of memory. */
 static struct uvh_node *descend(struct uvh_tree *tree, struct uvh_node *node,
                                 const struct uvh_segment *segment)
@@ -156,7 +200,10 @@ static struct uvh_node *descend(struct uvh_tree *tree, struct uvh_node *node,
     if (segment->length > 0 && segment->base[0] == ':') {
         if (node->param == NULL)
             node->param = new_node(tree);
-        return node->param;
+        struct uvh_pattern_param param;
+        (void)uvh_pattern_split_param((uvhttp_slice_t){segment->base, segment->length}, &param);
+        bool plain = param.type == UVH_PATTERN_ANY && param.suffix.length == 0;
+        return node->param == NULL || plain ? node->param : add_variant(tree, node->param, &param);
     }
     const struct uvh_node *there = find_child(node, segment);
     return there != NULL ? (struct uvh_node *)(uintptr_t)there : new_child(tree, node, segment);
@@ -170,6 +217,12 @@ static void free_node(struct uvh_tree *tree, struct uvh_node *node)
     for (size_t i = 0; i <= node->mask; i++)
         free_node(tree, node->children[i].node);
     free_node(tree, node->param);
+    while (node->variants != NULL) {
+        struct variant *variant = node->variants;
+        node->variants = variant->next;
+        free_node(tree, variant->node);
+        uvh_free(tree->allocator, variant);
+    }
     uvh_endpoint_release(&node->here, tree->allocator);
     if (node->rest != NULL)
         uvh_endpoint_release(node->rest, tree->allocator);
@@ -277,6 +330,32 @@ static UVH_ALWAYS_INLINE bool match_end(const struct uvh_node *node, size_t dept
     return try_rest(node, walk->end, depth, walk);
 }
 
+static bool match_below(const struct uvh_node *node, const char *at, size_t depth,
+                        const struct walk *walk);
+
+/* Continues a match at a node whose ":" child has variants, after its literal children. Takes no
+ * segment, which would have to be in memory. */
+static UVH_NEVER_INLINE bool match_variants(const struct uvh_node *node, const char *at,
+                                            size_t depth, const struct walk *walk)
+{
+    struct uvh_segment segment = uvh_segment_at(at, walk->end);
+    const char *next = uvh_segment_after(&segment, walk->end);
+    for (const struct variant *variant = node->param->variants; variant != NULL;
+         variant = variant->next) {
+        if (segment.length <= variant->suffix_length)
+            continue;
+        uvhttp_slice_t value = {at, segment.length - variant->suffix_length};
+        if (memcmp(at + value.length, variant->suffix, variant->suffix_length) != 0 ||
+            !uvh_pattern_fits(variant->type, value))
+            continue;
+        set_param(walk, depth, value.base, value.length);
+        if (match_below(variant->node, next, depth + 1, walk))
+            return true;
+    }
+    set_param(walk, depth, at, segment.length);
+    return match_below(node->param, next, depth + 1, walk) || try_rest(node, at, depth, walk);
+}
+
 /* Descends from a node: iterates while there is only one way, recurses where it may have to
  * backtrack. `at` is the next segment, NULL at the end of the path. */
 static bool match_below(const struct uvh_node *node, const char *at, size_t depth,
@@ -298,6 +377,8 @@ static bool match_below(const struct uvh_node *node, const char *at, size_t dept
         }
         if (param == NULL || segment.length == 0)
             return try_rest(node, at, depth, walk);
+        if (UVH_UNLIKELY(param->variants != NULL))
+            return match_variants(node, at, depth, walk);
         set_param(walk, depth, segment.base, segment.length);
         if (node->rest != NULL)
             return match_below(param, next, depth + 1, walk) || try_rest(node, at, depth, walk);

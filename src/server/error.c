@@ -12,6 +12,10 @@ const char *uvhttp_strerror(int code)
         return "declined";
     case UVHTTP_QUEUED:
         return "accepted, and much is queued";
+    case UVHTTP_END:
+        return "the body is complete";
+    case UVHTTP_AGAIN:
+        return "no data for now";
 #define ERROR_TEXT(name, number, text) \
     case number:                       \
         return text;
@@ -36,6 +40,10 @@ const char *uvhttp_error_name(int code)
         return "UVHTTP_DECLINED";
     case UVHTTP_QUEUED:
         return "UVHTTP_QUEUED";
+    case UVHTTP_END:
+        return "UVHTTP_END";
+    case UVHTTP_AGAIN:
+        return "UVHTTP_AGAIN";
 #define ERROR_NAME(name, number, text) \
     case number:                       \
         return "UVHTTP_" #name;

@@ -461,9 +461,13 @@ void uvh_exchange_set_timeout(struct uvh_exchange *exchange, enum uvh_exchange_t
 int uvh_exchange_late_status(struct uvh_exchange *exchange)
 {
     const struct uvh_route *route = exchange->match.route;
-    uvh_server_log(exchange->worker->server, UVHTTP_LOG_WARNING,
-                   "%s: no response within handler_timeout",
-                   uvhttp_request_path(&exchange->request));
+    struct uvh_server *server = exchange->worker->server;
+    bool has_own = route != NULL && route->handler_timeout != 0;
+    uvh_server_log(
+        server, UVHTTP_LOG_WARNING, "%s %s: no response within %zu s (handler_timeout), route %s",
+        uvhttp_request_method_name(&exchange->request), uvhttp_request_path(&exchange->request),
+        has_own ? route->handler_timeout : server->config.handler_timeout,
+        route == NULL ? "none" : route->pattern);
     return route == NULL ? 503 : (int)route->timeout_status;
 }
 

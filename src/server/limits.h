@@ -23,7 +23,7 @@
       "time between two reads of the request body; then 408")                                     \
     X(write_timeout, 60, 1, 86400, "seconds", 0,                                                  \
       "time between two writes to the client; then closed")                                       \
-    X(handler_timeout, 0, 0, 86400, "seconds", 503,                                               \
+    X(handler_timeout, 60, 0, 86400, "seconds", 503,                                              \
       "time until a response begins; then 503; 0: no limit")                                      \
     X(linger_timeout, 5, 1, 3600, "seconds", 0,                                                   \
       "time to read the rest of a refused request; then closed")                                  \

@@ -18,7 +18,7 @@ enum {
 struct uvh_pull {
     uvhttp_pull_cb pull;
     void *arg;
-    bool waiting; /* the last pull returned nothing */
+    bool waiting; /* the last pull returned UVHTTP_AGAIN */
     bool resumed; /* resumed during a pull: it has data now, whatever it returns */
 };
 
@@ -160,6 +160,33 @@ int uvhttp_response_send_early_hints(uvhttp_response_t *response)
     return err;
 }
 
+static int refuse_pull(struct uvh_exchange *exchange, const char *reason)
+{
+    uvh_server_log(exchange->worker->server, UVHTTP_LOG_ERROR, "%s: the pull callback returned %s",
+                   uvhttp_request_path(&exchange->request), reason);
+    return UVHTTP_EINVAL;
+}
+
+/* Sends what the source has. Returns its result, or an error. */
+static int pull_chunk(struct uvh_exchange *exchange, struct uvh_pull *source)
+{
+    uvhttp_response_t *response = &exchange->response;
+    char buffer[PULL_SIZE];
+    size_t length = 0;
+    source->resumed = false;
+    int result = source->pull(response, buffer, sizeof(buffer), &length, source->arg);
+    if (result < 0)
+        return result;
+    if (result == 0 && length == 0)
+        return refuse_pull(exchange, "0 without data, instead of UVHTTP_END or UVHTTP_AGAIN");
+    if (length > sizeof(buffer))
+        return refuse_pull(exchange, "more bytes than fit into the buffer");
+    if (result != 0 && result != UVHTTP_END && result != UVHTTP_AGAIN)
+        return refuse_pull(exchange, "a result other than 0, UVHTTP_END and UVHTTP_AGAIN");
+    int err = length == 0 ? 0 : uvhttp_response_write(response, buffer, length);
+    return err != 0 ? err : result;
+}
+
 /* Pulls while output is writable; on_drain of a pulled response. A blocking handler delays no
  * others, and continues to the end. */
 static int pump(uvhttp_response_t *response, void *arg)
@@ -168,24 +195,17 @@ static int pump(uvhttp_response_t *response, void *arg)
     struct uvh_pull *source = arg;
     bool blocks = uvh_blocking_is(exchange); /* then the thread serves no other response */
     unsigned most = response->filters == NULL ? PULLS_PER_ITERATION : FILTERED_PULLS_PER_ITERATION;
-    char buffer[PULL_SIZE];
     for (unsigned i = 0; blocks || i < most; i++) {
         if (is_budget_spent(exchange) || !exchange->protocol->is_writable(exchange))
             break;
-        size_t length = 0;
-        source->resumed = false;
-        int err = source->pull(response, buffer, sizeof(buffer), &length, source->arg);
-        if (err == UVHTTP_EFULL && source->resumed)
-            continue;
-        source->waiting = err == UVHTTP_EFULL;
+        int result = pull_chunk(exchange, source);
+        if (result == UVHTTP_END)
+            return uvhttp_response_end(response);
+        source->waiting = result == UVHTTP_AGAIN && !source->resumed;
         if (source->waiting)
             return 0;
-        if (err != 0)
-            return err < 0 ? err : UVHTTP_EINVAL;
-        err = length == 0 ? uvhttp_response_end(response)
-                          : uvhttp_response_write(response, buffer, length);
-        if (err != 0 || length == 0)
-            return err;
+        if (result < 0)
+            return result;
     }
     exchange->protocol->await_writable(exchange);
     return 0;

@@ -10,6 +10,7 @@
 #include "platform/file.h"
 #include "platform/signals.h"
 #include "route/router.h"
+#include "server/requested_stops.h"
 #include "server/workers.h"
 #include "tls/contexts.h"
 
@@ -124,6 +125,7 @@ static int start_workers(struct uvh_server *server)
     server->open_handles += 1 + UVH_WORKER_HANDLES;
     uvh_signals_ignore_failed_writes();
     server->life = UVH_SERVER_RUNNING;
+    uvh_requested_stops_watch(server);
     return 0;
 }
 
@@ -134,6 +136,8 @@ static int start(struct uvh_server *server, bool serves)
     bool is_new = server->life == UVH_SERVER_NEW;
     if (server->life > UVH_SERVER_RUNNING)
         return UVHTTP_ESTOPPED;
+    if (!server->owns_loop)
+        uvh_requested_stops_end_listening(server->loop);
     int err = is_new ? check_config(server) : 0;
     if (err == 0 && is_new)
         err = uvh_router_freeze(server->router);

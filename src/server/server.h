@@ -72,6 +72,7 @@ struct uvh_server {
     bool free_when_stopped;
     /* of the server and its first worker; all must be closed before it has stopped */
     size_t open_handles;
+    struct uvh_list running; /* of requested_stops.c */
     uv_timer_t drain_timer;
     uv_signal_t signals[2];
     size_t signal_count;

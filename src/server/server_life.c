@@ -2,6 +2,7 @@
  * first worker's loop is counted, and the last one to end moves `life` on. */
 #include "options/error.h"
 #include "server/listening.h"
+#include "server/requested_stops.h"
 #include "server/server.h"
 #include "server/workers.h"
 
@@ -88,10 +89,11 @@ void uvh_server_stop(struct uvh_server *server)
     if (server->life != UVH_SERVER_RUNNING)
         return;
     /* a server that never listened logs nothing */
-    if (!uvh_list_empty(&server->workers[0].listeners))
+    if (server->listened)
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopping: %zu connections open",
                        open_connections(server));
     server->life = UVH_SERVER_DRAINING;
+    uvh_requested_stops_forget(server);
     /* First, so that no client joins a queue after its last accept. */
     uvh_listening_remove_files(server);
     if (server->on_stopping != NULL)

@@ -53,13 +53,13 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     *length = source->left < size ? source->left : size;
     memset(buffer, 'x', *length);
     source->left -= *length;
-    return *length == 0 ? source->result : 0;
+    return source->left > 0 ? 0 : source->result;
 }
 
 static int send_pulled(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    struct source source = {LARGE,
-                            uvhttp_request_query(request, "fail") == NULL ? 0 : UVHTTP_ETRUNCATED};
+    struct source source = {
+        LARGE, uvhttp_request_query(request, "fail") == NULL ? UVHTTP_END : UVHTTP_ETRUNCATED};
     (void)arg;
     int err = uvhttp_response_send_pulled(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, pull,
                                           NULL, &source);

@@ -99,7 +99,7 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
         *length = size;
     memcpy(buffer, large + source->sent, *length);
     source->sent += *length;
-    return 0;
+    return source->sent == LARGE ? UVHTTP_END : 0;
 }
 
 static int send_chunks(uvhttp_request_t *request, uvhttp_response_t *response, char kind)

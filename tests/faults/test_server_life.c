@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -283,6 +284,41 @@ static void repeated_start_and_stop_leaks_nothing(void **state)
     assert_int_equal(stage_descriptors(), descriptors);
 }
 
+/* The first server has a client in its accept queue, which it serves. */
+static void stop_frees_the_address_for_the_same_callback(void **state)
+{
+    static char new_text[] = "new";
+    (void)state;
+    for (int with_path = 0; with_path < 2; with_path++) {
+        begin();
+        struct raw_client second;
+        char path[64];
+        int port = uvhttp_server_port(stage.server);
+        snprintf(path, sizeof(path), "/tmp/uvhttp-life-%d.sock", (int)getpid());
+        if (with_path)
+            assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), 0);
+        uvhttp_server_t *next = uvhttp_server_new_with(&stage.loop, stage.config);
+        assert_int_equal(uvhttp_server_route(next, "GET", "/", send_text, new_text), 0);
+        assert_int_equal(uvhttp_server_listen(next, "127.0.0.1", port), UV_EADDRINUSE);
+        send_request(&client, "/");
+        raw_client_step(&client, 1000);
+        stop();
+        assert_int_equal(uvhttp_server_listen(next, "127.0.0.1", port), 0);
+        if (with_path)
+            assert_int_equal(uvhttp_server_listen_unix(next, path, 0), 0);
+        raw_client_connect(&second, port, 0);
+        send_request(&second, "/");
+        assert_response(&second, new_text);
+        assert_response(&client, "hello");
+        stage_drive(&stage, &client, 100, has_stopped, NULL);
+        assert_int_equal(access(path, F_OK), with_path ? 0 : -1);
+        uvhttp_server_free(next);
+        stage_drive_to_end(&stage, &second, 1000);
+        raw_client_close(&second, false);
+        end();
+    }
+}
+
 static void listen_succeeds_after_invalid_addresses(void **state)
 {
     (void)state;
@@ -394,6 +430,7 @@ int main(void)
         cmocka_unit_test(run_returns_with_active_user_handle),
         cmocka_unit_test(several_servers_share_loop),
         cmocka_unit_test(repeated_start_and_stop_leaks_nothing),
+        cmocka_unit_test(stop_frees_the_address_for_the_same_callback),
         cmocka_unit_test(listen_succeeds_after_invalid_addresses),
         cmocka_unit_test(invalid_config_fails_listen_with_econfig),
         cmocka_unit_test(emfile_pauses_and_resumes_accept),

@@ -258,15 +258,15 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     (void)response, (void)arg;
     read_all();
     if (source.pulls == source.limit)
-        return UVHTTP_EFULL;
-    *length = source.pulls * size < TOTAL ? size : 0;
+        return UVHTTP_AGAIN;
+    *length = size;
     memset(buffer, 'x', *length);
     source.pulls++;
     source.now = source.in == iteration ? source.now + 1 : 1;
     source.in = iteration;
     if (source.now > source.max)
         source.max = source.now;
-    return 0;
+    return source.pulls * size < TOTAL ? 0 : UVHTTP_END;
 }
 
 /* Resumes the pull in the same iteration in which the source had no data. */

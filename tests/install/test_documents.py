@@ -221,7 +221,7 @@ def for_a_file(item):
         return True
     if re.match(r"(struct|enum|union)( class)? \w+\s*{", text):
         return True
-    return re.match(r"(?!if|for|while|switch|do|else|return)[\w \*]+\([^;{]*\)\s*{",
+    return re.match(r"(?!if|for|while|switch|do|else|return)\w[\w ]*[ \*]\w+\([^;{]*\)\s*{",
                     text) is not None
 
 
@@ -281,6 +281,124 @@ def test_invalid_fragments_do_not_compile(prefix, tmp_path, text, good, language
     page = tmp_path / "page.md"
     page.write_text(f"# A page\n\n```{language}\n{text}\n```\n")
     assert (compile_fragments(prefix, page, language) == "") == good
+
+
+# The examples in the comments of headers
+
+EXAMPLE = re.compile(r"^ *\*\n((?: *\*     .*\n(?: *\*\n(?= *\*     ))?)+)", re.M)
+# What an example does not declare.
+CONTEXT = """
+    uvhttp_server_t *server, uvhttp_router_t *router, uvhttp_router_t *group, uv_loop_t *loop,
+    uvhttp_request_t *req, uvhttp_response_t *res, uvhttp_config_t *config, uvhttp_auth_t *auth,
+    uvhttp_access_log_t *log, uvhttp_event_hub_t *hub, uvhttp_topics_t *topics,
+    uvhttp_redis_t *redis, uvhttp_websocket_t *ws, uvhttp_stream_t *stream,
+    uvhttp_stream_events_t events, uvhttp_stream_connected_cb on_connected,
+    uvhttp_cors_t *cors, uvhttp_cors_options_t options, uvhttp_slice_t content_type,
+    uvhttp_slice_t accept, uvhttp_slice_t input, uvhttp_slice_t value, const char *token,
+    const char *name, const char *secret, const char *data, size_t size, uvhttp_error_t error,
+    int fd
+"""
+CONTEXT_CPP = """
+    uvhttp::Server &server, uvhttp::Request req, uvhttp::Response res,
+    uvhttp::Later later, uvhttp::HttpRequest &request,
+    std::span<const iovec> iovecs, uvhttp::WebSocketEndpointOf<Peer> &endpoint, int fd
+"""
+PRELUDE_EXAMPLES = """#include <uvhttp/redis.h>
+#include <uvhttp/test.h>
+#include <uvhttp/writer.h>
+bool known(const char *, const char *);
+int staff(uvhttp_request_t *, uvhttp_response_t *, void *);
+"""
+PRELUDE_EXAMPLES_CPP = """#include <array>
+#include <span>
+#include <uvhttp/test.hpp>
+#include <sys/socket.h>
+#include <sys/uio.h>
+struct Peer {
+    void message(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view) {}
+};
+template <class... T> static uvhttp::Result reject(T...);
+template <class... T> static void respond(T...);
+"""
+EXAMPLE_C = f"""static int example_{{number}}({CONTEXT})
+{{{{
+    {{{{
+{{body}}
+    }}}}
+    return 0;
+}}}}
+"""
+EXAMPLE_CPP = f"""static uvhttp::Result example_{{number}}({CONTEXT_CPP})
+{{{{
+    {{{{
+{{body}}
+    }}}}
+    return 0;
+}}}}
+"""
+
+
+def examples(text):
+    """The examples of a header, without those that are lists or formats."""
+    text = re.sub(r"( \*/)$", "\n", text, flags=re.M)
+    found = [re.sub(r"^ *\* ? {0,4}", "", block, flags=re.M) for block in EXAMPLE.findall(text)]
+    return [block for block in found if re.search(r"[;{]$", block, re.M)]
+
+
+def compiler_messages(text, language):
+    """The messages for a file that uses the headers of the sources."""
+    command = ["gcc", "-std=gnu11", "-x", "c"
+               ] if language == "c" else ["g++", "-std=gnu++20", "-x", "c++"]
+    flags = run("pkg-config", "--cflags", "libuv").split()
+    return subprocess.run(
+        [*command, *WARNINGS, *flags, f"-I{ROOT}/include", "-fsyntax-only", "-"], input=text,
+        capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stderr
+
+
+def compile_examples(text, language):
+    """The compiler's messages for the examples of a header; "" without errors."""
+    outside, inside = [], []
+    for number, block in enumerate(examples(text)):
+        parts = items(block)
+        outside += [part for part in parts if for_a_file(part)]
+        body = "".join(part for part in parts if not for_a_file(part))
+        if body.strip():
+            template = EXAMPLE_C if language == "c" else EXAMPLE_CPP
+            inside.append(template.format(number=number, body=body))
+    prelude = [PRELUDE, PRELUDE_EXAMPLES] if language == "c" else [
+        PRELUDE_CPP, PRELUDE_EXAMPLES_CPP]
+    return compiler_messages("\n".join([*prelude, *outside, *inside]), language)
+
+
+HEADERS = [path for path in sorted((ROOT / "include").rglob("*.h*")) if examples(path.read_text())]
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda path: path.name)
+def test_header_examples_compile(header):
+    language = "c" if header.suffix == ".h" else "cpp"
+    assert compile_examples(header.read_text(), language) == ""
+
+
+@pytest.mark.parametrize("code, good", [
+    ("res.sendText(200, text);", True), ("ws.sendText(text);", True),
+    ("topics.publish(text, text);", True), ('res.setHeader("A", "b");', False),
+    ("res.write(text);", False), ("server.run();", False)])
+def test_errors_that_must_be_handled(code, good):
+    text = PRELUDE_CPP + ("void f(uvhttp::Server &server, uvhttp::Response res, uvhttp::WebSocket "
+                          "ws, uvhttp::Topics topics, const char *text)\n{\n" + code + "\n}\n")
+    assert (compiler_messages(text, "cpp") == "") == good
+
+
+@pytest.mark.parametrize("code, good", [
+    ("int err = uvhttp_cors_new(&cors, &options, NULL);", True),
+    ("int err = uvhttp_cors_new(&cors, &options, text, sizeof text);", False),
+    ("{client} - {user}", None)])
+def test_invalid_header_examples_do_not_compile(code, good):
+    text = f"/* A header.\n *\n *     uvhttp_cors_t *cors;\n *     {code}\n */\n"
+    if good is None:
+        text = text.replace("uvhttp_cors_t *cors;", "a list")
+        assert examples(text) == []
+    assert (compile_examples(text, "c") == "") == (good is not False)
 
 
 # The README

@@ -185,7 +185,7 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     *length = size < FAULT_SITE_LARGE - *sent ? size : FAULT_SITE_LARGE - *sent;
     memcpy(buffer, fault_site.large + *sent, *length);
     *sent += *length;
-    return 0;
+    return *sent == FAULT_SITE_LARGE ? UVHTTP_END : 0;
 }
 
 static void free_pulled(void *arg)

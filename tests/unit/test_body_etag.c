@@ -39,9 +39,9 @@ static int pull_nothing(uvhttp_response_t *response, char *buffer, size_t size, 
     (void)response;
     (void)buffer;
     (void)size;
+    (void)length;
     (void)arg;
-    *length = 0;
-    return 0;
+    return UVHTTP_END;
 }
 
 static char large[(16 << 20) + 1];

@@ -100,7 +100,7 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     memcpy(buffer, text + source->sent, *length);
     source->sent += *length;
     source->left -= *length;
-    return 0;
+    return source->left == 0 ? UVHTTP_END : 0;
 }
 
 static int send_in_chunks(uvhttp_request_t *request, uvhttp_response_t *response, size_t size,

@@ -48,6 +48,7 @@ static void defaults_match_table_and_are_valid(void **state)
     assert_null(config->log_arg);
     assert_int_equal(uvhttp_config_check(config, &error), 0);
     assert_string_equal(error.text, "");
+    assert_true(config->handler_timeout > 0); /* a handler that never responds is reported */
     uvhttp_config_free(config);
     uvhttp_config_free(NULL);
 }

@@ -69,6 +69,8 @@ static void other_codes_are_unknown_or_results(void **state)
     assert_string_equal(uvhttp_error_name(UVHTTP_OK), "UVHTTP_OK");
     assert_string_equal(uvhttp_error_name(UVHTTP_DECLINED), "UVHTTP_DECLINED");
     assert_string_equal(uvhttp_error_name(UVHTTP_QUEUED), "UVHTTP_QUEUED");
+    assert_string_equal(uvhttp_error_name(UVHTTP_END), "UVHTTP_END");
+    assert_string_equal(uvhttp_error_name(UVHTTP_AGAIN), "UVHTTP_AGAIN");
     assert_true(strlen(uvhttp_strerror(UVHTTP_OK)) > 0);
     assert_true(strlen(uvhttp_strerror(UVHTTP_DECLINED)) > 0);
 }

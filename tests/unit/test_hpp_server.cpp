@@ -29,6 +29,7 @@
 #include <uv.h>
 
 #include <uvhttp.hpp>
+#include <uvhttp/test.hpp>
 
 #include "support/tls_certificate.h"
 
@@ -172,12 +173,11 @@ static void test_captures_of_exchange_are_destroyed(void **)
         assert_int_equal(*req.attached<int>(), 5);
         assert_non_null(req.attach<Tracked>(alive)); /* replaces the first one */
         assert_int_equal(alive, 2);
-        return res.sendPulled(
-            200, nullptr,
-            [tracked = Tracked(alive), left = 3](std::span<char> buffer) mutable -> std::ptrdiff_t {
-                buffer[0] = 'x';
-                return left-- > 0;
-            });
+        return res.sendPulled(200, nullptr,
+                              [tracked = Tracked(alive), left = 3](std::span<char> buffer) mutable {
+                                  buffer[0] = 'x';
+                                  return uvhttp::Pulled(1, --left > 0 ? Result() : uvhttp::end);
+                              });
     });
     stage.server->post("/up",
                        [&alive](Request req) {
@@ -382,6 +382,42 @@ static void logged_failure_replaces_line_of_server(void **)
     assert_true(contains(stage.errors, "/none failed: UVHTTP_EINVAL\n"));
 }
 
+static void test_pull_functions_return_sizes_and_results(void **)
+{
+    Stage stage;
+    stage.server->get("/again", [](Response res) {
+        return res.sendPulled(
+            200, nullptr,
+            [left = 4](Response out, std::span<char> buffer) mutable -> uvhttp::Pulled {
+                if (left-- == 0)
+                    return uvhttp::end;
+                if (left == 2) {
+                    out.resumePull();
+                    return uvhttp::again;
+                }
+                buffer[0] = 'x';
+                return 1;
+            });
+    });
+    stage.server->get("/fail", [](Response res) {
+        return res.sendPulled(200, nullptr,
+                              [](std::span<char>) -> uvhttp::Pulled { return UVHTTP_ETRUNCATED; });
+    });
+    stage.server->get("/size", [](Response res) {
+        return res.sendPulled(200, nullptr,
+                              [](std::span<char> buffer) { return buffer.size() + 1; });
+    });
+    stage.listen();
+    assert_response(stage.request("/again"), 200, "xxx");
+    stage.send("GET /fail HTTP/1.1\r\nHost: h\r\n\r\n");
+    stage.runUntil([&] { return stage.client.ended; });
+    assert_true(contains(stage.errors, "UVHTTP_ETRUNCATED"));
+    stage.connect();
+    stage.send("GET /size HTTP/1.1\r\nHost: h\r\n\r\n");
+    stage.runUntil([&] { return stage.client.ended; });
+    assert_true(contains(stage.errors, "more bytes than fit into the buffer"));
+}
+
 /* ---- texts ---- */
 
 static void test_texts_need_no_nul(void **)
@@ -431,6 +467,75 @@ static void test_texts_need_no_nul(void **)
     assert_true(contains(reply.head, "X-Large: " + large + "\r\n"));
     assert_true(contains(reply.head, "\r\nSet-Cookie: id=" + large.substr(0, 200) + ";"));
     assert_false(contains(reply.head, "X-Nul") || contains(reply.head, "X-Gone"));
+}
+
+static void test_patterns_have_types_and_suffixes(void **)
+{
+    Stage stage;
+    stage.server->get("/a/:id(int)", [](Request req, Response res) {
+        return res.sendText(200, "int " + std::string(req.param("id")));
+    });
+    stage.server->get("/a/:id.json", [](Request req, Response res) {
+        return res.sendText(200, "json " + std::string(req.param("id")));
+    });
+    stage.listen();
+    assert_response(stage.request("/a/17"), 200, "int 17");
+    assert_response(stage.request("/a/x.json"), 200, "json x");
+    assert_int_equal(stage.request("/a/x").status, 404);
+    uvhttp::Server other;
+    other.get("/a/{id}", [](Response res) { return res.sendStatus(200); });
+    assert_true(other.error() == UVHTTP_EROUTE);
+    assert_string_equal(other.details().reason, "a parameter is written :id, not {id} or <id>");
+}
+
+static void test_requests_need_no_port(void **)
+{
+    uvhttp::Server server;
+    server.post("/a/:name", [](Request req, Response res) {
+        if (Result error = res.setHeader("X-Got", req.header("X-Sent").value_or("none")))
+            return error;
+        return res.sendText(201, std::string(req.param("name")).append(req.body()));
+    });
+    server.get("/events", [](Response res) {
+        Result error = res.beginEvents();
+        return error ? error : res.sendEvent({.data = "hello"});
+    });
+    const uvhttp::TestResponse response = uvhttp::testRequest(
+        server, {.target = "/a/b", .headers = {"X-Sent: yes"}, .body = std::string_view("c\0", 2)});
+    assert_true(response.error() == 0);
+    assert_int_equal(response.status(), 201);
+    assert_true(response.body() == std::string_view("bc\0", 3));
+    assert_true(response.header("x-got") == "yes");
+    assert_false(response.header("X-Absent").has_value());
+    assert_true(response.head().starts_with("HTTP/1.1 201 Created\r\n"));
+    assert_int_equal(uvhttp::testRequest(server).status(), 404);
+    assert_int_equal(uvhttp::testRequest(server, {.target = "/a/b"}).status(), 405);
+    assert_true(uvhttp::testRequest(server, {.target = "/events", .stopAfter = 5})
+                    .body()
+                    .starts_with("data: hello"));
+    const uvhttp::TestResponse invalid = uvhttp::testRequest(server, {.target = "a b"});
+    assert_true(invalid.error() == UVHTTP_EINVAL);
+    assert_true(invalid.status() == 0 && invalid.body().empty() && invalid.head().empty());
+    assert_false(invalid.header("Date").has_value());
+}
+
+static void test_text_functions_return_strings(void **)
+{
+    assert_true(uvhttp::isMediaType("Application/JSON; a=b", "application/json"));
+    assert_false(uvhttp::isMediaType("application/jsonfoo", "application/json +json"));
+    assert_false(uvhttp::isMediaType({}, "*/*"));
+    assert_true(uvhttp::percentEncode("a b/\xc3\xa4") == "a%20b%2F%C3%A4");
+    assert_true(uvhttp::percentEncode({}).empty());
+    assert_true(uvhttp::htmlEscape("<b>") == "&lt;b&gt;");
+    assert_true(uvhttp::contentDisposition("a.txt") == "attachment; filename=\"a.txt\"");
+    assert_true(uvhttp::contentDisposition("a.txt", "inline") == "inline; filename=\"a.txt\"");
+    assert_true(uvhttp::base64Encode("\xfb\xff") == "+/8=");
+    assert_true(uvhttp::base64UrlEncode("\xfb\xff") == "-_8");
+    assert_true(uvhttp::base64Decode("+/8=") == "\xfb\xff");
+    assert_true(uvhttp::base64UrlDecode("-_8") == "\xfb\xff");
+    assert_false(uvhttp::base64Decode("-_8").has_value());
+    /* from secret.h, which uvhttp.hpp includes */
+    assert_true(uvhttp_equal_constant_time("a", 1, "a", 1));
 }
 
 /* ---- accessors of requests ---- */
@@ -1860,12 +1965,11 @@ static void test_failed_allocations_of_exchange_are_handled(void **)
                                },
                                {.stream = true});
             stage.server->get("/pull", [&alive](Response res) {
-                return res.sendPulled(
-                    200, nullptr,
-                    [tracked = Tracked(alive), left = 1](std::span<char> buffer) mutable {
-                        buffer[0] = 'x';
-                        return static_cast<std::ptrdiff_t>(left-- > 0);
-                    });
+                return res.sendPulled(200, nullptr,
+                                      [tracked = Tracked(alive)](std::span<char> buffer) {
+                                          buffer[0] = 'x';
+                                          return uvhttp::Pulled(1, uvhttp::end);
+                                      });
             });
             stage.server->get("/stream", [&alive](Response res) {
                 return res.upgrade("echo", [tracked = Tracked(alive)](
@@ -1921,7 +2025,11 @@ int main()
         cmocka_unit_test(test_request_does_not_allocate),
         cmocka_unit_test(test_exception_becomes_response),
         cmocka_unit_test(logged_failure_replaces_line_of_server),
+        cmocka_unit_test(test_pull_functions_return_sizes_and_results),
         cmocka_unit_test(test_texts_need_no_nul),
+        cmocka_unit_test(test_text_functions_return_strings),
+        cmocka_unit_test(test_requests_need_no_port),
+        cmocka_unit_test(test_patterns_have_types_and_suffixes),
         cmocka_unit_test(test_request_accessors_return_values),
         cmocka_unit_test(test_multipart_is_iterated),
         cmocka_unit_test(test_later_detects_end_of_exchange),

@@ -300,9 +300,8 @@ static int send_kept_parts(uvhttp_response_t *res)
 static int pull_nothing(uvhttp_response_t *res, char *buffer, size_t size, size_t *length,
                         void *arg)
 {
-    (void)res, (void)buffer, (void)size, (void)arg;
-    *length = 0;
-    return 0;
+    (void)res, (void)buffer, (void)size, (void)length, (void)arg;
+    return UVHTTP_END;
 }
 
 static int send_pulled(uvhttp_response_t *res)

@@ -1,6 +1,6 @@
 /* NULL for each pointer parameter of the functions of uvhttp_parser: parser.h, ring.h, writer.h,
- * multipart.h, cookie.h, negotiate.h, sse.h and secret.h. A required argument that is NULL is
- * refused, an optional one has a default. */
+ * multipart.h, cookie.h, negotiate.h, sse.h, secret.h and text.h. A required argument that is NULL
+ * is refused, an optional one has a default. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 #include <uvhttp/parser.h>
 #include <uvhttp/secret.h>
 #include <uvhttp/sse.h>
+#include <uvhttp/text.h>
 
 #include "support/null_rows.h"
 
@@ -439,6 +440,38 @@ static void cookie_sse_negotiation_check_null(void **state)
     null_rows_end();
 }
 
+static void text_functions_check_null(void **state)
+{
+    (void)state;
+    null_rows_begin();
+    NULL_ROW(uvhttp_media_type_is, types, !uvhttp_media_type_is(SLICE("a/b"), NULL));
+    NULL_ROW(uvhttp_percent_encode, text,
+             uvhttp_percent_encode(NULL, 1, memory, sizeof(memory)) == 0 && memory[0] == '\0');
+    NULL_ROW(uvhttp_percent_encode, out, uvhttp_percent_encode("a b", 3, NULL, 9) == 5);
+    NULL_ROW(uvhttp_html_escape, text,
+             uvhttp_html_escape(NULL, 1, memory, sizeof(memory)) == 0 && memory[0] == '\0');
+    NULL_ROW(uvhttp_html_escape, out, uvhttp_html_escape("<", 1, NULL, 9) == 4);
+    NULL_ROW(uvhttp_content_disposition, kind,
+             uvhttp_content_disposition(NULL, "a", 1, memory, sizeof(memory)) == 24);
+    NULL_ROW(uvhttp_content_disposition, name,
+             uvhttp_content_disposition("inline", NULL, 1, memory, sizeof(memory)) == 19);
+    NULL_ROW(uvhttp_content_disposition, out,
+             uvhttp_content_disposition("inline", "a", 1, NULL, 99) == 20);
+    NULL_ROW(uvhttp_base64_encode, data,
+             uvhttp_base64_encode(NULL, 1, memory, sizeof(memory)) == 0 && memory[0] == '\0');
+    NULL_ROW(uvhttp_base64_encode, out, uvhttp_base64_encode("a", 1, NULL, 9) == 4);
+    NULL_ROW(uvhttp_base64url_encode, data,
+             uvhttp_base64url_encode(NULL, 1, memory, sizeof(memory)) == 0 && memory[0] == '\0');
+    NULL_ROW(uvhttp_base64url_encode, out, uvhttp_base64url_encode("a", 1, NULL, 9) == 2);
+    NULL_ROW(uvhttp_base64_decode, text,
+             uvhttp_base64_decode(NULL, 4, memory, sizeof(memory)) == 0);
+    NULL_ROW(uvhttp_base64_decode, out, uvhttp_base64_decode("YQ==", 4, NULL, 9) == -1);
+    NULL_ROW(uvhttp_base64url_decode, text,
+             uvhttp_base64url_decode(NULL, 4, memory, sizeof(memory)) == 0);
+    NULL_ROW(uvhttp_base64url_decode, out, uvhttp_base64url_decode("YQ", 2, NULL, 9) == -1);
+    null_rows_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +484,7 @@ int main(void)
         cmocka_unit_test(writer_functions_check_null),
         cmocka_unit_test(multipart_functions_check_null),
         cmocka_unit_test(cookie_sse_negotiation_check_null),
+        cmocka_unit_test(text_functions_check_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <uvhttp.h>
+#include <uvhttp/test.h>
 
 #include "support/null_rows.h"
 
@@ -229,6 +230,30 @@ static void listen_functions_check_null(void **state)
     NULL_CALL(uvhttp_server_log, format, log_line(server, UVHTTP_LOG_ERROR, NULL));
     NULL_CALL(uvhttp_log_to_stderr, message, uvhttp_log_to_stderr(UVHTTP_LOG_ERROR, NULL, &quiet));
     NULL_CALL(uvhttp_log_to_stderr, arg, uvhttp_log_to_stderr(UVHTTP_LOG_ERROR, NULL, NULL));
+    null_rows_end();
+    uvhttp_server_free(server);
+}
+
+static void test_client_checks_null(void **state)
+{
+    (void)state;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    const uvhttp_test_request_t request = {0};
+    uvhttp_test_response_t *response = NULL;
+    null_rows_begin();
+    NULL_ROW(uvhttp_test_request, server,
+             uvhttp_test_request(NULL, &request, &response) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_test_request, request,
+             uvhttp_test_request(server, NULL, &response) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_test_request, response,
+             uvhttp_test_request(server, &request, NULL) == UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_test_request(server, &request, &response), 0);
+    NULL_ROW(uvhttp_test_response_header, response,
+             uvhttp_test_response_header(NULL, "Date") == NULL);
+    NULL_ROW(uvhttp_test_response_header, name,
+             uvhttp_test_response_header(response, NULL) == NULL);
+    uvhttp_test_response_free(response);
+    NULL_CALL(uvhttp_test_response_free, response, uvhttp_test_response_free(NULL));
     null_rows_end();
     uvhttp_server_free(server);
 }
@@ -590,6 +615,7 @@ int main(void)
         cmocka_unit_test(config_functions_check_null),
         cmocka_unit_test(server_functions_check_null),
         cmocka_unit_test(listen_functions_check_null),
+        cmocka_unit_test(test_client_checks_null),
         cmocka_unit_test(router_functions_check_null),
         cmocka_unit_test(log_and_metrics_functions_check_null),
         cmocka_unit_test(access_middleware_checks_null),

@@ -213,6 +213,72 @@ static void literal_precedes_parameter_precedes_wildcard(void **state)
     assert_param(0, "all", "");
 }
 
+static void parameter_has_suffix(void **state)
+{
+    (void)state;
+    must_add("GET", "/f/:name.json");
+    ASSERT_FINDS("GET", "/f/a.json", "/f/:name.json");
+    assert_param(0, "name", "a");
+    ASSERT_FINDS("GET", "/f/a.b.json", "/f/:name.json");
+    assert_param(0, "name", "a.b");
+    ASSERT_FINDS("GET", "/f/a-name-of-more-than-sixteen-bytes.json", "/f/:name.json");
+    assert_param(0, "name", "a-name-of-more-than-sixteen-bytes");
+    ASSERT_MISSES("GET", "/f/.json");
+    ASSERT_MISSES("GET", "/f/a.jso");
+    ASSERT_MISSES("GET", "/f/a.json/b");
+    ASSERT_MISSES("GET", "/f/a");
+    assert_false(match.known_path);
+    must_add("GET", "/f/:name.json/:user-id");
+    ASSERT_FINDS("GET", "/f/a.json/7", "/f/:name.json/:user-id");
+    assert_param(0, "name", "a");
+    assert_param(1, "user-id", "7");
+    assert_int_equal(add("GET", "/f/:other.json"), UVHTTP_ECONFLICT);
+}
+
+static void parameter_has_type_int(void **state)
+{
+    (void)state;
+    must_add("GET", "/a/:id(int)");
+    must_add("POST", "/a/:id(int)");
+    ASSERT_FINDS("GET", "/a/0", "/a/:id(int)");
+    assert_param(0, "id", "0");
+    ASSERT_FINDS("GET", "/a/999999999999999999", "/a/:id(int)");
+    static const char *const others[] = {
+        "/a/1000000000000000000", "/a/-1", "/a/+1", "/a/1a", "/a/a1", "/a/1.0", "/a/ 1", "/a/"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        ASSERT_MISSES("GET", others[i]);
+        assert_false(match.known_path);
+    }
+    ASSERT_MISSES("PUT", "/a/1");
+    assert_true(match.known_path);
+    assert_allow("/a/1", "GET, HEAD, POST, OPTIONS");
+    assert_int_equal(add("GET", "/a/:other(int)"), UVHTTP_ECONFLICT);
+}
+
+static void narrower_parameter_precedes(void **state)
+{
+    (void)state;
+    must_add("GET", "/:a");
+    must_add("GET", "/:a(int)");
+    must_add("GET", "/:a.gz");
+    must_add("GET", "/:a(int).gz");
+    must_add("GET", "/:a.tar.gz");
+    must_add("GET", "/x.gz");
+    must_add("GET", "/:a(int)/b");
+    must_add("GET", "/:a/c");
+    ASSERT_FINDS("GET", "/x", "/:a");
+    ASSERT_FINDS("GET", "/1", "/:a(int)");
+    ASSERT_FINDS("GET", "/y.gz", "/:a.gz");
+    ASSERT_FINDS("GET", "/1.gz", "/:a(int).gz");
+    ASSERT_FINDS("GET", "/1.tar.gz", "/:a.tar.gz");
+    assert_param(0, "a", "1");
+    ASSERT_FINDS("GET", "/x.gz", "/x.gz");
+    ASSERT_FINDS("GET", "/1/b", "/:a(int)/b");
+    ASSERT_MISSES("GET", "/x/b");
+    ASSERT_FINDS("GET", "/1/c", "/:a/c"); /* backtracks */
+    assert_param(0, "a", "1");
+}
+
 static void matching_backtracks_from_dead_end(void **state)
 {
     (void)state;
@@ -377,6 +443,10 @@ static void every_known_method_has_own_route(void **state)
     }
 }
 
+#define NAME_RULE                                                                                \
+    "the name of a parameter has letters, digits, \"_\" and \"-\"; a suffix begins with \".\", " \
+    "such as :name.json"
+
 static void invalid_patterns_are_refused_with_reason(void **state)
 {
     (void)state;
@@ -397,6 +467,19 @@ static void invalid_patterns_are_refused_with_reason(void **state)
         {"/:a/*a", "two parameters have the same name"},
         {"/:1/:2/:3/:4/:5/:6/:7/:8/:9/:10/:11/:12/:13/:14/:15/:16/*",
          "it has more than 16 parameters"},
+        {"/a/{id}", "a parameter is written :id, not {id} or <id>"},
+        {"/a/<id>", "a parameter is written :id, not {id} or <id>"},
+        {"/a/{id}.json", "a parameter is written :id, not {id} or <id>"},
+        {"/:id(uuid)", "the only type of a parameter is (int), such as :id(int)"},
+        {"/:id(int", "the only type of a parameter is (int), such as :id(int)"},
+        {"/:id([0-9]+)", "the only type of a parameter is (int), such as :id(int)"},
+        {"/:id(int)x", NAME_RULE},
+        {"/:id+", NAME_RULE},
+        {"/:a.b/:a", "two parameters have the same name"},
+        {"/:.json", "a parameter has no name"},
+        {"/:(int)", "a parameter has no name"},
+        {"/:a.:b", "a segment has one parameter at most"},
+        {"/*rest.txt", "the name of a wildcard has letters, digits, \"_\" and \"-\""},
     };
     for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
         char expected[256];
@@ -405,6 +488,8 @@ static void invalid_patterns_are_refused_with_reason(void **state)
         assert_int_equal(add("GET", invalid[i].pattern), UVHTTP_EROUTE);
         assert_string_equal(last_message, expected);
     }
+    must_add("GET", "/v1/items:batch"); /* a literal */
+    ASSERT_FINDS("GET", "/v1/items:batch", "/v1/items:batch");
     ASSERT_MISSES("GET", "/");
     ASSERT_MISSES("GET", "/a/x/b");
     assert_false(match.known_path);
@@ -555,6 +640,8 @@ static unsigned next_random(unsigned limit)
     return (seed >> 16) % limit;
 }
 
+static const char *const suffixes[] = {"", ".b", ".bb"};
+
 /* Segments that differ in one letter, at either end or in the middle, or in length. */
 static size_t random_segment(char *out)
 {
@@ -563,6 +650,10 @@ static size_t random_segment(char *out)
     memset(out, 'a', length);
     if (length > 0 && next_random(2) == 0)
         out[next_random(3) * (length - 1) / 2] = 'b';
+    if (length > 0 && next_random(6) == 0)
+        memset(out, '1', length);
+    if (next_random(4) == 0)
+        length += (size_t)snprintf(out + length, 8, "%s", suffixes[next_random(3)]);
     return length;
 }
 
@@ -575,15 +666,30 @@ static void random_path(char *out, bool pattern)
         if (kind == 0 && i + 1 == segments)
             *out++ = '*';
         else if (kind < 3)
-            out += snprintf(out, 8, ":p%u", i);
+            out += snprintf(out, 16, ":p%u%s%s", i, next_random(3) == 0 ? "(int)" : "",
+                            next_random(3) == 0 ? suffixes[next_random(3)] : "");
         else
             out += random_segment(out);
     }
     *out = '\0';
 }
 
-/* "0" for a literal, "1" for a parameter, "2" for a wildcard, segment by segment; false if the
- * pattern does not match the path. */
+/* The rank of a parameter, '1' to '6'; 0 if it does not match the segment. */
+static char reference_param(const char *pattern, size_t length, const char *path, size_t segment)
+{
+    char text[32] = "";
+    memcpy(text, pattern, length);
+    const char *dot = strchr(text, '.');
+    size_t suffix = dot == NULL ? 0 : strlen(dot);
+    bool integer = strstr(text, "(int)") != NULL;
+    if (segment <= suffix || memcmp(path + segment - suffix, text + length - suffix, suffix) != 0 ||
+        (integer && (strspn(path, "0123456789") < segment - suffix || segment - suffix > 18)))
+        return 0;
+    return (char)('1' + (suffix == 3 ? 0 : suffix == 2 ? 2 : 4) + (integer ? 0 : 1));
+}
+
+/* '0' for a literal, then parameters, '7' for a wildcard, segment by segment; false if the pattern
+ * does not match the path. */
 static bool reference_rank(const char *pattern, const char *path, char *rank)
 {
     for (;; pattern += strcspn(pattern, "/"), path += strcspn(path, "/")) {
@@ -596,13 +702,14 @@ static bool reference_rank(const char *pattern, const char *path, char *rank)
         size_t length = strcspn(pattern, "/");
         size_t segment = strcspn(path, "/");
         if (*pattern == '*') {
-            memcpy(rank, "2", 2);
+            memcpy(rank, "7", 2);
             return true;
         }
-        if (*pattern == ':' ? segment == 0
-                            : length != segment || memcmp(pattern, path, length) != 0)
+        bool same = length == segment && memcmp(pattern, path, length) == 0;
+        *rank = *pattern == ':' ? reference_param(pattern, length, path, segment)
+                                : (char)(same ? '0' : 0);
+        if (*rank++ == 0)
             return false;
-        *rank++ = *pattern == ':' ? '1' : '0';
     }
 }
 
@@ -619,7 +726,7 @@ static void random_routes_match_reference(void **state)
                 count++;
         }
         for (int i = 0; i < 300; i++) {
-            char path[4 * RANDOM_SIZE], rank[16], best[16] = "3";
+            char path[4 * RANDOM_SIZE], rank[16], best[16] = "9";
             const char *expected = NULL;
             random_path(path, false);
             for (size_t k = 0; k < count; k++) {
@@ -738,6 +845,9 @@ int main(void)
         TEST(parameter_matches_one_nonempty_segment),
         TEST(wildcard_matches_rest_of_path),
         TEST(literal_precedes_parameter_precedes_wildcard),
+        TEST(parameter_has_suffix),
+        TEST(parameter_has_type_int),
+        TEST(narrower_parameter_precedes),
         TEST(matching_backtracks_from_dead_end),
         TEST(matching_backtracks_for_method),
         TEST(allow_lists_methods_of_path),

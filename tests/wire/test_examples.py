@@ -75,8 +75,9 @@ def test_every_example_is_tested():
     for name in {**TWINS, **EXAMPLES}:
         commands = {"parse": ["printf"],
                     "websocket": ["curl", "printf", "python3"]}.get(name.split("_")[0], ["curl"])
-        assert any(comment_lines(name, command)
-                   for command in commands), f"{name} has no command in its comment"
+        assert name == "testing" or any(
+            comment_lines(name, command)
+            for command in commands), f"{name} has no command in its comment"
         assert f"def test_{name}" in source, name
 
 
@@ -255,7 +256,9 @@ JSON = "Content-Type: application/json; charset=utf-8"
      (b'{"title":7}', [JSON], 422, "title is not a text"),
      (b'["title"]', [JSON], 422, "title is not a text"),
      (b'{"title":"x"}', [], 415, "send application/json"),
-     (b'{"title":"x"}', ["Content-Type: text/plain"], 415, "send application/json"), ])
+     (b'{"title":"x"}', ["Content-Type: text/plain"], 415, "send application/json"),
+     (b'{"title":"x"}', ["Content-Type: application/jsonfoo"], 415, "send application/json"),
+     (b'{"title":7}', ["Content-Type: Application/JSON;a=b"], 422, "title is not a text"), ])
 def test_json_api_rejects_invalid_requests(start, body, fields, status, error):
     response = start("json_api").request("/notes", *fields, method="POST", body=body)
     assert response.status == status and json.loads(response.body) == {"error": error}
@@ -1167,6 +1170,12 @@ def test_parser_examples_link_only_the_parser(name):
     libraries = subprocess.run(["ldd", built(name)], capture_output=True, text=True,
                                check=True).stdout
     assert "libuv" not in libraries and "mimalloc" not in libraries
+
+
+def test_testing_example(program_of):
+    result = subprocess.run([built(program_of("testing"))], capture_output=True, text=True,
+                            timeout=60)
+    assert (result.returncode, result.stdout) == (0, "5 of 5 tests passed\n")
 
 
 def test_parse_whole_example():

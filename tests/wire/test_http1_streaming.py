@@ -163,6 +163,20 @@ def test_failed_stream_closes_connection_without_last_chunk(start, target):
     wait_for_stat(server, "aborted_exchanges", 1)
 
 
+@pytest.mark.parametrize("mistake, reason", [
+    ("forgets-length", "0 without data, instead of UVHTTP_END or UVHTTP_AGAIN"),
+    ("exceeds-buffer", "more bytes than fit into the buffer"),
+    ("wrong-result", "a result other than 0, UVHTTP_END and UVHTTP_AGAIN"),
+])
+def test_invalid_result_of_pull_callback_is_logged(start, mistake, reason):
+    server = start()
+    with server.connect() as connection:
+        connection.send(raw.request("GET", f"/pulled?size=10&{mistake}"))
+        assert not connection.rest().endswith(b"0\r\n\r\n")
+    assert f"/pulled: the pull callback returned {reason}" in server.log()
+    assert "/pulled failed: UVHTTP_EINVAL" in server.log()
+
+
 def test_stream_shorter_than_content_length_closes_connection(start):
     server = start()
     with server.connect() as connection:

@@ -239,6 +239,8 @@ def test_handler_timeout_gets_503_and_notifies_handler(start):
     stats = server.stats()
     assert (stats["timeouts"], stats["aborts"]) == (1, 1)
     assert server.release("late") == 0
+    assert ("GET /hold/late: no response within 1 s (handler_timeout), route /hold/:id"
+            in server.log())
 
 
 def test_handler_timeout_ends_with_start_of_response(start):
@@ -260,7 +262,7 @@ def test_handler_timeout_starts_with_whole_request(start):
 
 
 def test_route_timeouts_override_server(start):
-    server = start()  # those of the server are two minutes, and there is no handler timeout
+    server = start()  # those of the server are two minutes
     with server.connect() as pending, server.connect() as body, server.connect(
     ) as patient, server.connect(receive_buffer=16384) as unread:
         pending.send(raw.request("GET", "/hold-briefly/a"))
@@ -268,6 +270,8 @@ def test_route_timeouts_override_server(start):
         patient.send(raw.request("GET", "/hold/b"))
         unread.send(raw.request("GET", "/large-briefly?size=30000000"))
         assert pending.response().status == 504
+        assert ("GET /hold-briefly/a: no response within 1 s (handler_timeout), "
+                "route /hold-briefly/:id" in server.log())
         assert body.response().status == 408
         eventually(lambda: server.stats()["timeouts"] == 3, "all three timeouts expire")
         assert server.release("b") == 1

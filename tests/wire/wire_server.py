@@ -20,7 +20,8 @@ SAFETY_TIMEOUT = 20.0
 # Far longer than the timeout of a socket: a server that responds only when a timeout expires fails
 # its test.
 LONG_TIMEOUTS = {
-    "header_timeout": 120, "body_timeout": 120, "keep_alive_timeout": 120, "write_timeout": 120
+    "header_timeout": 120, "body_timeout": 120, "keep_alive_timeout": 120, "write_timeout": 120,
+    "handler_timeout": 120
 }
 
 

@@ -1,7 +1,11 @@
-/* See disposition.h. */
-#include "codec/forms/disposition.h"
-
+/* Writes Content-Disposition (RFC 6266) for a file's name, see uvhttp/text.h. If the name has bytes
+ * other than visible ASCII, they become '_' in filename, and the UTF-8 name follows in filename*
+ * (RFC 8187) if it is valid UTF-8: clients use the form they support. The same for names with '%',
+ * '"' or
+ * '\', which clients read differently. */
 #include <string.h>
+
+#include <uvhttp/text.h>
 
 #include "codec/text/percent.h"
 #include "codec/text/utf8_sequence.h"
@@ -22,27 +26,41 @@ static bool is_plain(char c)
     return c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '%';
 }
 
-/* Replaces each character that is not plain, of any length in bytes, by one '_'. */
-static char *append_plain(char *out, uvhttp_slice_t name, bool *changed)
+/* Replaces each character that is not plain, of any length in bytes, by one '_'. Returns the
+ * length; `out` NULL only counts. */
+static size_t write_plain(char *out, uvhttp_slice_t name, bool *changed)
 {
-    for (size_t i = 0; i < name.length;) {
+    size_t written = 0;
+    for (size_t i = 0; i < name.length; written++) {
         size_t length = uvh_utf8_sequence_valid_length(name.base + i, name.length - i);
         bool plain = is_plain(name.base[i]);
-        *out++ = (char)(plain ? name.base[i] : '_');
+        if (out != NULL)
+            out[written] = (char)(plain ? name.base[i] : '_');
         *changed = *changed || !plain;
         i += length > 0 ? length : 1;
     }
-    return out;
+    return written;
 }
 
-size_t uvh_disposition_write(char *out, const char *kind, uvhttp_slice_t name)
+static const char plain_field[] = "; filename=\"", extended_field[] = "; filename*=UTF-8''";
+
+size_t uvhttp_content_disposition(const char *kind, const char *text, size_t length, char *out,
+                                  size_t size)
 {
+    uvhttp_slice_t name = {text, text == NULL ? 0 : length};
     bool changed = false;
-    char *end = append(append(out, kind), "; filename=\"");
-    end = append_plain(end, name, &changed);
-    *end++ = '"';
-    if (changed && uvh_utf8_sequence_is_valid_text(name.base, name.length))
-        end = uvh_percent_write(append(end, "; filename*=UTF-8''"), name, attribute_characters);
-    *end = '\0';
-    return (size_t)(end - out);
+    kind = kind != NULL ? kind : "attachment";
+    size_t needed =
+        strlen(kind) + strlen(plain_field) + write_plain(NULL, name, &changed) + strlen("\"");
+    bool extended = changed && uvh_utf8_sequence_is_valid_text(name.base, name.length);
+    if (extended)
+        needed += strlen(extended_field) + uvh_percent_size(name, attribute_characters);
+    if (out == NULL || size <= needed)
+        return needed;
+    out = append(append(out, kind), plain_field);
+    out = append(out + write_plain(out, name, &changed), "\"");
+    if (extended)
+        out = uvh_percent_write(append(out, extended_field), name, attribute_characters);
+    *out = '\0';
+    return needed;
 }

@@ -1,5 +1,7 @@
-/* base64 and base64url (RFC 4648), see base64.h. */
+/* base64 and base64url (RFC 4648), see base64.h and uvhttp/text.h. */
 #include "codec/text/base64.h"
+
+#include <uvhttp/text.h>
 
 static const char standard_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -73,4 +75,49 @@ ptrdiff_t uvh_base64_decode(uvhttp_slice_t text, enum uvh_base64_form form, void
         }
     }
     return (bits & ((1u << pending) - 1)) == 0 ? written : -1;
+}
+
+static size_t encode(const void *data, size_t length, enum uvh_base64_form form, char *out,
+                     size_t size)
+{
+    size_t needed = uvh_base64_encoded_size(data == NULL ? 0 : length, form);
+    if (out == NULL || size <= needed)
+        return needed;
+    uvh_base64_encode(out, data, data == NULL ? 0 : length, form);
+    out[needed] = '\0';
+    return needed;
+}
+
+size_t uvhttp_base64_encode(const void *data, size_t length, char *out, size_t size)
+{
+    return encode(data, length, UVH_BASE64_STANDARD, out, size);
+}
+
+size_t uvhttp_base64url_encode(const void *data, size_t length, char *out, size_t size)
+{
+    return encode(data, length, UVH_BASE64_URL, out, size);
+}
+
+/* The size of a valid text is known without decoding it. */
+static ptrdiff_t decode(const char *text, size_t length, enum uvh_base64_form form, void *out,
+                        size_t size)
+{
+    uvhttp_slice_t whole = {text, text == NULL ? 0 : length};
+    size_t digits = whole.length;
+    while (form == UVH_BASE64_STANDARD && digits > 0 && text[digits - 1] == '=' &&
+           whole.length - digits < 2)
+        digits--;
+    if (digits / 4 * 3 + digits % 4 * 3 / 4 > size || (out == NULL && digits > 0))
+        return -1;
+    return uvh_base64_decode(whole, form, out);
+}
+
+ptrdiff_t uvhttp_base64_decode(const char *text, size_t length, void *out, size_t size)
+{
+    return decode(text, length, UVH_BASE64_STANDARD, out, size);
+}
+
+ptrdiff_t uvhttp_base64url_decode(const char *text, size_t length, void *out, size_t size)
+{
+    return decode(text, length, UVH_BASE64_URL, out, size);
 }

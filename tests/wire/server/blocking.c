@@ -108,9 +108,13 @@ static int give_back(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         uvhttp_event_hub_free(hub);
         return uvhttp_response_send_text(res, 200, uvhttp_error_name(err));
     }
-    if (how != NULL && strcmp(how, "ask") == 0)
-        return uvhttp_response_send_text(res, 200,
-                                         uvhttp_request_is_blocking(req) ? "blocks" : "does not");
+    if (how != NULL && strcmp(how, "ask") == 0) {
+        char *answer = uvhttp_request_allocate(req, 16); /* not for the loop thread only */
+        if (answer == NULL)
+            return UVHTTP_ENOMEM;
+        snprintf(answer, 16, "%s", uvhttp_request_is_blocking(req) ? "blocks" : "does not");
+        return uvhttp_response_send_text(res, 200, answer);
+    }
     return UVHTTP_EINVAL;
 }
 

@@ -140,15 +140,23 @@ static int pull(uvhttp_response_t *res, char *buffer, size_t size, size_t *lengt
 {
     struct source *source = arg;
     uint64_t left = source->size - source->sent;
+    if (has_query(uvhttp_response_request(res), "forgets-length"))
+        return 0;
+    if (has_query(uvhttp_response_request(res), "exceeds-buffer")) {
+        *length = size + 1;
+        return 0;
+    }
+    if (has_query(uvhttp_response_request(res), "wrong-result"))
+        return UVHTTP_DECLINED;
     source->stalled = source->stalls && !source->stalled;
     if (source->stalled && has_query(uvhttp_response_request(res), "at-once")) {
         uvhttp_response_resume_pull(res);
-        return UVHTTP_EFULL;
+        return UVHTTP_AGAIN;
     }
     if (source->stalled) {
         source->response = res;
         (void)uv_idle_start(&source->wake, wake_up);
-        return UVHTTP_EFULL;
+        return UVHTTP_AGAIN;
     }
     if (size > source->chunk)
         size = source->chunk;
@@ -157,9 +165,9 @@ static int pull(uvhttp_response_t *res, char *buffer, size_t size, size_t *lengt
     fill(buffer, size, source->sent);
     source->sent += size;
     *length = size;
-    return has_query(uvhttp_response_request(res), "fail") && source->sent > source->size / 2
-               ? UVHTTP_EINVAL
-               : 0;
+    if (has_query(uvhttp_response_request(res), "fail") && source->sent > source->size / 2)
+        return UVHTTP_EINVAL;
+    return source->sent == source->size ? UVHTTP_END : 0;
 }
 
 static void source_closed(uv_handle_t *handle)

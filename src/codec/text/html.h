@@ -1,0 +1,26 @@
+/* Character references of HTML. Called by html.c and for the names of listings. */
+#ifndef UVH_CODEC_TEXT_HTML_H
+#define UVH_CODEC_TEXT_HTML_H
+
+#include <stddef.h>
+
+/* The reference that replaces a character in text and quoted attributes; NULL: none is needed. */
+static inline const char *uvh_html_reference(char character)
+{
+    switch (character) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+#endif
