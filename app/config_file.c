@@ -63,11 +63,9 @@ static bool read_address(struct uvh_config_reader *reader, const char *text,
 
 static void refuse_address(struct uvh_config_reader *reader, const char *text, struct uvh_mark mark)
 {
-    uvh_problems_add(reader->problems, mark,
-                     "'%s' is not an address; allowed are an IPv4 address, an IPv6 address in "
-                     "brackets or localhost, optionally with :PORT (0 to 65535) and http:// or "
-                     "https://, and unix:PATH with a path of at most 107 bytes",
-                     text);
+    uvh_problems_add(
+        reader->problems, mark,
+        "'%s' is not an address; " UVH_ADDRESS_ALLOWED " with a path of at most 107 bytes", text);
 }
 
 static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

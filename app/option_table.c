@@ -77,8 +77,8 @@ const struct uvh_option uvh_option_table[] = {
     OPTION("port", 'p', NUMBER, FIELD(port), 0, 65535, "PORT",
            "port to listen on; 0 selects a free one; with TLS the default is 8443"),
     OPTION("listen", 'l', LISTEN, 0, 0, 0, "HOST[:PORT]",
-           "address to listen on: IPv4, IPv6 in brackets, or unix:PATH; repeatable; "
-           "http://HOST[:PORT] disables TLS (default: every IPv4 address)"),
+           "address to listen on: IPv4, IPv6 in brackets, a port alone, or unix:PATH; repeatable; "
+           "http://HOST[:PORT] disables TLS (default: every IPv4 and IPv6 address)"),
 
     SERVE_GROUP("TLS"),
     TLS("tls-cert", LIST, certificates, 0, 0, "FILE",

@@ -136,11 +136,8 @@ static int add_listen(struct uvh_options *options, const struct uvh_option *opti
         struct uvh_address address;
         if (!uvh_address_parse(text, length, &address)) {
             print_origin(option, source->from_environment);
-            fprintf(stderr,
-                    "'%.*s' is not an address; allowed are an IPv4 address, an IPv6 address in "
-                    "brackets or localhost, optionally with :PORT (0 to 65535) and http:// or "
-                    "https://, and unix:PATH\n",
-                    (int)length, text);
+            fprintf(stderr, "'%.*s' is not an address; " UVH_ADDRESS_ALLOWED "\n", (int)length,
+                    text);
             return UVH_EXIT_USAGE;
         }
         if (options->listen_count == UVH_OPTIONS_LISTEN_MAX) {

@@ -45,7 +45,7 @@ struct uvh_options {
     size_t port;     /* of addresses given without one */
     bool port_given; /* if false, addresses with TLS have UVH_OPTIONS_TLS_PORT */
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
-    size_t listen_count;                         /* 0: every IPv4 address */
+    size_t listen_count;                         /* 0: every address */
     uvhttp_static_options_t files;               /* roots, `types` and `rules` unset */
     struct uvh_option_list types, cache_control; /* see file_rules.h */
     struct uvh_option_list downloads, headers;   /* the same */

@@ -160,7 +160,7 @@ static void collect_addresses(const struct uvh_options *options,
         if (!uvh_listen_has_tls(&addresses[i], true))
             continue;
         if (uvh_address_is_any(host))
-            uvh_machine_add_all(found, uvh_address_is_ipv6(host) ? AF_INET6 : AF_INET);
+            uvh_machine_add_any(found, host);
         else if (strcmp(host, "127.0.0.1") != 0 && strcmp(host, "::1") != 0)
             uvh_machine_add(found, host);
     }

@@ -451,8 +451,11 @@ def test_addresses_of_flags_and_variables_replace_file(write):
     environment = {"UVHTTP_LISTEN": "[::1]:2 127.0.0.9", "UVHTTP_PORT": "3"}
     assert addresses(environment=environment) == ["[::1]:2", "127.0.0.9:3"]
     assert addresses("-l", "127.0.0.7:4", "-l", ":5",
-                     environment=environment) == ["127.0.0.7:4", "0.0.0.0:5"]
-    assert re.search(r'"0\.0\.0\.0:8080"',
+                     environment=environment) == ["127.0.0.7:4", "*:5"]
+    for listen in ("8080", "':8080'", "'*:8080'", "['*']"):
+        path = write(f"listen: {listen}\n" + RESPOND)
+        assert addresses() == ["*:8080"]
+    assert re.search(r'"\*:8080"',
                      run("uvhttp", "run", "--print-config", write(RESPOND)).stdout)
 
 
@@ -582,9 +585,9 @@ def test_invalid_file_structure(write, text, expected):
     ("listen: [':1', '[::1']", "1:16: '[::1' is not an address"),
     ("listen: 127.0.0.1:65536", "1:9: '127.0.0.1:65536' is not an address"),
     ("listen: 'unix:'",
-     "1:9: 'unix:' is not an address; allowed are an IPv4 address, an IPv6 address in brackets or "
-     "localhost, optionally with :PORT (0 to 65535) and http:// or https://, and unix:PATH with a "
-     "path of at most 107 bytes"
+     "1:9: 'unix:' is not an address; allowed are a port, or an IPv4 address, an IPv6 address in "
+     "brackets, localhost or *, optionally with :PORT (0 to 65535) and http:// or https://; or "
+     "unix:PATH with a path of at most 107 bytes"
      ), ("listen: unix:" + "x" * 100, "1:9: 'unix:" + "x" * 100 + "' is not an address"),
     ("listen: []", "1:9: listen is an empty list; it needs at least one address"),
     ("listen: [{a: b}]", "1:10: expected a single value, found a map"),
@@ -609,7 +612,7 @@ def test_invalid_file_structure(write, text, expected):
      "1:40: route \"metrics\" refused: it does not begin with \"/\""),
     ("metrics: {path: /m, listen: 127.0.0.1}",
      "1:29: '127.0.0.1' has no port; metrics need a separate one, such as 127.0.0.1:9100"),
-    ("metrics: {listen: 'a:b'}", "1:19: 'a:b' is not an address; allowed are an IPv4 address,"),
+    ("metrics: {listen: 'a:b'}", "1:19: 'a:b' is not an address; allowed are a port, or an IPv4"),
     ("metrics: {listen: ['127.0.0.1:1']}",
      "1:19: listen: expected a single value, found a list"),
     ("metrics: {pth: /m}", "1:11: unknown key 'pth' in metrics; did you mean 'path'?"),
@@ -1009,7 +1012,7 @@ def test_metrics_short_and_long_form(write, start):
         assert "uvhttp_requests_total" in get(start(text + RESPOND), "/m").text
     once = run("uvhttp", "run", "--print-config",
                write("metrics: {listen: ':0'}\n" + RESPOND)).stdout
-    assert yaml.safe_load(once)["metrics"] == {"path": "/metrics", "listen": "0.0.0.0:0"}
+    assert yaml.safe_load(once)["metrics"] == {"path": "/metrics", "listen": "*:0"}
 
 
 def test_metrics_have_file_cache_counters(start, tmp_path):

@@ -1,6 +1,7 @@
 """The program `uvhttp`, tested from outside: help, start output, errors, every option as flag and
 as environment variable, signals."""
 
+import ctypes
 import errno
 import ipaddress
 import os
@@ -55,6 +56,14 @@ def serve(site):
     for program in running:
         if program.process.returncode is None:
             assert program.stop() == 0, program.log()
+
+
+def has_ipv6():
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        return True
+    except OSError:
+        return False
 
 
 def option_names():
@@ -338,20 +347,61 @@ def test_start_output_escapes_control_characters(serve, site):
     assert f"serving {site}/a?[2Jb?c at" in serve(directory=strange).line
 
 
-def test_default_address_is_all_interfaces(site):
-    program = Program("uvhttp", "serve", "--port", 0, site)
+@pytest.mark.parametrize("flags", [["-p0"], ["-l0"], ["-l:0"], ["-l*:0"]])
+def test_default_address_is_all_interfaces(site, flags):
+    program = Program("uvhttp", "serve", *flags, "--verbose", site)
     try:
         hosts = [
-            ipaddress.ip_address(re.match(r"http://([0-9.]+)", url).group(1))
+            ipaddress.ip_address(re.match(r"http://\[?([0-9a-f.:]+?)\]?:\d+/$", url).group(1))
             for url in program.urls
         ]
         assert str(hosts[0]) == "127.0.0.1"
+        assert has_ipv6() == (ipaddress.ip_address("::1") in hosts)
         assert len({url.rsplit(":", 1)[1] for url in program.urls}) == 1
-        assert all(not host.is_loopback for host in hosts[1:])
+        assert all(not host.is_loopback for host in hosts[1 + has_ipv6():])
         for host in hosts:
             with socket.create_connection((str(host), program.port), SAFETY_TIMEOUT) as connection:
                 connection.sendall(raw.request("GET", "/file.txt", "Connection: close"))
                 assert connection.makefile("rb").read().endswith(b"a file\n")
+    finally:
+        assert program.stop() == 0
+    assert " debug 127.0.0.1 GET /file.txt" in program.log(), "not ::ffff:127.0.0.1"
+
+
+def without_ipv6():
+    """Makes socket(AF_INET6) fail with EAFNOSUPPORT, as on a machine without IPv6 (seccomp(2))."""
+    call = {"x86_64": 41, "aarch64": 198}[os.uname().machine]
+    load, equal, answer = 0x20, 0x15, 0x06  # BPF_LD | BPF_W | BPF_ABS, BPF_JEQ, BPF_RET
+    program = b"".join(
+        struct.pack("HBBI", *line)
+        for line in [(load, 0, 0, 0), (equal, 0, 3, call), (load, 0, 0, 16), (
+            equal, 0, 1, socket.AF_INET6), (answer, 0, 0, 0x50000 | errno.EAFNOSUPPORT),
+                     (answer, 0, 0, 0x7FFF0000)])
+    code = ctypes.create_string_buffer(program)
+    filters = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 6, ctypes.addressof(code)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, filters) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+
+
+@pytest.mark.skipif(os.uname().machine not in ("x86_64", "aarch64"), reason="numbers of system calls")
+def test_default_address_without_ipv6_is_ipv4(site):
+    program = Program("uvhttp", "serve", "-p0", site, preexec_fn=without_ipv6)
+    try:
+        assert program.urls[0].startswith("http://127.0.0.1:") and "[" not in program.line
+        assert program.request("/file.txt").body == b"a file\n"
+    finally:
+        assert program.stop() == 0
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_ipv4_and_ipv6_addresses_are_separate(site):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    program = Program("uvhttp", "serve", f"-l0.0.0.0:{port}", f"-l[::]:{port}", site)
+    try:
+        for host in ("127.0.0.1", "::1"):
+            socket.create_connection((host, port), SAFETY_TIMEOUT).close()
     finally:
         assert program.stop() == 0
 
@@ -399,14 +449,6 @@ def test_no_color_disables_colours(site, environment):
 
 
 # Addresses
-
-
-def has_ipv6():
-    try:
-        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-        return True
-    except OSError:
-        return False
 
 
 def test_addresses_share_free_port(serve):
