@@ -163,15 +163,15 @@ const struct uvh_option uvh_option_table[] = {
               "type of files with this extension, such as md=text/markdown; repeatable"),
     FILES("default-type", TEXT, default_type, 0, 0, "TYPE",
           "type of files with an unknown extension (default: application/octet-stream)"),
-    FILE_LIST("cache-control", cache_control, "PATTERN=VALUE",
-              "Cache-Control of matching files, such as '/img/**=max-age=3600'; repeatable, the "
-              "last match wins"),
+    FILE_LIST("cache-control", cache_control, "[PATTERN=]VALUE",
+              "Cache-Control of all files, such as 'max-age=3600', or of matching ones, such as "
+              "'/img/**=max-age=3600'; repeatable, the last match wins"),
     FILE_LIST("download", downloads, "PATTERN",
               "save matching files in browsers instead of showing them (Content-Disposition: "
               "attachment); repeatable"),
-    FILE_LIST("header", headers, "PATTERN=NAME: VALUE",
-              "response field of matching files, such as '*.html=X-Robots-Tag: none'; repeatable, "
-              "the last match wins"),
+    FILE_LIST("header", headers, "[PATTERN=]NAME: VALUE",
+              "response field of all files, or of matching ones, such as "
+              "'*.html=X-Robots-Tag: none'; repeatable, the last match wins"),
     FILES("immutable-assets", SWITCH, immutable_assets, 0, 0, NULL,
           "let clients cache files with a hash in their name (app-3f2a9c01.js) for a year, and "
           "revalidate HTML each time"),
