@@ -89,8 +89,7 @@ static int listen_and_run(struct run *run, uvhttp_server_t *server, const uvhttp
     return err == 0 ? UVH_EXIT_OK : fail(err);
 }
 
-/* Runs until stopped. SIGHUP reopens the access log and reloads the certificates; without them it
- * has no effect. */
+/* Runs until stopped. See hangup.h for signals. */
 static int run_server(struct run *run, uvhttp_server_t *server, const uvhttp_config_t *config)
 {
     struct uvh_hangup hangup;

@@ -362,11 +362,12 @@ def test_access_log_pattern(start, tmp_path):
     assert lines_of(tmp_path / "access.log", 1) == ["GET /a {x 404"]
 
 
-def test_sighup_reopens_access_log(start, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1])
+def test_signal_reopens_access_log(start, tmp_path, number):
     program = start("access_log: access.log\n" + RESPOND)
     get(program, "/before")
     (tmp_path / "access.log").rename(tmp_path / "access.log.1")
-    program.send_signal(signal.SIGHUP)
+    program.send_signal(number)
     eventually((tmp_path / "access.log").exists, "a new access log")
     get(program, "/after")
     assert program.stop() == 0
@@ -386,10 +387,11 @@ def test_failed_reopen_of_access_log_is_logged(start, tmp_path):
     assert "GET /after" in (tmp_path / "gone" / "access.log").read_text()
 
 
-def test_sighup_without_access_log_is_ignored(start):
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1])
+def test_signal_without_access_log_is_ignored(start, number):
     program = start(RESPOND)
     for _ in range(3):
-        program.send_signal(signal.SIGHUP)
+        program.send_signal(number)
         assert get(program).text == "hello"
 
 
