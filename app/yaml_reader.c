@@ -258,6 +258,11 @@ bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size,
         return false;
     }
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    /* With a set encoding, libyaml does not skip the byte order mark. */
+    if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) {
+        bytes += 3;
+        size -= 3;
+    }
     yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, size);
     struct reader reader = {.yaml = yaml, .problems = problems};
     while (!reader.over) {

@@ -46,7 +46,8 @@ def start(write):
 
     def starter(text, *arguments, **options):
         path = text if isinstance(
-            text, pathlib.Path) else write(text if "listen:" in text else LOCAL + text)
+            text, pathlib.Path) else write(text if isinstance(text, bytes) or "listen:" in
+                                           text else LOCAL + text)
         running.append(Program("uvhttp", "run", *arguments, path, **options))
         return running[-1]
 
@@ -360,6 +361,11 @@ def test_access_log_pattern(start, tmp_path):
         RESPOND)
     get(program, "/a")
     assert lines_of(tmp_path / "access.log", 1) == ["GET /a {x 404"]
+
+
+def test_byte_order_mark_is_accepted(start):
+    program = start(b"\xef\xbb\xbf" + (LOCAL + RESPOND).encode())
+    assert get(program).text == "hello"
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1])
