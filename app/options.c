@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "suggest.h"
 
@@ -451,7 +452,7 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
         } else if (options->root != NULL) {
             code = usage_error(
                 parser,
-                serve ? "only one directory can be served; '%s' and '%s' are given"
+                serve ? "only one directory or file can be served; '%s' and '%s' are given"
                       : "only one configuration file is allowed; '%s' and '%s' are given",
                 options->root, argument);
         } else {
@@ -462,8 +463,11 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
     }
     if (options->root == NULL && serve)
         options->root = ".";
+    if (options->root == NULL && access(UVH_OPTIONS_CONFIG, F_OK) == 0)
+        options->root = UVH_OPTIONS_CONFIG;
     if (options->root == NULL)
-        return usage_error(parser, "missing configuration file");
+        return usage_error(parser, "missing configuration file: none is given, and the current "
+                                   "directory has no " UVH_OPTIONS_CONFIG);
     return UVH_EXIT_OK;
 }
 

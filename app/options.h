@@ -12,6 +12,7 @@
 #define UVH_OPTIONS_LISTEN_MAX 16
 #define UVH_OPTIONS_LIST_MAX   64
 #define UVH_OPTIONS_TLS_PORT   8443
+#define UVH_OPTIONS_CONFIG     "uvhttp.yaml" /* the default configuration file */
 
 /* The values of an option that may be repeated. */
 struct uvh_option_list {

@@ -188,7 +188,7 @@ int uvh_run(enum uvh_command command, int count, char **arguments)
     if (code != UVH_EXIT_OK)
         return code;
     if (wanted.help) {
-        uvh_help_command(stdout, command);
+        uvh_help_run(stdout, command);
         return UVH_EXIT_OK;
     }
     run.problems.file = wanted.root;

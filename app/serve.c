@@ -113,7 +113,7 @@ static int listen_and_run(uvhttp_server_t *server, const struct uvh_options *opt
     if (uvh_redirect_open(&redirect, &made->tls, addresses, count, server, config)) {
         int err = uvhttp_server_stop_on_signals(server);
         if (err == 0) {
-            uvh_banner_print(options, made->site.routes[0].root.text, addresses, count,
+            uvh_banner_print(options, made->root, addresses, count,
                              &(struct uvh_banner_more){.redirect = &redirect, .tls = tls});
             uvh_tls_warn(tls);
             err = uvhttp_server_run(server);

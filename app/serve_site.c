@@ -16,7 +16,8 @@ int uvh_serve_site_refuse_directory(const char *option, const char *directory, i
         fprintf(stderr, "the directory '%s' does not exist\n", directory);
         break;
     case ENOTDIR:
-        fprintf(stderr, "'%s' is not a directory\n", directory);
+        fprintf(stderr, "'%s' is not a directory%s\n", directory,
+                option == NULL ? " or regular file" : "");
         break;
     case EACCES:
     case EPERM:
@@ -87,6 +88,7 @@ static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *
         return no_memory();
     /* for a file in the file system's root the slash is the directory */
     slash[slash == path] = '\0';
+    route->root.text = path;
     route->files.file = name;
     route->files.fallback = route->files.try_files = NULL;
     route->files.spa = route->files.clean_urls = route->files.uploads = false;
@@ -145,18 +147,50 @@ static int add_auth(struct uvh_serve_site *made, const char *file)
     return UVH_EXIT_OK;
 }
 
+/* The options that look up other files do not apply to a single one. */
+static int make_single(struct uvh_serve_site *made, const struct uvh_options *options)
+{
+    const uvhttp_static_options_t *files = &options->files;
+    const char *option = files->uploads                  ? "uploads"
+                         : files->spa                    ? "spa"
+                         : files->fallback != NULL       ? "fallback"
+                         : files->try_files != NULL      ? "try-files"
+                         : files->clean_urls             ? "clean-urls"
+                         : options->more_roots.count > 0 ? "more-root"
+                                                         : NULL;
+    if (option != NULL) {
+        fprintf(stderr, "uvhttp: --%s requires a directory; '%s' is a file\n", option,
+                options->root);
+        return UVH_EXIT_USAGE;
+    }
+    char *path = keep(made, strdup(made->root));
+    return path == NULL ? no_memory() : make_file_route(made, &made->routes[0], path);
+}
+
+/* Finds the directory or file, and stores its route. */
+static int add_root(struct uvh_serve_site *made, const struct uvh_options *options,
+                    const uvhttp_static_options_t *files)
+{
+    struct stat found;
+    made->root = keep(made, realpath(options->root, NULL));
+    if (made->root == NULL || stat(made->root, &found) != 0)
+        return uvh_serve_site_refuse_directory(NULL, options->root, -errno);
+    made->routes[0] = (struct uvh_setup_route){.path = {.text = "/"},
+                                               .kind = UVH_ROUTE_STATIC,
+                                               .root = {.text = made->root},
+                                               .files = *files};
+    return S_ISREG(found.st_mode) ? make_single(made, options) : UVH_EXIT_OK;
+}
+
 int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *options)
 {
     memset(made, 0, sizeof(*made));
     uvhttp_static_options_t files = options->files;
-    char *root = keep(made, realpath(options->root, NULL));
-    if (root == NULL)
-        return uvh_serve_site_refuse_directory(NULL, options->root, -errno);
     int code = uvh_file_rules_make(&made->rules, options, &files);
     made->site.routes = made->routes;
     made->site.route_count = 1;
-    made->routes[0] = (struct uvh_setup_route){
-        .path = {.text = "/"}, .kind = UVH_ROUTE_STATIC, .root = {.text = root}, .files = files};
+    if (code == UVH_EXIT_OK)
+        code = add_root(made, options, &files);
     if (code == UVH_EXIT_OK && options->prewarm != NULL)
         code = add_prewarm(made, options->prewarm);
     if (code == UVH_EXIT_OK)

@@ -849,23 +849,32 @@ def test_file_without_permission(tmp_path, write):
 
 @pytest.mark.parametrize(
     "arguments, message",
-    [(["run"], "missing configuration file\nTry 'uvhttp run --help'."),
-     (["check"], "missing configuration file\nTry 'uvhttp check --help'."),
+    [(["run"], "missing configuration file: none is given, and the current directory has no "
+               "uvhttp.yaml\nTry 'uvhttp run --help'."),
+     (["check"], "uvhttp.yaml\nTry 'uvhttp check --help'."),
      (["run", "a", "b"], "only one configuration file is allowed; 'a' and 'b' are given"),
      (["run", "--listing", "a"], "unknown option '--listing'"),
      (["check", "--print-config", "a"], "unknown option '--print-config'"),
      (["check", "-t", "a"], "unknown option '-t'"),
      (["serve", "-t"], "unknown option '-t'"), ])
-def test_usage_errors(arguments, message):
-    done = run("uvhttp", *arguments)
+def test_usage_errors(arguments, message, tmp_path):
+    done = run("uvhttp", *arguments, cwd=tmp_path)
     assert done.returncode == 2 and message in done.stderr
+
+
+def test_default_file_is_uvhttp_yaml(write):
+    path = write(LOCAL + RESPOND, "uvhttp.yaml")
+    assert run("uvhttp", "check", cwd=path.parent).stdout == "uvhttp.yaml: configuration OK\n"
+    program = Program("uvhttp", "run", cwd=path.parent)
+    assert get(program).text == "hello" and "running uvhttp.yaml at" in program.line
+    assert program.stop() == 0
 
 
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_help_of_command(command):
     done = run("uvhttp", command, "--help")
     assert done.returncode == 0 and done.stdout.startswith(
-        f"Usage: uvhttp {command} [OPTION]... CONFIG\n")
+        f"Usage: uvhttp {command} [OPTION]... [CONFIG]\n")
     assert done.stdout == run("uvhttp", "help", command).stdout
     assert "--max-connections N" in done.stdout and "--listing" not in done.stdout.split(
         "SIZE is")[0]

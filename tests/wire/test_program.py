@@ -82,17 +82,35 @@ def variable(option):
 def test_help_of_the_program(arguments):
     done = run("uvhttp", *arguments)
     assert done.returncode == 0 and done.stderr == ""
-    assert "uvhttp serve [DIR]" in done.stdout
+    assert "uvhttp [serve] [DIR|FILE]" in done.stdout
+    assert max(len(line) for line in done.stdout.split("\n")) <= 80
+    for command in ("run", "check", "precompress", "cert", "help", "version"):
+        assert f"  uvhttp {command} " in done.stdout
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["serve", "--help"], ["serve", "-h"], ["help", "serve"], ["serve", "-qh", "nowhere"]])
-def test_help_of_serve(arguments):
+def options_of(page):
+    return re.findall(r"^  (?:-\w, |    )--(?:\[no-\])?([a-z-]+)", page, re.M)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["serve", "-h"],
+                                       ["serve", "-qh", "nowhere"], ["-qh"], [".", "--help"]])
+def test_help_has_ten_common_options(arguments):
     done = run("uvhttp", *arguments)
+    assert done.returncode == 0 and done.stderr == ""
+    assert max(len(line) for line in done.stdout.split("\n")) <= 80
+    common = done.stdout.split("\nCommon options:\n")[1].split("\n\n")[0]
+    assert len(options_of(common)) == 10 and "All options: uvhttp help serve\n" in done.stdout
+
+
+def test_help_of_serve_has_common_options_first():
+    done = run("uvhttp", "help", "serve")
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith("Usage: uvhttp serve")
     assert max(len(line) for line in done.stdout.split("\n")) <= 80
+    groups = re.findall(r"^([A-Z][A-Za-z, ]+):$", done.stdout, re.M)
+    assert groups[0] == "Common options" and {"TLS", "Files", "Limits", "Output"} <= set(groups)
+    names = options_of(done.stdout.split("\nSIZE is")[0])
+    assert len(names) > 80 and len(set(names)) == len(names), "each option once"
 
 
 def test_config_numbers_have_options():
@@ -115,15 +133,19 @@ def test_manual_page_has_every_option_and_default():
             assert f"Default: {found.group(1)}." in entry.group(1), name
 
 
-@pytest.mark.parametrize("flag", ["--version", "-V"])
+@pytest.mark.parametrize("flag", ["--version", "-V", "version"])
 def test_version(flag):
     done = run("uvhttp", flag)
     assert done.returncode == 0
     version = re.search(r"VERSION ([0-9.]+)",
                         (ROOT / "CMakeLists.txt").read_text().split("project(uvhttp")[1]).group(1)
-    first, second = done.stdout.splitlines()
+    first, second, third = done.stdout.splitlines()
     assert first == f"uvhttp {version}"
     assert re.fullmatch(rf"build: {re.escape(version)} (gcc|clang) \S+ \w+( \w+)*", second)
+    features = third.removeprefix("features: ").split(" ")
+    assert set(features) <= {"tls", "compression", "passwords"}
+    assert ("tls" in features) == ("TLS is not supported" not in run(
+        "uvhttp", "cert", "/dev/null").stderr)
 
 
 def test_full_standard_output_is_an_error():
@@ -148,8 +170,16 @@ def test_output_above_file_size_limit_is_an_error(tmp_path):
 
 @pytest.mark.parametrize(
     "arguments, message",
-    [([], "Usage:"), (["server"], "unknown command 'server'"),
+    [([], "Usage:"), (["server"], "unknown command 'server'; did you mean 'serve'?\nTry"),
+     (["chekc", "a.yaml"], "unknown command 'chekc'; did you mean 'check'?\nTry"),
+     (["nowhere"], "unknown command 'nowhere', and there is no such file or directory\nTry"),
      (["help", "me"], "unknown command 'me'"),
+     (["help", "srve"], "unknown command 'srve'; did you mean 'serve'?\nTry"),
+     (["--prot", "80"], "unknown option '--prot'; did you mean '--port'?\nTry"),
+     (["-q", "site.yaml"], "'site.yaml' may be a configuration file; to serve its sites: uvhttp "
+                           "run site.yaml; to serve the file itself: uvhttp serve site.yaml\n"),
+     (["cert", "--kee", "a"], "\nuvhttp cert: did you mean '--key'?\nTry 'uvhttp cert --help'."),
+     (["precompress", "--dryrun=1"], "\nuvhttp precompress: did you mean '--dry-run'?\nTry"),
      (["serve", "--prot", "80"], "unknown option '--prot'; did you mean '--port'?\nTry"),
      (["serve", "--no-port"], "unknown option '--no-port'\nTry"),
      (["serve", "--no-listings"
@@ -270,10 +300,60 @@ def test_missing_directory_is_reported(tmp_path):
     assert done.stderr == f"uvhttp: the directory '{tmp_path}/nowhere' does not exist\n"
 
 
-def test_file_instead_of_directory_is_reported(site):
-    done = run("uvhttp", "serve", "-p", "0", site / "file.txt")
+def test_special_file_instead_of_directory_is_reported(site):
+    os.mkfifo(site / "fifo")
+    done = run("uvhttp", "serve", "-p", "0", site / "fifo")
     assert done.returncode == 1
-    assert f"'{site}/file.txt' is not a directory" in done.stderr
+    assert f"'{site}/fifo' is not a directory or regular file\n" in done.stderr
+
+
+# Commands
+
+
+@pytest.mark.parametrize("arguments", [["site"], ["./site/"], ["--no-hidden", "site"]])
+def test_directory_without_command_is_served(site, arguments):
+    program = Program("uvhttp", *arguments, cwd=site.parent,
+                      environment={"UVHTTP_LISTEN": "127.0.0.1:0"})
+    assert program.request("/").body == b"the index\n" and f"serving {site} at" in program.line
+    assert program.stop() == 0
+
+
+@pytest.mark.parametrize("arguments", [["serve", "file.txt"], ["file.txt"]])
+def test_single_file_is_served(site, arguments):
+    program = Program("uvhttp", *arguments, "--header=X-A: b", cwd=site,
+                      environment={"UVHTTP_LISTEN": "127.0.0.1:0"})
+    try:
+        assert f"serving {site}/file.txt at" in program.line
+        for target in ("/", "/file.txt", "/any/name"):
+            response = program.request(target)
+            assert response.body == b"a file\n" and response.get("X-A") == "b"
+        assert program.request("/file.txt", "Range: bytes=2-5").body == b"file"
+    finally:
+        assert program.stop() == 0
+
+
+def test_single_file_is_printed_as_configuration(site):
+    path = site / "uvhttp.yaml"
+    path.write_text(
+        run("uvhttp", "serve", "--print-config", "-l127.0.0.1:0", site / "file.txt").stdout)
+    program = Program("uvhttp", "run", path)
+    assert program.request("/x").body == b"a file\n"
+    assert program.stop() == 0
+
+
+@pytest.mark.parametrize("option", [
+    "--uploads", "--spa", "--fallback=x", "--try-files={path}", "--clean-urls", "--more-root=."])
+def test_options_for_directories_are_rejected_for_single_file(site, option):
+    done = run("uvhttp", "serve", option, site / "file.txt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (f"uvhttp: {option.split('=')[0]} requires a directory; "
+                           f"'{site}/file.txt' is a file\n")
+
+
+def test_many_additional_directories_and_files(site):
+    flags = 64 * [f"--more-root={site}"] + [f"--alias=/{i}={site}/file.txt" for i in range(64)]
+    done = run("uvhttp", "serve", "--print-config", *flags, "--prewarm=/x", site)
+    assert done.returncode == 0 and done.stdout.count("file.txt") == 64
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o600])
