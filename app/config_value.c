@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "config_hint.h"
 #include "suggest.h"
 
 #define SHOWN 80 /* most bytes of a value in a message */
@@ -40,8 +41,12 @@ void uvh_config_refuse_key(struct uvh_config_reader *reader, const struct uvh_ya
                            const char *what, const char *(*name)(size_t index, const void *arg),
                            const void *arg)
 {
+    const char *hint = uvh_config_hint(key->text);
     const char *near = uvh_suggest(key->text, name, arg);
-    if (near != NULL)
+    if (hint != NULL)
+        uvh_problems_add(reader->problems, key->mark, "unknown key '%s' in %s: %s", key->text, what,
+                         hint);
+    else if (near != NULL)
         uvh_problems_add(reader->problems, key->mark,
                          "unknown key '%.*s' in %s; did you mean '%s'?", SHOWN, key->text, what,
                          near);

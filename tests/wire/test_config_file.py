@@ -363,6 +363,28 @@ def test_access_log_pattern(start, tmp_path):
     assert lines_of(tmp_path / "access.log", 1) == ["GET /a {x 404"]
 
 
+@pytest.mark.parametrize("line, message", [
+    ("root: /srv", "unknown key 'root' in a route: use 'static' of a route"),
+    ("gzip: on", "unknown key 'gzip' in a route: use 'compress' or 'precompressed' of a route"),
+    ("proxy_pass: http://a",
+     "unknown key 'proxy_pass' in a route: uvhttp does not forward requests to other servers"),
+    ("tls: {}", "unknown key 'tls' in a route: it is a key of the file, at the top level"),
+    ("hosts: a", "unknown key 'hosts' in a route: it is a key of a site, in the list 'sites'"),
+])
+def test_keys_of_other_servers_and_levels_have_hints(write, line, message):
+    first, *extra = problems(write(f"sites: [{{routes: [{{path: /, {line}, respond: {{}}}}]}}]\n"))
+    assert first == "1:29: " + message and not extra
+
+
+def test_hints_name_existing_keys():
+    """Each key in quotes in the table of hints is one that a configuration has."""
+    table = (ROOT / "app/config_hint.c").read_text()
+    known = set(re.findall(r"^#* *(?:- )?#? *(?:- )?{?(\w+):", (ROOT / "docs/configuration.md")
+                           .read_text(), re.M)) | {"max_body_size", "include"}
+    named = set(re.findall(r"'(\w+)(?:: true)?'", table))
+    assert len(named) > 20 and named <= known | {"self_signed", "workers", "file"}, named - known
+
+
 def test_byte_order_mark_is_accepted(start):
     program = start(b"\xef\xbb\xbf" + (LOCAL + RESPOND).encode())
     assert get(program).text == "hello"
