@@ -156,7 +156,8 @@ static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_y
     uvh_config_read_texts(reader, value, roots);
     for (size_t i = 0; i < roots->count; i++) {
         if (roots->items[i].text != NULL && *roots->items[i].text != '\0')
-            roots->items[i].text = uvh_config_below_directory(reader, roots->items[i].text);
+            roots->items[i].text =
+                uvh_config_below_directory(reader, roots->items[i].mark, roots->items[i].text);
         else
             uvh_problems_add(reader->problems, roots->items[i].mark,
                              "more_roots has an empty path");
@@ -491,11 +492,12 @@ void uvh_config_site_read_all(struct uvh_config_reader *reader, const struct uvh
         struct uvh_setup_site *site = &setup->sites[setup->site_count++];
         read_site(reader, one, site);
         hosts += site->hosts.count;
+        char where[UVH_MARK_TEXT];
         if (site->hosts.count == 0 && rest != NULL)
             uvh_problems_add(reader->problems, site->mark,
-                             "this site and the one in line %zu have no 'hosts'; only one site can "
+                             "this site and the one in %s have no 'hosts'; only one site can "
                              "serve all other hosts",
-                             rest->mark.line);
+                             uvh_mark_describe(&rest->mark, &site->mark, where));
         else if (site->hosts.count == 0)
             rest = site;
     }

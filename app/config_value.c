@@ -100,7 +100,7 @@ void *uvh_config_allocate(struct uvh_config_reader *reader, size_t count, size_t
     /* A file has at most 1 MiB, so this cannot overflow. */
     void *memory = uvh_yaml_allocate(reader->yaml, count * size);
     if (memory == NULL)
-        uvh_problems_add(reader->problems, (struct uvh_mark){0, 0}, "out of memory");
+        uvh_problems_add(reader->problems, UVH_MARK_NONE, "out of memory");
     return memory;
 }
 
@@ -262,16 +262,18 @@ const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_y
         refuse_kind(reader, value, "a path");
         return NULL;
     }
-    return uvh_config_below_directory(reader, text);
+    return uvh_config_below_directory(reader, value->mark, text);
 }
 
-const char *uvh_config_below_directory(struct uvh_config_reader *reader, const char *text)
+const char *uvh_config_below_directory(struct uvh_config_reader *reader, struct uvh_mark mark,
+                                       const char *text)
 {
-    if (*text == '/' || *reader->directory == '\0')
+    const char *directory = mark.source == NULL ? "" : mark.source->directory;
+    if (*text == '/' || *directory == '\0')
         return text;
-    size_t size = strlen(reader->directory) + strlen(text) + 2;
+    size_t size = strlen(directory) + strlen(text) + 2;
     char *path = uvh_config_allocate(reader, 1, size);
     if (path != NULL)
-        snprintf(path, size, "%s/%s", reader->directory, text);
+        snprintf(path, size, "%s/%s", directory, text);
     return path;
 }

@@ -121,7 +121,7 @@ static bool build(struct run *run, uvhttp_server_t *server, bool test)
     bool loaded = uvh_tls_open(&run->tls, &setup->tls, &run->options, test, &run->problems);
     int err = uvh_tls_add_hsts(server, &setup->tls);
     if (err != 0)
-        uvh_problems_add(&run->problems, (struct uvh_mark){0, 0}, "%s", uvhttp_strerror(err));
+        uvh_problems_add(&run->problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
     const struct uvh_setup_metrics *metrics = &setup->metrics;
     bool right = uvh_tls_check_addresses(&setup->tls, &run->options, &run->problems) &&
                  uvh_redirect_check(&setup->tls, &run->options,

@@ -193,7 +193,7 @@ static void hint_at_keys(const struct uvh_tls_options *given, struct uvh_problem
     if (given->keys.count == 0 || given->keys.count >= given->certificates.count)
         return;
     uvh_problems_add(
-        problems, (struct uvh_mark){0, 0},
+        problems, UVH_MARK_NONE,
         "--tls-key: %zu certificates and %zu keys are given; the n-th key belongs to the n-th "
         "certificate, and \"\" means that the key is in the certificate's file",
         given->certificates.count, given->keys.count);

@@ -143,7 +143,7 @@ static int add_auth(struct uvh_serve_site *made, const char *file)
                 uvhttp_strerror(-errno));
         return UVH_EXIT_FAILED;
     }
-    made->site.auth = (struct uvh_setup_auth){.mark = {1, 1}, .file = {.text = path}};
+    made->site.auth = (struct uvh_setup_auth){.mark = {.line = 1}, .file = {.text = path}};
     return UVH_EXIT_OK;
 }
 

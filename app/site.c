@@ -62,9 +62,11 @@ static void note_refusal(const struct builder *builder, const struct uvh_setup_s
 {
     const struct uvh_mark *other =
         err == UVHTTP_ECONFLICT ? find_other(builder, site, route) : NULL;
+    char where[UVH_MARK_TEXT];
     if (other != NULL)
-        uvh_problems_add(builder->problems, route->path.mark, "%s, in line %zu",
-                         uvhttp_server_error(builder->server)->text, other->line);
+        uvh_problems_add(builder->problems, route->path.mark, "%s, in %s",
+                         uvhttp_server_error(builder->server)->text,
+                         uvh_mark_describe(other, &route->path.mark, where));
     else if (err == UVHTTP_EROUTE || err == UVHTTP_ECONFLICT)
         uvh_problems_add(builder->problems, route->path.mark, "%s",
                          uvhttp_server_error(builder->server)->text);
@@ -356,7 +358,7 @@ static int compare_routers(const void *one, const void *other)
     const struct named_router *a = one, *b = other;
     if (a->router != b->router)
         return (uintptr_t)a->router < (uintptr_t)b->router ? -1 : 1;
-    return a->host->mark.line < b->host->mark.line ? -1 : a->host->mark.line > b->host->mark.line;
+    return uvh_mark_compare(&a->host->mark, &b->host->mark);
 }
 
 /* Notes a host in two sites, or twice in one: the library has one router for it. */
@@ -367,7 +369,7 @@ static void check_hosts(const struct builder *builder, uvhttp_router_t **const *
         total += builder->setup->sites[i].hosts.count;
     struct named_router *all = calloc(total + 1, sizeof(*all));
     if (all == NULL) {
-        uvh_problems_add(builder->problems, (struct uvh_mark){0, 0}, "out of memory");
+        uvh_problems_add(builder->problems, UVH_MARK_NONE, "out of memory");
         return;
     }
     for (size_t i = 0; i < builder->setup->site_count; i++) {
@@ -379,10 +381,12 @@ static void check_hosts(const struct builder *builder, uvhttp_router_t **const *
     }
     qsort(all, count, sizeof(*all), compare_routers);
     for (size_t i = 1; i < count; i++) {
+        const struct uvh_text *host = all[i].host, *other = all[i - 1].host;
+        char where[UVH_MARK_TEXT];
         if (all[i].router == all[i - 1].router)
-            uvh_problems_add(builder->problems, all[i].host->mark,
-                             "duplicate host '%s'; line %zu has it as '%s'", all[i].host->text,
-                             all[i - 1].host->mark.line, all[i - 1].host->text);
+            uvh_problems_add(builder->problems, host->mark,
+                             "duplicate host '%s'; %s has it as '%s'", host->text,
+                             uvh_mark_describe(&other->mark, &host->mark, where), other->text);
     }
     free(all);
 }
@@ -393,7 +397,7 @@ static void add_sites(const struct builder *builder)
     size_t before = builder->problems->count;
     uvhttp_router_t ***routers = calloc(setup->site_count + 1, sizeof(uvhttp_router_t **));
     if (routers == NULL) {
-        uvh_problems_add(builder->problems, (struct uvh_mark){0, 0}, "out of memory");
+        uvh_problems_add(builder->problems, UVH_MARK_NONE, "out of memory");
         return;
     }
     for (size_t i = 0; i < setup->site_count; i++)
@@ -439,8 +443,7 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
     size_t before = problems->count;
     const struct builder builder = {server, metrics, setup, problems};
     if (setup->log_level >= UVHTTP_LOG_DEBUG)
-        note(&builder, server, (struct uvh_mark){0, 0},
-             uvhttp_server_use(server, uvh_logger_request, NULL));
+        note(&builder, server, UVH_MARK_NONE, uvhttp_server_use(server, uvh_logger_request, NULL));
     /* The default site, if there is one, adds them with its own rules. */
     if (metrics != NULL || !has_rest(setup))
         add_metrics(&builder, metrics != NULL ? metrics : server, NULL);

@@ -107,13 +107,15 @@ static void check_dir(const struct directory *directory, const struct directory 
                       struct uvh_problems *problems)
 {
     for (size_t i = 0; i < count; i++) {
+        char where[UVH_MARK_TEXT];
         if (all[i].is_protected || !lies_in(directory->path, all[i].path))
             continue;
         uvh_problems_add(
             problems, directory->named->mark,
             "the directory '%s' requires a password here, but is within '%s', which the "
-            "route in line %zu serves without one; move it elsewhere",
-            directory->named->text, all[i].named->text, all[i].route->path.mark.line);
+            "route in %s serves without one; move it elsewhere",
+            directory->named->text, all[i].named->text,
+            uvh_mark_describe(&all[i].route->path.mark, &directory->named->mark, where));
         return;
     }
 }
@@ -127,7 +129,7 @@ void uvh_site_auth_check_directories(const struct uvh_setup *setup, struct uvh_p
     }
     struct directory *directories = calloc(most, sizeof(*directories));
     if (directories == NULL) {
-        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
+        uvh_problems_add(problems, UVH_MARK_NONE, "out of memory");
         return;
     }
     size_t count = list_dirs(setup, directories);

@@ -423,6 +423,99 @@ def test_signal_without_access_log_is_ignored(start, number):
         assert get(program).text == "hello"
 
 
+# Included files
+
+
+def included(write, **texts):
+    """Writes files; `a__b` is a/b.yaml."""
+    for name, text in texts.items():
+        path = write("", "x").parent / (name.replace("__", "/") + ".yaml")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return write("", "x").parent
+
+
+def test_include_adds_sites_and_keys(write):
+    directory = included(
+        write, site="include: [limits.yaml, 'sites/*.yaml', 'none/*.yaml']\n" + LOCAL + RESPOND,
+        limits="server: {max_connections: 7}\n",
+        sites__a="sites: [{hosts: a.test, routes: [{path: /, respond: {body: a}}]}]\n",
+        sites__b="include: ../more.yaml\n"
+        "sites: [{hosts: b.test, routes: [{path: /, static: files, more_roots: [.]}]}]\n",
+        more="sites: [{hosts: c.test, routes: [{path: /, respond: {body: '${X:-c}'}}]}]\n")
+    (directory / "sites/files").mkdir()
+    (directory / "sites/files/index.html").write_text("b")
+    program = Program("uvhttp", "run", directory / "site.yaml")
+    try:
+        bodies = [get(program, host=f"{name}.test").text for name in "abcd"]
+        assert bodies == ["a", "b", "c", "hello"]
+    finally:
+        assert program.stop() == 0
+    printed = yaml.safe_load(run("uvhttp", "run", "--print-config", directory / "site.yaml").stdout)
+    assert printed["server"]["max_connections"] == 7 and len(printed["sites"]) == 4
+    route = [site for site in printed["sites"] if site.get("hosts") == ["b.test"]][0]["routes"][0]
+    assert (route["static"], route["more_roots"]) == (f"{directory}/sites/files",
+                                                      [f"{directory}/sites/."])
+
+
+def test_include_of_unix_socket_is_relative_to_its_file(write):
+    directory = included(write, site="include: a/b.yaml\n", a__b="listen: unix:x\n" + RESPOND)
+    printed = run("uvhttp", "run", "--print-config", directory / "site.yaml").stdout
+    assert f"unix:{directory}/a/x" in printed
+
+
+def test_include_errors_have_file_line_and_column(write):
+    directory = included(
+        write, site="listen: 1\ninclude: [a/one.yaml, a/two.yaml, a/none.yaml, a]\n"
+        "sites: [{routes: [{path: /, respond: {}}]}]\nbad: 1\n", a__one="listen: 2\n# x\nworse: 3\n",
+        a__two="sites:\n  - {hosts: [A.test], routes: [{path: /, respnd: {}}]}\n")
+    done = run("uvhttp", "check", "site.yaml", cwd=directory)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "site.yaml:2:35: cannot include 'a/none.yaml': the file does not exist",
+        "site.yaml:2:48: cannot include 'a': is a directory, not a configuration file",
+        "site.yaml:4:1: unknown key 'bad' in the configuration",
+        "a/one.yaml:1:1: duplicate key 'listen'; the first is in line 1 of site.yaml",
+        "a/one.yaml:3:1: unknown key 'worse' in the configuration",
+        "a/two.yaml:2:32: a route requires 'static', 'redirect' or 'respond'",
+        "a/two.yaml:2:42: unknown key 'respnd' in a route; did you mean 'respond'?",
+    ]
+
+
+def test_include_names_file_of_other_line(write):
+    directory = included(
+        write, site="include: a.yaml\nsites: [{hosts: a.test, routes: [{path: /, respond: {}}]}]\n",
+        a="\n\nsites: [{hosts: A.test, routes: [{path: /, respond: {}}]}]\n")
+    done = run("uvhttp", "check", "site.yaml", cwd=directory)
+    assert done.stderr == ("a.yaml:3:17: duplicate host 'A.test'; line 2 of site.yaml has it as "
+                           "'a.test'\n")
+
+
+@pytest.mark.parametrize("files, error", [
+    ({"site": "include: site.yaml\n"}, "site.yaml:1:10: cannot include 'site.yaml': it is this file"),
+    ({"site": "include: a/b.yaml\n", "a__b": "include: ['../a/../site.yaml']\n"},
+     "a/b.yaml:1:11: cannot include 'a/../a/../site.yaml': it includes this file"),
+    ({"site": "include: a.yaml\n", "a": "[1]\n"},
+     "a.yaml:1:1: expected a map of keys and values, as in the main file"),
+    ({"site": "include: a.yaml\n", "a": "# nothing\n"}, "a.yaml: the file is empty"),
+    ({"site": "include: a.yaml\n", "a": "x: [\n"}, "a.yaml:2:1: invalid YAML: "),
+    ({"site": "include: {a: b}\n"}, "site.yaml:1:10: include: expected a single value, found a map"),
+])
+def test_include_is_rejected(write, files, error):
+    directory = included(write, **{name: text for name, text in files.items()})
+    with open(directory / "site.yaml", "a") as site:
+        site.write(RESPOND)
+    done = run("uvhttp", "check", "site.yaml", cwd=directory)
+    assert done.returncode == 1 and done.stderr.startswith(error) and done.stderr.count("\n") == 1
+
+
+def test_include_from_standard_input_is_relative_to_current_directory(write):
+    directory = included(write, a=RESPOND)
+    done = subprocess.run([built("uvhttp"), "check", "-"], input="include: a.yaml\n", text=True,
+                          capture_output=True, cwd=directory, env=clean_environment())
+    assert done.stdout == "-: configuration OK\n", done.stderr
+
+
 # Precedence
 
 
