@@ -194,8 +194,8 @@ void uvh_config_read_number(struct uvh_config_reader *reader, const struct uvh_y
     size_t read;
     const char *wrong = NULL;
     if (uvhttp_config_parse(text, unit, &read) != 0)
-        wrong = strcmp(unit, "bytes") == 0     ? "is not a size"
-                : strcmp(unit, "seconds") == 0 ? "is not a time (such as 90, 90s or 2min)"
+        wrong = strcmp(unit, "bytes") == 0     ? UVH_OPTIONS_NOT_A_SIZE
+                : strcmp(unit, "seconds") == 0 ? UVH_OPTIONS_NOT_A_TIME
                                                : "is not a number";
     else if (read < low || read > high)
         wrong = "is out of range";

@@ -29,7 +29,10 @@ static int check(const char *option, const uvhttp_static_options_t *files)
     int err = uvhttp_static_check(files, &error);
     if (err == 0)
         return UVH_EXIT_OK;
-    refuse(option, error.text);
+    if (strcmp(error.field, "types") == 0 || strcmp(error.field, "default_type") == 0)
+        fprintf(stderr, "uvhttp: --%s: '%s' %s\n", option, error.value, error.reason);
+    else
+        refuse(option, error.text);
     return err == UVHTTP_ECONFIG ? UVH_EXIT_USAGE : UVH_EXIT_FAILED;
 }
 

@@ -68,8 +68,11 @@ static int number_error(const struct uvh_option *option, const struct source *so
                         const char *what)
 {
     print_origin(option, source->from_environment);
-    fprintf(stderr, "'%s' %s; allowed are %zu to %zu\n", source->text, what, option->low,
-            option->high);
+    const char *unit = option->kind == UVH_OPTION_SIZE   ? " bytes"
+                       : option->kind == UVH_OPTION_TIME ? " seconds"
+                                                         : "";
+    fprintf(stderr, "'%s' %s; allowed are %zu to %zu%s\n", source->text, what, option->low,
+            option->high, unit);
     return UVH_EXIT_USAGE;
 }
 
@@ -95,7 +98,7 @@ static int set_number(struct uvh_options *options, const struct uvh_option *opti
     bool size = option->kind == UVH_OPTION_SIZE;
     size_t number;
     if (uvhttp_config_parse(source->text, size ? "bytes" : "", &number) != 0)
-        return number_error(option, source, size ? "is not a size" : "is not a number");
+        return number_error(option, source, size ? UVH_OPTIONS_NOT_A_SIZE : "is not a number");
     if (number < option->low || number > option->high)
         return number_error(option, source, "is out of range");
     if (option->kind == UVH_OPTION_MS)
@@ -117,7 +120,7 @@ static int set_or_off(struct uvh_options *options, const struct uvh_option *opti
         return UVH_EXIT_OK;
     }
     if (uvhttp_config_parse(source->text, time ? "seconds" : "", &number) != 0)
-        return number_error(option, source, time ? "is not a time in seconds" : "is not a number");
+        return number_error(option, source, time ? UVH_OPTIONS_NOT_A_TIME : "is not a number");
     if (number < option->low || number > option->high)
         return number_error(option, source, "is out of range");
     *field = number;
@@ -485,7 +488,8 @@ static const struct uvh_option *find_by_field(const char *field, size_t length)
     return NULL;
 }
 
-/* Our message adds the source of the value to that of the library. */
+/* Our message adds the source of the value to that of the library, which is about several limits.
+ */
 static int check_config(const struct parser *parser)
 {
     uvhttp_error_t error;
@@ -500,7 +504,9 @@ static int check_config(const struct parser *parser)
         print_origin(option, source->from_environment);
     else
         fprintf(stderr, "%s: ", from_file ? parser->options->root : "uvhttp");
-    fprintf(stderr, "%s\n", error.text);
+    char text[UVH_OPTION_TEXT_SIZE];
+    bool serve = parser->command == UVH_COMMAND_SERVE;
+    fprintf(stderr, "%s\n", serve ? uvh_option_speak(error.text, text) : error.text);
     return from_file ? UVH_EXIT_FAILED : UVH_EXIT_USAGE;
 }
 

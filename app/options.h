@@ -86,6 +86,10 @@ int uvh_options_scan(struct uvh_options *options, enum uvh_command command, int 
 /* Parses "on", "yes", "true", "1" and their opposites. False for other text. */
 bool uvh_options_switch(const char *text, bool *on);
 
+/* What is wrong with a value, as the library says it for limits. */
+#define UVH_OPTIONS_NOT_A_SIZE "is not a size (such as 65536, 64K or 64KiB)"
+#define UVH_OPTIONS_NOT_A_TIME "is not a time (such as 90, 90s or 2min)"
+
 #define UVH_OPTIONS_VARIABLE_SIZE 64
 
 /* The key of an option in a configuration file, and the field of a limit: "max-connections" gives

@@ -164,6 +164,7 @@ static int load_and_act(struct run *run, enum uvh_command command, int count, ch
 {
     struct uvh_setup *setup = &run->file.setup;
     if (!uvh_config_file_load(&run->file, run->problems.file, &run->problems)) {
+        uvh_site_check_directories(setup, &run->problems);
         uvh_problems_print(&run->problems, stderr);
         return UVH_EXIT_FAILED;
     }

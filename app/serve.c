@@ -37,8 +37,9 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
     const char *root = route->root.text;
     char message[256];
     uvhttp_error_t error;
+    char text[UVH_OPTION_TEXT_SIZE];
     if (uvhttp_static_check(&config, &error) == UVHTTP_ECONFIG) {
-        fprintf(stderr, "uvhttp: %s\n", error.text);
+        fprintf(stderr, "uvhttp: %s\n", uvh_option_speak(error.text, text));
         return UVH_EXIT_USAGE;
     }
     config.root = root;
@@ -55,7 +56,7 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
         return uvh_serve_site_refuse_directory(option, root, err);
     /* An alias need not have the error pages of the directory. */
     if (option == NULL && !uvh_named_files_check(route, message, sizeof(message))) {
-        fprintf(stderr, "uvhttp: %s\n", message);
+        fprintf(stderr, "uvhttp: %s\n", uvh_option_speak(message, text));
         return UVH_EXIT_FAILED;
     }
     err = uvhttp_static_mount_context(server, route->path.text, files, &error);

@@ -99,17 +99,33 @@ static void close_static(void *context)
 }
 
 /* Notes a directory that cannot be opened or entered: it would give only 403 responses. */
-static bool check_dir(const struct builder *builder, const struct uvh_text *directory, int err)
+static bool check_dir(struct uvh_problems *problems, const struct uvh_text *directory, int err)
 {
     char inside[PATH_MAX];
     snprintf(inside, sizeof(inside), "%s/.", directory->text);
     if (err == 0 && access(inside, X_OK) != 0)
         err = -errno;
     if (err != 0)
-        uvh_problems_add(builder->problems, directory->mark,
+        uvh_problems_add(problems, directory->mark,
                          err == -ENOTDIR ? "'%s' %s" : "the directory '%s' %s", directory->text,
                          dir_fault(err));
     return err == 0;
+}
+
+void uvh_site_check_directories(const struct uvh_setup *setup, struct uvh_problems *problems)
+{
+    for (size_t i = 0; i < setup->site_count; i++) {
+        const struct uvh_setup_site *site = &setup->sites[i];
+        for (size_t r = 0; r < site->route_count; r++) {
+            const struct uvh_setup_route *route = &site->routes[r];
+            if (route->root.text != NULL)
+                check_dir(problems, &route->root, 0);
+            for (size_t k = 0; k < route->more_roots.count; k++) {
+                if (route->more_roots.items[k].text != NULL)
+                    check_dir(problems, &route->more_roots.items[k], 0);
+            }
+        }
+    }
 }
 
 /* The directories of a route, in `roots` (with space for one more entry); false with a problem
@@ -121,7 +137,8 @@ static bool check_files(const struct builder *builder, const struct uvh_setup_ro
     bool good = true;
     for (size_t i = 0; i < route->more_roots.count; i++) {
         roots[i] = route->more_roots.items[i].text;
-        good = roots[i] != NULL && check_dir(builder, &route->more_roots.items[i], 0) && good;
+        good = roots[i] != NULL && check_dir(builder->problems, &route->more_roots.items[i], 0) &&
+               good;
     }
     files->root = route->root.text;
     files->more_roots = roots;
@@ -166,7 +183,7 @@ static uvhttp_static_t *open_dir(const struct builder *builder, const struct uvh
     free(roots);
     if (!good)
         return NULL;
-    if (!check_dir(builder, &route->root, err) || !check_named(builder, route)) {
+    if (!check_dir(builder->problems, &route->root, err) || !check_named(builder, route)) {
         uvhttp_static_free(context);
         return NULL;
     }
@@ -407,8 +424,11 @@ static void add_sites(const struct builder *builder)
             check_hosts(builder, routers);
     }
     /* With a host in two sites, every route would be reported as a duplicate. */
-    for (size_t i = 0; i < setup->site_count && builder->problems->count == before; i++)
+    bool added = builder->problems->count == before;
+    for (size_t i = 0; i < setup->site_count && added; i++)
         add_site(builder, &setup->sites[i], routers[i]);
+    if (!added)
+        uvh_site_check_directories(setup, builder->problems);
     for (size_t i = 0; i < setup->site_count; i++)
         free(routers[i]);
     free(routers);

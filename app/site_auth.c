@@ -14,6 +14,17 @@ static void free_auth(void *auth)
     uvhttp_auth_free(auth);
 }
 
+/* Names the file in an error of one of its lines. */
+static void name_file(uvhttp_error_t *error, const char *file)
+{
+    static const char line[] = "file, line ";
+    char text[sizeof(error->text)];
+    if (file == NULL || strncmp(error->text, line, strlen(line)) != 0)
+        return;
+    snprintf(text, sizeof(text), "'%s', line %s", file, error->text + strlen(line));
+    memcpy(error->text, text, sizeof(text));
+}
+
 int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
                        uvhttp_auth_t **auth, uvhttp_error_t *error)
 {
@@ -23,6 +34,7 @@ int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wan
                                                 .user_count = wanted->user_count,
                                                 .file = wanted->file.text};
     int err = uvhttp_passwords_new(&passwords, &options, error);
+    name_file(error, wanted->file.text);
     if (err == 0) {
         err = uvhttp_server_own(server, free_passwords, passwords);
         *error = *uvhttp_server_error(server);

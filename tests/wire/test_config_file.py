@@ -423,6 +423,39 @@ def test_signal_without_access_log_is_ignored(start, number):
         assert get(program).text == "hello"
 
 
+def test_missing_directories_are_reported_with_other_errors(write):
+    sites = ("sites:\n  - {hosts: a.test, routes: [{path: /, static: no1}]}\n"
+             "  - {hosts: b.test, routes: [{path: /, static: site, more_roots: [no2]}]}\n")
+    both = ["2:48: the directory '{0}/no1' does not exist",
+            "3:67: the directory '{0}/no2' does not exist"]
+    for text, others in ((sites, []), (sites + "bad: 1\n", ["4:1: unknown key 'bad' in the "
+                                                            "configuration"]),
+                         (sites + "  - {hosts: A.test, routes: [{path: /, respond: {}}]}\n",
+                          ["4:13: duplicate host 'A.test'; line 2 has it as 'a.test'"])):
+        path = write(text)
+        assert problems(path) == [line.format(path.parent) for line in both] + others
+
+
+@pytest.mark.parametrize("bytes_sent, expected", [
+    (b"GET /a?b HTTP/1.1\r\nBad Field: x\r\nHost: a\r\n\r\n", "GET /a?b HTTP/1.1 400"),
+    (b"GET /a HTTP/1.1\r\n\r\n", "GET /a HTTP/1.1 400"),
+    (b"PUT /a HTTP/1.0\r\nContent-Length: x\r\n\r\n", "PUT /a HTTP/1.0 400"),
+    (b"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", "GET /%zz HTTP/1.1 400"),
+    (b"GET /a HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 200 + b"\r\n", "GET /a HTTP/1.1 431"),
+    (b"GET /a HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 20000 + b"\r\n\r\n", "GET /a HTTP/1.1 431"),
+    (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", "GET /" + "x" * 500),
+    (b"GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", "- 400"),
+    (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "- 400"),
+])
+def test_rejected_requests_are_logged_with_request_line(start, tmp_path, bytes_sent, expected):
+    program = start("access_log: {path: access.log, pattern: '{request} {status}'}\n" + RESPOND)
+    with program.connect() as connection:
+        connection.send(bytes_sent)
+        assert connection.response().status in (400, 414, 431)
+    line, = lines_of(tmp_path / "access.log", 1)
+    assert line == expected if len(expected) < 100 else line.startswith(expected)
+
+
 # Included files
 
 

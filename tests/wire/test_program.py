@@ -219,8 +219,11 @@ INVALID_VALUES = [
     ("listen", "[127.0.0.1]:80", "'[127.0.0.1]:80' is not an address"),
     ("listen", "1.2.3.256", "'1.2.3.256' is not an address"),
     ("cache-memory", "0", "'0' is out of range; allowed are 1 to"),
-    ("cache-memory", "1T", "'1T' is not a size; allowed are 1 to"),
+    ("cache-memory", "1T",
+     "'1T' is not a size (such as 65536, 64K or 64KiB); allowed are 1 to 1099511627776 bytes"),
     ("cache-memory", "1KB", "'1KB' is not a size"),
+    ("hsts", "1w",
+     "'1w' is not a time (such as 90, 90s or 2min); allowed are 0 to 315360000 seconds"),
     ("cache-memory", "99999999999G", "is out of range"),
     ("cache-entries", "0", "'0' is out of range; allowed are 1 to 1000000"),
     ("memory-file-size", "2G", "'2G' is out of range"),
@@ -287,8 +290,24 @@ def test_limit_out_of_range_is_reported_with_range(site, option):
 def test_inconsistent_limits_are_rejected(site):
     done = run("uvhttp", "serve", "--max-header-size", "1M", site)
     assert done.returncode == 2
-    assert done.stderr.startswith(
-        "uvhttp: ") and "buffer_size" in done.stderr and "max_header_size" in done.stderr
+    assert done.stderr == ("uvhttp: --buffer-size is 65536; it must be at least twice "
+                           "--max-header-size (1048576) and --max-trailer-size (8192)\n")
+
+
+@pytest.mark.parametrize("flags, message", [
+    (["--upload-overwrite"], "--upload-overwrite: has no effect without --uploads"),
+    (["--archive", "--no-listing"], "--archive: has no effect without --listing"),
+    (["--try-files=a", "--clean-urls"], "--try-files cannot be combined with --clean-urls"),
+    (["--compress", "--compress-min-size=9M"],
+     "--compress-min-size: the minimum size (9437184 bytes) exceeds the maximum size (8388608 "
+     "bytes)"),
+    (["--error-pages=499=/x"], "--error-pages: '499' is never sent here; allowed are 403, 404, 500, "
+                               "503, 4xx, 5xx and the status at the end of --try-files"),
+    (["--index=a/b"], "--index: 'a/b' contains a slash; a file name without a path is required"),
+])
+def test_conflicts_name_options(site, flags, message):
+    done = run("uvhttp", "serve", *flags, site)
+    assert (done.returncode, done.stderr) == (2, f"uvhttp: {message}\n")
 
 
 # Start errors
@@ -961,6 +980,22 @@ def test_verbose_shows_requests(serve, flag):
         assert program.request("/nowhere", method="HEAD").status == 404
         assert program.stop() == 0
         assert re.findall(r"^\S+Z debug 127\.0\.0\.1 (.*)$", program.log(), re.M) == said
+
+
+def test_verbose_shows_why_403(serve, site, tmp_path):
+    (site / "out").symlink_to(tmp_path)
+    os.mkfifo(site / "fifo")
+    (site / "loop").symlink_to("loop")
+    program = serve("-v", "--no-listing", "--uploads")
+    for target in ("/empty/", "/empty/", "/out/x", "/fifo", "/loop"):
+        assert program.request(target).status == 403
+    assert program.request("/.x", "Content-Length: 0", method="PUT").status == 403
+    assert program.stop() == 0
+    index = "/empty/ is denied: a directory without an index file, and listings are off"
+    assert re.findall(r"Z debug (?:static files|uploads): (.*)$", program.log(), re.M) == [
+        index, index, "/out/x is denied: it leads out of the directory",
+        "/fifo is denied: not a regular file",
+        "/loop is denied: a symbolic link that may not be followed", "/.x is denied: the name is hidden"]
 
 
 # Signals

@@ -204,7 +204,8 @@ def test_alias_with_invalid_path(root, path):
        ], "uvhttp: --alias: 'nowhere' cannot be served: no such file or directory\n"),
      (["--auth", "nowhere"
        ], "uvhttp: --auth: 'nowhere' cannot be opened: no such file or directory\n"),
-     (["--auth", "file"], 'uvhttp: --auth: file, line 1, is "(not shown)"; must be NAME:HASH'), ])
+     (["--auth", "file"], "uvhttp: --auth: '{root}/file', line 1, is \"(not shown)\"; must be "
+      "NAME:HASH"), ])
 def test_start_errors(root, flags, message):
     write(root, "file", b"ann\n")
     done = run("uvhttp", "serve", root, "-l", "127.0.0.1:0", *flags, cwd=root)

@@ -336,10 +336,9 @@ def test_rules_require_a_directory(tmp_path):
 
 @pytest.mark.parametrize("flags, message", [
     (["--type", "md"],
-     'uvhttp: --type: types is "md"; must be an extension and its type, such as md=text/markdown'
-     ),
+     "uvhttp: --type: 'md' must be an extension and its type, such as md=text/markdown"),
     (["--default-type", "x"
-      ], 'uvhttp: --default-type: default_type is "x"; must be a media type'),
+      ], "uvhttp: --default-type: 'x' must be a media type"),
     (["--cache-control", "x"], "uvhttp: --cache-control: 'x' is not a rule; the format is "
                                "VALUE or PATTERN=VALUE"),
     (["--cache-control", "*.css"], "uvhttp: --cache-control: '*.css' is not a rule"),
