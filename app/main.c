@@ -8,6 +8,7 @@
 #include <uvhttp.h>
 
 #include "cert_command.h"
+#include "hash_command.h"
 #include "help.h"
 #include "options.h"
 #include "precompress.h"
@@ -108,6 +109,8 @@ static const struct command commands[] = {
     {"precompress", "precompress DIR", "create compressed files, to be sent as they are",
      uvh_precompress_run, uvh_precompress_help},
     {"cert", "cert FILE", "print the content of certificates", uvh_cert_run, uvh_cert_help},
+    {"hash-password", "hash-password [NAME]", "print the hash of a password", uvh_hash_run,
+     uvh_hash_help},
     {"help", "help COMMAND", "print all options of a command", run_help, help_program},
     {"version", "version", "print version, build and features", run_version, help_program},
 };
@@ -145,7 +148,7 @@ static void help_program(FILE *out)
 {
     fprintf(out, "uvhttp %s, an HTTP/1.1 server\n\nUsage:\n", uvhttp_version());
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  uvhttp %-19s %s\n", commands[i].usage, commands[i].summary);
+        fprintf(out, "  uvhttp %-20s %s\n", commands[i].usage, commands[i].summary);
     uvh_help_common(out);
     fputs("\n"
           "Examples:\n"

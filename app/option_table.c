@@ -208,7 +208,7 @@ const struct uvh_option uvh_option_table[] = {
     FILE_LIST("alias", aliases, "/PATH/=DIRECTORY",
               "serve another directory below a path, or one file with /PATH=FILE; repeatable"),
     SERVE_TEXT("auth", auth, "FILE",
-               "require a name and a password from FILE, which htpasswd -B writes"),
+               "require a name and a password from FILE, with lines of uvhttp hash-password"),
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),

@@ -14,6 +14,11 @@ if(app_sources)
         list(FILTER app_sources EXCLUDE REGEX
             "/(certificate|cert_report|self_signed|tls_advice)\\.c$")
     endif()
+    if(BUILD_WITH_CRYPT)
+        list(FILTER app_sources EXCLUDE REGEX "/no_crypt\\.c$")
+    else()
+        list(FILTER app_sources EXCLUDE REGEX "/hash_make\\.c$")
+    endif()
     add_executable(uvhttp_program ${app_sources})
     target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static
         PkgConfig::UVHTTP_LIBYAML uvhttp_openssl)

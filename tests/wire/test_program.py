@@ -84,7 +84,7 @@ def test_help_of_the_program(arguments):
     assert done.returncode == 0 and done.stderr == ""
     assert "uvhttp [serve] [DIR|FILE]" in done.stdout
     assert max(len(line) for line in done.stdout.split("\n")) <= 80
-    for command in ("run", "check", "precompress", "cert", "help", "version"):
+    for command in ("run", "check", "precompress", "cert", "hash-password", "help", "version"):
         assert f"  uvhttp {command} " in done.stdout
 
 
