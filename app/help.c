@@ -62,7 +62,7 @@ static void print_option(FILE *out, const struct uvh_options *defaults,
         option->letter != 0 ? fprintf(out, "  -%c, ", option->letter) : fprintf(out, "      ");
     column += fprintf(out, option->kind == UVH_OPTION_SWITCH ? "--[no-]%s" : "--%s", option->name);
     if (option->value != NULL)
-        column += fprintf(out, " %s", option->value);
+        column += fprintf(out, option->preset != NULL ? "[=%s]" : " %s", option->value);
     if (column + 2 > TEXT_COLUMN) {
         fputc('\n', out);
         column = 0;
@@ -107,8 +107,8 @@ static const char run_actions[] =
     "      --print-config          print the effective configuration\n";
 static const char *const actions[] = {serve_actions, run_actions, ""};
 
-static const char *const common[] = {"port", "listen",   "tls-self-signed", "auth",  "hidden",
-                                     "spa",  "compress", "uploads",         "index", "verbose"};
+static const char *const common[] = {"port", "listen",   "tls-self-signed", "auth", "hidden",
+                                     "spa",  "compress", "uploads",         "cors", "verbose"};
 
 enum { COMMON_COUNT = sizeof(common) / sizeof(common[0]) };
 

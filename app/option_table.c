@@ -210,6 +210,17 @@ const struct uvh_option uvh_option_table[] = {
     SERVE_TEXT("auth", auth, "FILE",
                "require a name and a password from FILE, with lines of uvhttp hash-password"),
 
+    FILE_LIST("cors", cors, "ORIGIN",
+              "let web pages of this origin read files (CORS), such as https://app.example.com, "
+              "or \"*\" for any; repeatable"),
+    {.name = "metrics",
+     .kind = UVH_OPTION_TEXT,
+     .offset = FIELD(metrics),
+     .value = "PATH",
+     .preset = "/metrics",
+     .help = "metrics for Prometheus at this path, /metrics without a value",
+     .serve_only = true},
+
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),
     CONFIG("max-connections", max_connections, NUMBER, "N"),
@@ -244,7 +255,13 @@ const struct uvh_option uvh_option_table[] = {
     OPTION("quiet", 'q', LEVEL, FIELD(log_level), UVHTTP_LOG_WARNING, 0, NULL,
            "print warnings and errors only"),
     OPTION("verbose", 'v', LEVEL, FIELD(log_level), UVHTTP_LOG_DEBUG, 0, NULL,
-           "also print a line for every request"),
+           "also print a line for every request: status, bytes, duration"),
+    {.name = "access-log",
+     .kind = UVH_OPTION_TEXT,
+     .offset = FIELD(access_log),
+     .value = "FILE",
+     .preset = "-",
+     .help = "append a line for every request to this file, to standard output without a value"},
 };
 
 const size_t uvh_option_count = sizeof(uvh_option_table) / sizeof(uvh_option_table[0]);

@@ -32,6 +32,7 @@ struct uvh_option {
     /* allowed numbers; both 0: a field of uvhttp_config_t with the library's range */
     size_t low, high;
     const char *value;        /* name of the value in help */
+    const char *preset;       /* of a TEXT: the value of --name without "="; NULL: it is required */
     const char *const *words; /* of a WORD; the last is NULL */
     const char *help;         /* NULL: a field of uvhttp_config_t with the library's text */
     /* not an option of `uvhttp run`: a key of a route in its file */

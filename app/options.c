@@ -395,8 +395,8 @@ static int read_long(struct parser *parser, int count, char **arguments, int *us
             return usage_error(parser, "option '--%.*s' takes no value", (int)length, name);
         return apply(parser, option, negated ? "off" : "on", false);
     }
-    if (has_value)
-        return apply(parser, option, name + length + 1, false);
+    if (has_value || option->preset != NULL)
+        return apply(parser, option, has_value ? name + length + 1 : option->preset, false);
     if (count < 2)
         return usage_error(parser, "option '--%s' requires a value (%s)", option->name,
                            option->value);

@@ -55,6 +55,9 @@ struct uvh_options {
     const char *auth;
     /* paths and patterns, separated by spaces; or NULL */
     const char *prewarm;
+    struct uvh_option_list cors; /* origins */
+    const char *metrics;         /* a path, or NULL */
+    const char *access_log;      /* a path, "-", or NULL */
     struct uvh_tls_options tls;
     uvhttp_config_t config; /* `log` unset */
     uvhttp_log_level_t log_level;

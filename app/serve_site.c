@@ -134,6 +134,33 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
     return UVH_EXIT_USAGE;
 }
 
+/* The origins, separated by spaces. */
+static int add_cors(struct uvh_serve_site *made, const struct uvh_option_list *origins)
+{
+    size_t size = 1, used = 0;
+    if (origins->count == 0)
+        return UVH_EXIT_OK;
+    for (size_t i = 0; i < origins->count; i++)
+        size += strlen(origins->items[i]) + 1;
+    char *text = keep(made, calloc(1, size));
+    if (text == NULL)
+        return no_memory();
+    for (size_t i = 0; i < origins->count; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : " ",
+                                 origins->items[i]);
+    made->site.cors.text = text;
+    return UVH_EXIT_OK;
+}
+
+static int add_access_log(struct uvh_serve_site *made, const char *file)
+{
+    made->access_log = file;
+    if (file == NULL || strcmp(file, "-") == 0)
+        return UVH_EXIT_OK;
+    made->access_log = keep(made, uvh_tls_options_absolute(file));
+    return made->access_log == NULL ? no_memory() : UVH_EXIT_OK;
+}
+
 /* The password file; its content is checked when it is read. */
 static int add_auth(struct uvh_serve_site *made, const char *file)
 {
@@ -199,6 +226,11 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
         code = add_alias(made, &files, options->aliases.items[i]);
     if (code == UVH_EXIT_OK && options->auth != NULL)
         code = add_auth(made, options->auth);
+    if (code == UVH_EXIT_OK)
+        code = add_cors(made, &options->cors);
+    if (code == UVH_EXIT_OK)
+        code = add_access_log(made, options->access_log);
+    made->metrics = options->metrics;
     if (code == UVH_EXIT_OK)
         code = uvh_tls_options_make(&made->tls_files, &options->tls, &made->tls);
     return code;

@@ -63,6 +63,7 @@ struct uvh_setup_site {
     uvhttp_slash_t slash;
     struct uvh_field_list headers; /* of all its responses */
     struct uvh_setup_auth auth;    /* of all its routes */
+    struct uvh_text cors;          /* origins, separated by spaces; text NULL: none */
     struct uvh_setup_route *routes;
     size_t route_count;
 };

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "logger.h"
 #include "named_files.h"
 #include "prewarm.h"
 #include "responses.h"
 #include "site_auth.h"
+#include "site_cors.h"
 
 struct builder {
     uvhttp_server_t *server;
@@ -224,14 +224,14 @@ static bool add_uploads(const struct builder *builder, uvhttp_router_t *router,
 /* Adds a route with each of its methods to a router. False if one was rejected. */
 static bool add_route(const struct builder *builder, uvhttp_router_t *router,
                       const struct uvh_setup_site *site, struct uvh_setup_route *route,
-                      uvhttp_static_t *context, uvhttp_auth_t *auth)
+                      uvhttp_static_t *context, uvhttp_cors_t *cors, uvhttp_auth_t *auth)
 {
     static const uvhttp_handler_cb handlers[] = {
         [UVH_ROUTE_STATIC] = uvhttp_static_handle_request,
         [UVH_ROUTE_REDIRECT] = uvh_responses_redirect,
         [UVH_ROUTE_RESPOND] = uvh_responses_respond,
     };
-    uvhttp_middleware_t middleware[2];
+    uvhttp_middleware_t middleware[3];
     size_t middleware_count = 0;
     char pattern[PATH_MAX];
     if (strlen(route->path.text) + 2 > sizeof(pattern)) {
@@ -243,6 +243,8 @@ static bool add_route(const struct builder *builder, uvhttp_router_t *router,
     if (route->headers.count > 0)
         middleware[middleware_count++] =
             (uvhttp_middleware_t){uvh_responses_add_fields, &route->headers};
+    if (cors != NULL) /* before authentication: a preflight has no password */
+        middleware[middleware_count++] = (uvhttp_middleware_t){uvhttp_cors_handle_request, cors};
     if (auth != NULL)
         middleware[middleware_count++] = (uvhttp_middleware_t){uvhttp_auth_handle_request, auth};
     uvhttp_route_t given = {
@@ -342,6 +344,7 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
     }
     size_t before = builder->problems->count;
     uvhttp_auth_t *site_auth = uvh_site_auth_make(builder->server, &site->auth, builder->problems);
+    uvhttp_cors_t *cors = uvh_site_cors_make(builder->server, &site->cors, builder->problems);
     /* Before the site's routes, so that the library rejects a route with the same path. */
     if (!named && builder->metrics == NULL && builder->problems->count == before)
         add_metrics(builder, builder->server, site_auth);
@@ -359,7 +362,8 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
             continue;
         /* An error for one host would occur for all of them. */
         for (size_t i = 0; i < count; i++) {
-            if (routers[i] != NULL && !add_route(builder, routers[i], site, route, context, auth))
+            if (routers[i] != NULL &&
+                !add_route(builder, routers[i], site, route, context, cors, auth))
                 break;
         }
     }
@@ -462,8 +466,6 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
 {
     size_t before = problems->count;
     const struct builder builder = {server, metrics, setup, problems};
-    if (setup->log_level >= UVHTTP_LOG_DEBUG)
-        note(&builder, server, UVH_MARK_NONE, uvhttp_server_use(server, uvh_logger_request, NULL));
     /* The default site, if there is one, adds them with its own rules. */
     if (metrics != NULL || !has_rest(setup))
         add_metrics(&builder, metrics != NULL ? metrics : server, NULL);

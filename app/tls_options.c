@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* An absolute path; NULL with errno set. */
-static char *make_absolute(const char *file)
+char *uvh_tls_options_absolute(const char *file)
 {
     char directory[PATH_MAX];
     char *path = NULL;
@@ -27,7 +26,7 @@ static char *make_absolute(const char *file)
 static int add_path(struct uvh_tls_files *made, const char *option, const char *file, bool read,
                     const char **path)
 {
-    char *whole = *file == '\0' ? NULL : make_absolute(file);
+    char *whole = *file == '\0' ? NULL : uvh_tls_options_absolute(file);
     if (*file == '\0')
         errno = ENOENT;
     else if (whole == NULL)

@@ -11,6 +11,9 @@ struct uvh_tls_files {
     size_t path_count;
 };
 
+/* An absolute path without links resolved, to be freed; NULL with errno set. */
+char *uvh_tls_options_absolute(const char *file);
+
 /* Fills `tls`, which refers to `made` and the options. Paths are absolute, and the files are
  * readable. Returns UVH_EXIT_OK, or an exit code after a message was printed. Release `made` in
  * either case. */

@@ -292,7 +292,7 @@ def test_log_level(start):
     program = start("log: {level: debug}\n" + RESPOND)
     get(program, "/asked?x")
     assert program.stop() == 0
-    assert "debug 127.0.0.1 GET /asked?x\n" in program.log()
+    assert "debug 127.0.0.1 GET /asked?x 404 " in program.log()
     program = start("log: {level: debug}\n" + RESPOND, environment={"UVHTTP_VERBOSE": "off"})
     assert program.stop() == 0
 
@@ -454,6 +454,37 @@ def test_rejected_requests_are_logged_with_request_line(start, tmp_path, bytes_s
         assert connection.response().status in (400, 414, 431)
     line, = lines_of(tmp_path / "access.log", 1)
     assert line == expected if len(expected) < 100 else line.startswith(expected)
+
+
+def test_access_log_flag_replaces_that_of_file(start, tmp_path):
+    program = start("access_log: {path: access.log, format: json}\n" + RESPOND,
+                    "--access-log=other.log", cwd=tmp_path)
+    get(program, "/a")
+    assert program.stop() == 0
+    assert not (tmp_path / "access.log").exists()
+    assert json.loads((tmp_path / "other.log").read_text())["target"] == "/a"
+    printed = run("uvhttp", "run", "--print-config", "--access-log=x.log", tmp_path / "site.yaml",
+                  cwd=tmp_path).stdout
+    assert yaml.safe_load(printed)["access_log"]["path"] == f"{tmp_path}/x.log"
+
+
+@pytest.mark.parametrize("cors", ["https://a.test", "[https://b.test, https://a.test]", "'*'"])
+def test_cors_of_site(start, cors):
+    program = start(f"sites: [{{cors: {cors}, routes: [{{path: /, static: site}}]}}, "
+                    "{hosts: other.test, routes: [{path: /, static: site}]}]\n")
+    origin = "Origin: https://a.test"
+    expected = "*" if "*" in cors else "https://a.test"
+    preflight = (origin, "Access-Control-Request-Method: GET")
+    assert program.request("/", origin).get("Access-Control-Allow-Origin") == expected
+    assert program.request("/", *preflight, method="OPTIONS").status == 204
+    assert get(program, host="other.test").headers.get("Access-Control-Allow-Origin") is None
+    other = program.request("/", "Host: other.test", *preflight, method="OPTIONS", host=None)
+    assert other.get("Access-Control-Allow-Origin") is None
+
+
+def test_invalid_cors_of_site(write):
+    first, *extra = problems(write("sites: [{cors: a, routes: [{path: /, respond: {}}]}]\n"))
+    assert first.startswith("1:16: cors: 'a' is invalid; allowed are") and not extra
 
 
 # Included files

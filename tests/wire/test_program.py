@@ -580,7 +580,7 @@ def test_unix_socket(serve, tmp_path):
     assert program.request("/file.txt").body == b"a file\n"
     assert program.stop() == 0
     assert not os.path.exists(path)
-    assert " debug unix: GET /file.txt\n" in program.log()
+    assert " debug unix: GET /file.txt 200 " in program.log()
 
 
 def test_unix_socket_in_use_or_other_file_is_kept(serve, site, tmp_path):
@@ -974,12 +974,138 @@ def test_log_lines_have_time_and_level(serve, site, flags):
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose"])
 def test_verbose_shows_requests(serve, flag):
-    for flags, said in (([], []), ([flag], ["GET /file.txt?a=1", "HEAD /nowhere"])):
+    said = [r"GET /file\.txt\?a=1 200 \d+ B", r"HEAD /nowhere 404 \d+ B", r"GET /large\.bin 200 "
+            r"200\.\d KiB", "- 400 \\d+ B", "GET /x 400 \\d+ B"]
+    for flags, expected in (([], []), ([flag], said)):
         program = serve(*flags)
         assert program.request("/file.txt?a=1").status == 200
         assert program.request("/nowhere", method="HEAD").status == 404
+        assert program.request("/large.bin").status == 200
+        for bad in (b"nonsense\r\n\r\n", b"GET /x HTTP/1.1\r\n\r\n"):
+            with program.connect() as connection:
+                connection.send(bad)
+                assert connection.response().status == 400
         assert program.stop() == 0
-        assert re.findall(r"^\S+Z debug 127\.0\.0\.1 (.*)$", program.log(), re.M) == said
+        lines = re.findall(r"^\S+Z debug 127\.0\.0\.1 (.* m?s)$", program.log(), re.M)
+        assert len(lines) == len(expected)
+        for line, pattern in zip(lines, expected):
+            assert re.fullmatch(pattern + r" \d+\.\d\d? ms", line), line
+
+
+def test_verbose_shows_aborted_requests(serve):
+    program = serve("-v")
+    start_download(program).reset()
+    eventually(lambda: re.search(r"GET /big\.bin 200 [\d.]+ [KM]iB [\d.]+ m?s, aborted\n",
+                                 program.log()), "the request is logged")
+
+
+# Access log and metrics
+
+
+COMBINED = r'127\.0\.0\.1 - - \[[^]]+\] "GET (\S+) HTTP/1\.1" (\d+) \d+ "-" "-"'
+
+
+@pytest.mark.parametrize("options, environment", [
+    (["--access-log=access.log"], {}), (["-v", "--access-log=access.log"], {}),
+    ([], {"UVHTTP_ACCESS_LOG": "access.log"})])
+def test_access_log_flag(serve, tmp_path, options, environment):
+    program = serve(*options, cwd=tmp_path, environment=environment)
+    assert program.request("/file.txt").status == 200
+    (tmp_path / "access.log").rename(tmp_path / "old.log")
+    program.send_signal(signal.SIGUSR1)
+    eventually((tmp_path / "access.log").exists, "a new access log")
+    assert program.request("/nowhere").status == 404
+    assert program.stop() == 0
+    for name, line in (("old", ("/file.txt", "200")), ("access", ("/nowhere", "404"))):
+        assert re.findall(COMBINED, (tmp_path / f"{name}.log").read_text()) == [line]
+    assert ("GET /nowhere 404 " in program.log()) == ("-v" in options)
+
+
+def test_access_log_flag_without_file_is_standard_output(site):
+    program = Program("uvhttp", "serve", "--access-log", "-l127.0.0.1:0", site)
+    assert program.request("/file.txt").status == 200
+    assert program.stop() == 0
+    assert re.findall(COMBINED, program.output) == [("/file.txt", "200")]
+
+
+def test_access_log_that_cannot_be_opened_is_reported(site):
+    done = run("uvhttp", "serve", "-l127.0.0.1:0", f"--access-log={site}/none/a.log", site)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (f"uvhttp: the access log '{site}/none/a.log' cannot be opened: no such "
+                           "file or directory\n")
+
+
+@pytest.mark.parametrize("option, path", [("--metrics", "/metrics"), ("--metrics=/m", "/m")])
+def test_metrics_flag(serve, option, path):
+    program = serve(option)
+    assert program.request("/file.txt").status == 200
+    assert b"uvhttp_build_info{" in program.request(path).body
+    assert serve().request(path).status == 404
+
+
+def test_metrics_require_the_password(serve, site):
+    hashed = subprocess.run([built("uvhttp"), "hash-password", "ann"], input=b"x",
+                            capture_output=True, check=True).stdout
+    (site / ".staff").write_bytes(hashed)
+    assert serve("--metrics", "--auth", site / ".staff").request("/metrics").status == 401
+
+
+def test_invalid_metrics_path_is_reported(site):
+    done = run("uvhttp", "serve", "-l127.0.0.1:0", "--metrics=m", site)
+    assert (done.returncode, done.stderr) == (
+        2, 'uvhttp: --metrics: route "m" refused: it does not begin with "/"\n')
+
+
+# Other origins
+
+
+ORIGIN = "Origin: https://app.test"
+PREFLIGHT = (ORIGIN, "Access-Control-Request-Method: GET", "Access-Control-Request-Headers: x-a")
+
+
+@pytest.mark.parametrize("options, allowed", [
+    (["--cors", "*"], "*"), (["--cors", "https://app.test"], "https://app.test"),
+    (["--cors=https://b.test", "--cors=https://app.test"], "https://app.test"),
+    (["--cors=https://b.test"], None), ([], None)])
+def test_cors_flag(serve, options, allowed):
+    program = serve(*options)
+    for target in ("/file.txt", "/none"):
+        assert program.request(target, ORIGIN).get("Access-Control-Allow-Origin") == allowed
+    preflight = program.request("/file.txt", *PREFLIGHT, method="OPTIONS")
+    assert preflight.status == (403 if options and not allowed else 204)
+    assert preflight.get("Access-Control-Allow-Origin") == allowed
+
+
+def test_cors_preflight_needs_no_password(serve, site):
+    (site / ".staff").write_text("ann:$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n")
+    program = serve("--cors=*", "--auth", site / ".staff")
+    assert program.request("/file.txt", *PREFLIGHT, method="OPTIONS").status == 204
+    rejected = program.request("/file.txt", ORIGIN)
+    assert (rejected.status, rejected.get("Access-Control-Allow-Origin")) == (401, "*")
+
+
+def test_invalid_origin_is_reported(site):
+    done = run("uvhttp", "serve", "-l127.0.0.1:0", "--cors=app.test", site)
+    assert done.returncode == 2
+    assert done.stderr.startswith("uvhttp: --cors: 'app.test' is invalid; allowed are")
+    assert done.stderr.count("\n") == 1
+
+
+def test_access_log_metrics_and_cors_are_printed_as_configuration(site, tmp_path):
+    options = ["--access-log=a.log", "--metrics", "--cors=https://a.test", "--cors=https://b.test"]
+    printed = run("uvhttp", "serve", "--print-config", "-l127.0.0.1:0", *options, site,
+                  cwd=tmp_path).stdout
+    path = site / "printed.yaml"
+    path.write_text(printed)
+    program = Program("uvhttp", "run", path)
+    try:
+        response = program.request("/file.txt", "Origin: https://b.test")
+        assert response.get("Access-Control-Allow-Origin") == "https://b.test"
+        assert program.request("/metrics").status == 200
+    finally:
+        assert program.stop() == 0
+    assert [line for line, _ in re.findall(COMBINED, (tmp_path / "a.log").read_text())] == [
+        "/file.txt", "/metrics"]
 
 
 def test_verbose_shows_why_403(serve, site, tmp_path):

@@ -918,7 +918,7 @@ def test_redirected_request_is_logged(start):
     program = start("serve", "--tls-cert", tls.default_cert(), "--redirect-http", "0", "--verbose")
     with raw.Connection(redirect_port(program)) as connection:
         connection.request("GET", "/here")
-    eventually(lambda: " debug 127.0.0.1 GET /here\n" in program.log(), "the request is logged")
+    eventually(lambda: " debug 127.0.0.1 GET /here 308 " in program.log(), "the request is logged")
 
 
 # HSTS
