@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "machine.h"
@@ -177,6 +178,12 @@ static void print_terminal_tls(const struct url_list *redirects, const char *cer
     }
 }
 
+static bool is_directory(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
 static void print_terminal(const struct uvh_options *options, const struct url_list *urls,
                            const char *what, const char *on, const char *metrics,
                            const struct url_list *redirects, const struct uvh_self_signed *own)
@@ -209,7 +216,7 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
     const char *index = options->files.index == NULL ? "index.html" : options->files.index;
     putchar('\n');
     fputs(faint, stdout);
-    if (!options->from_file) {
+    if (!options->from_file && is_directory(what)) {
         printf("  Index: %s. Directory listings: %s. Hidden files: %s.\n",
                *index == '\0' ? "none" : index, options->files.listing ? "on" : "off",
                options->files.hidden ? "on" : "off");

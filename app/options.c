@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "suggest.h"
@@ -377,6 +378,17 @@ static bool read_action(struct parser *parser, const char *name)
     return true;
 }
 
+/* True if an argument after an option without its value is meant as the value: it is not what the
+ * command serves. */
+static bool is_value(const struct parser *parser, const char *argument)
+{
+    struct stat found;
+    if (argument[0] == '-')
+        return false;
+    return stat(argument, &found) != 0 ||
+           (parser->command == UVH_COMMAND_SERVE && !S_ISDIR(found.st_mode));
+}
+
 /* "--name", "--name=VALUE" or "--name VALUE"; `*used` receives the number of arguments used. */
 static int read_long(struct parser *parser, int count, char **arguments, int *used)
 {
@@ -395,6 +407,9 @@ static int read_long(struct parser *parser, int count, char **arguments, int *us
             return usage_error(parser, "option '--%.*s' takes no value", (int)length, name);
         return apply(parser, option, negated ? "off" : "on", false);
     }
+    if (option->preset != NULL && !has_value && count > 1 && is_value(parser, arguments[1]))
+        return usage_error(parser, "option '--%s' has its value after '=': --%s=%s", option->name,
+                           option->name, arguments[1]);
     if (has_value || option->preset != NULL)
         return apply(parser, option, has_value ? name + length + 1 : option->preset, false);
     if (count < 2)

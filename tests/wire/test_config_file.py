@@ -531,7 +531,8 @@ def test_include_of_unix_socket_is_relative_to_its_file(write):
 def test_include_errors_have_file_line_and_column(write):
     directory = included(
         write, site="listen: 1\ninclude: [a/one.yaml, a/two.yaml, a/none.yaml, a]\n"
-        "sites: [{routes: [{path: /, respond: {}}]}]\nbad: 1\n", a__one="listen: 2\n# x\nworse: 3\n",
+        "sites: [{routes: [{path: /, respond: {}}]}]\nbad: 1\n",
+        a__one="listen: 2\n# x\nworse: 3\n",
         a__two="sites:\n  - {hosts: [A.test], routes: [{path: /, respnd: {}}]}\n")
     done = run("uvhttp", "check", "site.yaml", cwd=directory)
     assert (done.returncode, done.stdout) == (1, "")
@@ -556,14 +557,16 @@ def test_include_names_file_of_other_line(write):
 
 
 @pytest.mark.parametrize("files, error", [
-    ({"site": "include: site.yaml\n"}, "site.yaml:1:10: cannot include 'site.yaml': it is this file"),
+    ({"site": "include: site.yaml\n"},
+     "site.yaml:1:10: cannot include 'site.yaml': it is this file"),
     ({"site": "include: a/b.yaml\n", "a__b": "include: ['../a/../site.yaml']\n"},
      "a/b.yaml:1:11: cannot include 'a/../a/../site.yaml': it includes this file"),
     ({"site": "include: a.yaml\n", "a": "[1]\n"},
      "a.yaml:1:1: expected a map of keys and values, as in the main file"),
     ({"site": "include: a.yaml\n", "a": "# nothing\n"}, "a.yaml: the file is empty"),
     ({"site": "include: a.yaml\n", "a": "x: [\n"}, "a.yaml:2:1: invalid YAML: "),
-    ({"site": "include: {a: b}\n"}, "site.yaml:1:10: include: expected a single value, found a map"),
+    ({"site": "include: {a: b}\n"},
+     "site.yaml:1:10: include: expected a single value, found a map"),
 ])
 def test_include_is_rejected(write, files, error):
     directory = included(write, **{name: text for name, text in files.items()})

@@ -69,8 +69,8 @@ def test_longest_passwords():
 
 def test_unknown_option_suggests_nearest():
     done = hashed("--bcrpt")
-    assert done.returncode == 2 and "did you mean '--bcrypt'?\nTry 'uvhttp hash-password --help'" in \
-        done.stderr
+    assert done.returncode == 2
+    assert "did you mean '--bcrypt'?\nTry 'uvhttp hash-password --help'" in done.stderr
 
 
 def test_help():

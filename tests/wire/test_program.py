@@ -178,6 +178,10 @@ def test_output_above_file_size_limit_is_an_error(tmp_path):
      (["--prot", "80"], "unknown option '--prot'; did you mean '--port'?\nTry"),
      (["-q", "site.yaml"], "'site.yaml' may be a configuration file; to serve its sites: uvhttp "
                            "run site.yaml; to serve the file itself: uvhttp serve site.yaml\n"),
+     (["serve", "--access-log", "a.log", "."],
+      "option '--access-log' has its value after '=': --access-log=a.log\nTry"),
+     (["--metrics", "/m"], "option '--metrics' has its value after '=': --metrics=/m\nTry"),
+     (["run", "--access-log", "none.yaml"], "has its value after '=': --access-log=none.yaml\nTry"),
      (["cert", "--kee", "a"], "\nuvhttp cert: did you mean '--key'?\nTry 'uvhttp cert --help'."),
      (["precompress", "--dryrun=1"], "\nuvhttp precompress: did you mean '--dry-run'?\nTry"),
      (["serve", "--prot", "80"], "unknown option '--prot'; did you mean '--port'?\nTry"),
@@ -301,8 +305,9 @@ def test_inconsistent_limits_are_rejected(site):
     (["--compress", "--compress-min-size=9M"],
      "--compress-min-size: the minimum size (9437184 bytes) exceeds the maximum size (8388608 "
      "bytes)"),
-    (["--error-pages=499=/x"], "--error-pages: '499' is never sent here; allowed are 403, 404, 500, "
-                               "503, 4xx, 5xx and the status at the end of --try-files"),
+    (["--error-pages=499=/x"],
+     "--error-pages: '499' is never sent here; allowed are 403, 404, 500, 503, 4xx, 5xx and the "
+     "status at the end of --try-files"),
     (["--index=a/b"], "--index: 'a/b' contains a slash; a file name without a path is required"),
 ])
 def test_conflicts_name_options(site, flags, message):
@@ -483,7 +488,8 @@ def without_ipv6():
     assert libc.prctl(22, 2, filters) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
 
 
-@pytest.mark.skipif(os.uname().machine not in ("x86_64", "aarch64"), reason="numbers of system calls")
+@pytest.mark.skipif(os.uname().machine not in ("x86_64", "aarch64"),
+                    reason="numbers of system calls")
 def test_default_address_without_ipv6_is_ipv4(site):
     program = Program("uvhttp", "serve", "-p0", site, preexec_fn=without_ipv6)
     try:
@@ -533,6 +539,11 @@ def test_start_output_on_terminal(site):
     assert re.search(rf"Serving +{re.escape(str(site))}\n", plain)
     assert re.search(r"Local +http://127\.0\.0\.1:\d+/\n", plain)
     assert "Index: index.html. Directory listings: on. Hidden files: off.\n  Press" in plain
+
+
+def test_start_output_of_single_file_on_terminal(site):
+    output = terminal_output(site / "file.txt", {"TERM": "dumb"})
+    assert f"Serving  {site}/file.txt\n" in output and "Index:" not in output
 
 
 def test_start_output_lists_enabled_options(site):
@@ -1077,7 +1088,8 @@ def test_cors_flag(serve, options, allowed):
 
 
 def test_cors_preflight_needs_no_password(serve, site):
-    (site / ".staff").write_text("ann:$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n")
+    (site / ".staff").write_text(
+        "ann:$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n")
     program = serve("--cors=*", "--auth", site / ".staff")
     assert program.request("/file.txt", *PREFLIGHT, method="OPTIONS").status == 204
     rejected = program.request("/file.txt", ORIGIN)
@@ -1121,7 +1133,8 @@ def test_verbose_shows_why_403(serve, site, tmp_path):
     assert re.findall(r"Z debug (?:static files|uploads): (.*)$", program.log(), re.M) == [
         index, index, "/out/x is denied: it leads out of the directory",
         "/fifo is denied: not a regular file",
-        "/loop is denied: a symbolic link that may not be followed", "/.x is denied: the name is hidden"]
+        "/loop is denied: a symbolic link that may not be followed",
+        "/.x is denied: the name is hidden"]
 
 
 # Signals

@@ -170,7 +170,8 @@ def test_printed_configuration_serves_the_same(root, other, passwords, tmp_path)
 
 
 @pytest.mark.parametrize("flags, message", [
-    (["--header", "x"], "--header: 'x' is not a rule; the format is NAME: VALUE or PATTERN=NAME: VALUE"),
+    (["--header", "x"],
+     "--header: 'x' is not a rule; the format is NAME: VALUE or PATTERN=NAME: VALUE"),
     (["--header", "x=y"], "--header: 'x=y' is not a rule; the format is NAME: VALUE or"),
     (["--header", "x=y: "], '--header: value is ""; must be a non-empty text'),
     (["--header", "x=ETag: y"], '--header: field is "ETag"; must be the name of a field'),

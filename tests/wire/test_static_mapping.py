@@ -440,9 +440,11 @@ def test_symlink_of_another_owner(root, serve):
 @pytest.mark.parametrize("flags, message", [
     (["--try-files", "{uri} =404"
       ], "--try-files: '{uri}' contains a brace; the only variable is {path}"),
-    (["--try-files", "{path"], "--try-files: '{path' contains a brace; the only variable is {path}"),
+    (["--try-files", "{path"
+      ], "--try-files: '{path' contains a brace; the only variable is {path}"),
     (["--try-files", " "], "--try-files: ' ' is an empty list"),
-    (["--try-files", "{path} =200"], "--try-files: '=200' is not a status; allowed are =400 to =599"),
+    (["--try-files", "{path} =200"
+      ], "--try-files: '=200' is not a status; allowed are =400 to =599"),
     (["--try-files", "=404 {path}"], "--try-files: '{path}' is never used: a status ends the list"),
     (["--try-files", "{path} ../x"
       ], "--try-files: '../x' contains '.' or '..'; write the resolved path"),
@@ -458,7 +460,8 @@ def test_symlink_of_another_owner(root, serve):
     (["--try-files", "{path}", "--clean-urls"
       ], "--try-files cannot be combined with --clean-urls"),
     (["--spa", "--index", ""], "--spa: '' is a directory; a file is required"),
-    (["--index", "../x"], "--index: '../x' contains a slash; a file name without a path is required"),
+    (["--index", "../x"
+      ], "--index: '../x' contains a slash; a file name without a path is required"),
     (["--index", "index.html docs/"], "--index: 'docs/' contains a slash; a file name without a "
                                       "path is required"),
     (["--index", ".. index.php"], "--index: '..' is a directory; a file is required"),
@@ -519,7 +522,8 @@ def test_missing_pages_are_reported(root, pages, fault):
     write(root, "404.html", b"<lost>")
     write(root, "sub/file")
     done = run("uvhttp", "serve", root, "-l", "127.0.0.1:0", "--error-pages", pages)
-    assert (done.returncode, done.stderr) == (1, f"uvhttp: --error-pages: the file '{root}{fault}\n")
+    assert (done.returncode,
+            done.stderr) == (1, f"uvhttp: --error-pages: the file '{root}{fault}\n")
 
 
 def test_options_may_name_served_hidden_files(root, serve):

@@ -450,7 +450,8 @@ def test_expired_certificate_is_logged(start):
     (["--redirect-http", "x"], 2, "--redirect-http: 'x' is not a number; allowed are 0 to 65535"),
     (["--redirect-http", "65536"
       ], 2, "--redirect-http: '65536' is out of range; allowed are 0 to 65535"),
-    (["--hsts", "long"], 2, "--hsts: 'long' is not a time (such as 90, 90s or 2min); allowed are 0 to 315360000 seconds"),
+    (["--hsts", "long"], 2, "--hsts: 'long' is not a time (such as 90, 90s or 2min); allowed are "
+                            "0 to 315360000 seconds"),
     (["--hsts", "11000d"], 2, "--hsts: '11000d' is out of range"),
     (["--listen", "https://127.0.0.1"
       ], 2, "--listen: an address with https:// needs a certificate"),
