@@ -32,15 +32,23 @@ static bool is_key(const char *message, const char *word, size_t length)
            follows(message, word, "without ") || follows(message, word, "combined with ");
 }
 
+/* The length of a word, of a quoted value, or of what is between them. */
+static size_t part_length(const char *at, size_t word)
+{
+    const char *end = *at == '\'' || *at == '"' ? strchr(at + 1, *at) : NULL;
+    if (end != NULL)
+        return (size_t)(end - at) + 1;
+    return word > 0 ? word : 1 + strcspn(at + 1, "'\"abcdefghijklmnopqrstuvwxyz_");
+}
+
 const char *uvh_option_speak(const char *message, char text[UVH_OPTION_TEXT_SIZE])
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
     size_t used = 0, length;
     text[0] = '\0';
     for (const char *at = message; *at != '\0' && used < UVH_OPTION_TEXT_SIZE; at += length) {
         const struct uvh_option *option = NULL;
-        size_t word = strspn(at, letters), size = UVH_OPTION_TEXT_SIZE - used;
-        length = word > 0 ? word : strcspn(at, letters);
+        size_t word = strspn(at, "abcdefghijklmnopqrstuvwxyz_"), size = UVH_OPTION_TEXT_SIZE - used;
+        length = part_length(at, word);
         if (word > 0 && is_key(message, at, word))
             option = find(at, word);
         used += (size_t)(option != NULL ? snprintf(text + used, size, "--%s", option->name)

@@ -91,7 +91,6 @@ static int act(struct running *running, uvhttp_server_t *server)
     if (code != UVH_EXIT_OK)
         return code;
     uvh_logger_install(server, running->access_log, given->setup->log_level >= UVHTTP_LOG_DEBUG);
-    uvh_listen_raise_descriptor_limit();
     return run_server(running, server);
 }
 
@@ -117,6 +116,8 @@ static int build(struct running *running, uvhttp_server_t *server, struct uvh_pr
 int uvh_setup_server_run(const struct uvh_setup_server *given, struct uvh_problems *problems)
 {
     struct running running = {.given = given, .config = given->setup->config};
+    if (!given->test)
+        uvh_listen_raise_descriptor_limit(); /* caches of files use a part of it */
     running.config.log = uvh_site_log_line;
     running.config.log_arg = &running.log;
     running.config.log_level = running.log.level = given->setup->log_level;

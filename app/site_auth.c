@@ -14,14 +14,28 @@ static void free_auth(void *auth)
     uvhttp_auth_free(auth);
 }
 
-/* Names the file in an error of one of its lines. */
-static void name_file(uvhttp_error_t *error, const char *file)
+/* True if an error of a password table is one of its file. */
+static bool is_of_file(const struct uvh_setup_auth *wanted, const uvhttp_error_t *error)
+{
+    return wanted->file.text != NULL &&
+           (strcmp(error->field, "file") == 0 ||
+            (strcmp(error->field, "users") == 0 && wanted->user_count == 0));
+}
+
+/* Names the file in an error of one of its lines or users. */
+static void name_file(const struct uvh_setup_auth *wanted, uvhttp_error_t *error)
 {
     static const char line[] = "file, line ";
     char text[sizeof(error->text)];
-    if (file == NULL || strncmp(error->text, line, strlen(line)) != 0)
+    if (!is_of_file(wanted, error))
         return;
-    snprintf(text, sizeof(text), "'%s', line %s", file, error->text + strlen(line));
+    if (strncmp(error->text, line, strlen(line)) == 0)
+        snprintf(text, sizeof(text), "'%s', line %.900s", wanted->file.text,
+                 error->text + strlen(line));
+    else if (strcmp(error->field, "users") == 0)
+        snprintf(text, sizeof(text), "'%s': %.900s", wanted->file.text, error->text);
+    else
+        return;
     memcpy(error->text, text, sizeof(text));
 }
 
@@ -34,7 +48,8 @@ int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wan
                                                 .user_count = wanted->user_count,
                                                 .file = wanted->file.text};
     int err = uvhttp_passwords_new(&passwords, &options, error);
-    name_file(error, wanted->file.text);
+    if (err != 0)
+        name_file(wanted, error);
     if (err == 0) {
         err = uvhttp_server_own(server, free_passwords, passwords);
         *error = *uvhttp_server_error(server);
@@ -67,7 +82,8 @@ uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setu
         return NULL;
     if (uvh_site_auth_open(server, wanted, &auth, &error) == 0)
         return auth;
-    uvh_problems_add(problems, wanted->mark, "basic_auth: %s", error.text);
+    uvh_problems_add(problems, is_of_file(wanted, &error) ? wanted->file.mark : wanted->mark,
+                     "basic_auth: %s", error.text);
     return NULL;
 }
 

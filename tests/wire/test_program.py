@@ -298,6 +298,14 @@ def test_inconsistent_limits_are_rejected(site):
                            "--max-header-size (1048576) and --max-trailer-size (8192)\n")
 
 
+def test_quoted_values_are_not_changed_to_options(tmp_path):
+    directory = tmp_path / "without try_files"
+    directory.mkdir()
+    done = run("uvhttp", "serve", "--error-pages=404=/clean_urls", directory)
+    assert done.stderr == (f"uvhttp: --error-pages: the file '{directory}/clean_urls' does not "
+                           "exist\n")
+
+
 @pytest.mark.parametrize("flags, message", [
     (["--upload-overwrite"], "--upload-overwrite: has no effect without --uploads"),
     (["--archive", "--no-listing"], "--archive: has no effect without --listing"),
@@ -988,7 +996,7 @@ def test_verbose_shows_requests(serve, flag):
     said = [r"GET /file\.txt\?a=1 200 \d+ B", r"HEAD /nowhere 404 \d+ B", r"GET /large\.bin 200 "
             r"200\.\d KiB", "- 400 \\d+ B", "GET /x 400 \\d+ B"]
     for flags, expected in (([], []), ([flag], said)):
-        program = serve(*flags)
+        program = serve(*flags, "--workers=1")  # one worker logs in the order of the requests
         assert program.request("/file.txt?a=1").status == 200
         assert program.request("/nowhere", method="HEAD").status == 404
         assert program.request("/large.bin").status == 200
@@ -1020,7 +1028,7 @@ COMBINED = r'127\.0\.0\.1 - - \[[^]]+\] "GET (\S+) HTTP/1\.1" (\d+) \d+ "-" "-"'
     (["--access-log=access.log"], {}), (["-v", "--access-log=access.log"], {}),
     ([], {"UVHTTP_ACCESS_LOG": "access.log"})])
 def test_access_log_flag(serve, tmp_path, options, environment):
-    program = serve(*options, cwd=tmp_path, environment=environment)
+    program = serve(*options, "--workers=1", cwd=tmp_path, environment=environment)
     assert program.request("/file.txt").status == 200
     (tmp_path / "access.log").rename(tmp_path / "old.log")
     program.send_signal(signal.SIGUSR1)
@@ -1104,7 +1112,10 @@ def test_invalid_origin_is_reported(site):
 
 
 def test_access_log_metrics_and_cors_are_printed_as_configuration(site, tmp_path):
-    options = ["--access-log=a.log", "--metrics", "--cors=https://a.test", "--cors=https://b.test"]
+    options = [
+        "--access-log=a.log", "--metrics", "--cors=https://a.test", "--cors=https://b.test",
+        "--workers=1"
+    ]
     printed = run("uvhttp", "serve", "--print-config", "-l127.0.0.1:0", *options, site,
                   cwd=tmp_path).stdout
     path = site / "printed.yaml"

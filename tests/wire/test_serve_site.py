@@ -220,12 +220,14 @@ EVERYTHING = [
     "--hidden", "--index", "a.html b.html", "--rate-limit", "3M", "--error-pages", "404=/404.html",
     "--symlinks", "owner", "--cache-control", "*.css=max-age=60", "--type", "x=a/b", "--type",
     "y=a/b", "--fallback", "f.html", "--more-root", ".", "--header", "*=X-A: b", "--download",
-    "*.pdf", "--prewarm", "f.html", "--compress", "--gzip-level", "9", "--watch"
+    "*.pdf", "--prewarm", "f.html", "--compress", "--gzip-level", "9", "--watch", "--metrics",
+    "--cors", "*"
 ]
 ENABLED = [
     "index a.html b.html", "compress", "gzip-level 9", "watch", "prewarm f.html", "type (2)",
     "cache-control *.css=max-age=60", "download *.pdf", "header *=X-A: b", "rate-limit 3M",
-    "fallback f.html", "error-pages 404=/404.html", "symlinks owner", "more-root .", "hidden"
+    "fallback f.html", "error-pages 404=/404.html", "symlinks owner", "more-root .", "hidden",
+    "metrics /metrics", "cors *"
 ]
 
 
