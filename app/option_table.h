@@ -45,7 +45,7 @@ enum { UVH_OPTION_TEXT_SIZE = 1600 };
 
 /* A message of the library about keys, for the command line: "try_files cannot be combined with
  * clean_urls" becomes "--try-files cannot be combined with --clean-urls". */
-const char *uvh_option_speak(const char *message, char text[UVH_OPTION_TEXT_SIZE]);
+const char *uvh_option_rename_keys(const char *message, char text[UVH_OPTION_TEXT_SIZE]);
 
 enum { UVH_OPTION_MAX = 128 }; /* most rows: options.c has a note for each */
 

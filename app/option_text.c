@@ -41,7 +41,7 @@ static size_t part_length(const char *at, size_t word)
     return word > 0 ? word : 1 + strcspn(at + 1, "'\"abcdefghijklmnopqrstuvwxyz_");
 }
 
-const char *uvh_option_speak(const char *message, char text[UVH_OPTION_TEXT_SIZE])
+const char *uvh_option_rename_keys(const char *message, char text[UVH_OPTION_TEXT_SIZE])
 {
     size_t used = 0, length;
     text[0] = '\0';

@@ -521,7 +521,7 @@ static int check_config(const struct parser *parser)
         fprintf(stderr, "%s: ", from_file ? parser->options->root : "uvhttp");
     char text[UVH_OPTION_TEXT_SIZE];
     bool serve = parser->command == UVH_COMMAND_SERVE;
-    fprintf(stderr, "%s\n", serve ? uvh_option_speak(error.text, text) : error.text);
+    fprintf(stderr, "%s\n", serve ? uvh_option_rename_keys(error.text, text) : error.text);
     return from_file ? UVH_EXIT_FAILED : UVH_EXIT_USAGE;
 }
 

@@ -42,7 +42,7 @@ static int compare_problems(const void *one, const void *other)
 const char *uvh_mark_describe(const struct uvh_mark *mark, const struct uvh_mark *from,
                               char text[UVH_MARK_TEXT])
 {
-    if (mark->source == from->source)
+    if (mark->source == from->source || mark->source == NULL)
         snprintf(text, UVH_MARK_TEXT, "line %zu", mark->line);
     else
         snprintf(text, UVH_MARK_TEXT, "line %zu of %s", mark->line, mark->source->name);

@@ -42,7 +42,7 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
     uvhttp_error_t error;
     char text[UVH_OPTION_TEXT_SIZE];
     if (uvhttp_static_check(&config, &error) == UVHTTP_ECONFIG) {
-        fprintf(stderr, "uvhttp: %s\n", uvh_option_speak(error.text, text));
+        fprintf(stderr, "uvhttp: %s\n", uvh_option_rename_keys(error.text, text));
         return UVH_EXIT_USAGE;
     }
     config.root = root;
@@ -59,7 +59,7 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
         return uvh_serve_site_refuse_directory(option, root, err);
     /* An alias need not have the error pages of the directory. */
     if (option == NULL && !uvh_named_files_check(route, message, sizeof(message))) {
-        fprintf(stderr, "uvhttp: %s\n", uvh_option_speak(message, text));
+        fprintf(stderr, "uvhttp: %s\n", uvh_option_rename_keys(message, text));
         return UVH_EXIT_FAILED;
     }
     err = uvhttp_static_mount_context(server, route->path.text, files, &error);

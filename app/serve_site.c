@@ -90,6 +90,7 @@ static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *
     slash[slash == path] = '\0';
     route->root.text = path;
     route->files.file = name;
+    route->files.hidden = route->files.hidden || *name == '.'; /* it was named */
     route->files.fallback = route->files.try_files = NULL;
     route->files.spa = route->files.clean_urls = route->files.uploads = false;
     route->files.upload_overwrite = route->files.upload_directories = route->files.upload_sync =
@@ -174,7 +175,7 @@ static int add_auth(struct uvh_serve_site *made, const char *file)
     return UVH_EXIT_OK;
 }
 
-/* The options that look up other files do not apply to a single one. */
+/* The file is the only one: options that look up others were given by mistake. */
 static int make_single(struct uvh_serve_site *made, const struct uvh_options *options)
 {
     const uvhttp_static_options_t *files = &options->files;

@@ -351,7 +351,10 @@ def test_directory_without_command_is_served(site, arguments):
 
 
 @pytest.mark.parametrize("arguments", [["serve", "file.txt"], ["file.txt"]])
-def test_single_file_is_served(site, arguments):
+@pytest.mark.parametrize("index", [True, False])
+def test_single_file_is_served(site, arguments, index):
+    if not index:
+        (site / "index.html").unlink()
     program = Program("uvhttp", *arguments, "--header=X-A: b", cwd=site,
                       environment={"UVHTTP_LISTEN": "127.0.0.1:0"})
     try:
@@ -362,6 +365,12 @@ def test_single_file_is_served(site, arguments):
         assert program.request("/file.txt", "Range: bytes=2-5").body == b"file"
     finally:
         assert program.stop() == 0
+
+
+def test_single_hidden_file_is_served(site):
+    program = Program("uvhttp", "serve", "-l127.0.0.1:0", site / ".hidden")
+    assert program.request("/").body == b"hidden\n"
+    assert program.stop() == 0
 
 
 def test_single_file_is_printed_as_configuration(site):
