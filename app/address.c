@@ -1,5 +1,5 @@
 /* Parses a listen address: HOST, HOST:PORT, IPV6, [IPV6], [IPV6]:PORT, :PORT or unix:PATH,
- * where HOST is a numeric address, "localhost" (127.0.0.1) or "*" (every IPv4 address). Names
+ * where HOST is a numeric address, "localhost" (127.0.0.1) or "*" (every address); or PORT. Names
  * are not resolved: a DNS change must not make a server listen elsewhere. Called by options.c
  * and banner.c. */
 #include "address.h"
@@ -88,14 +88,18 @@ bool uvh_address_parse(const char *text, size_t length, struct uvh_address *addr
     if (set_host(address, text, length) && is_numeric(AF_INET6, address->host))
         return true; /* without brackets there is no port, so it is unambiguous */
 
+    if (parse_port(text, length, &address->port))
+        return set_host(address, UVH_ADDRESS_ANY, strlen(UVH_ADDRESS_ANY));
+
     const char *colon = memchr(text, ':', length);
     size_t host_length = colon == NULL ? length : (size_t)(colon - text);
+    address->port = UVH_ADDRESS_NO_PORT;
     if (colon != NULL && !parse_port(colon + 1, length - host_length - 1, &address->port))
         return false;
     if (!set_host(address, text, host_length))
         return false;
-    if (host_length == 0 || strcmp(address->host, "*") == 0)
-        return set_host(address, "0.0.0.0", 7);
+    if (host_length == 0 || strcmp(address->host, UVH_ADDRESS_ANY) == 0)
+        return set_host(address, UVH_ADDRESS_ANY, strlen(UVH_ADDRESS_ANY));
     if (strcasecmp(address->host, "localhost") == 0)
         return set_host(address, "127.0.0.1", 9);
     return is_numeric(AF_INET, address->host);
@@ -115,9 +119,17 @@ bool uvh_address_is_any(const char *host)
 {
     struct in6_addr six;
     struct in_addr four;
+    if (strcmp(host, UVH_ADDRESS_ANY) == 0)
+        return true;
     if (inet_pton(AF_INET6, host, &six) == 1)
         return IN6_IS_ADDR_UNSPECIFIED(&six);
     return inet_pton(AF_INET, host, &four) == 1 && four.s_addr == htonl(INADDR_ANY);
+}
+
+bool uvh_address_has_family(const char *host, int family)
+{
+    return strcmp(host, UVH_ADDRESS_ANY) == 0 ||
+           family == (uvh_address_is_ipv6(host) ? AF_INET6 : AF_INET);
 }
 
 bool uvh_address_is_loopback(const char *host)

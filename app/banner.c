@@ -2,7 +2,7 @@
  * colour unless NO_COLOR is set (https://no-color.org). Otherwise one plain line, which scripts may
  * rely on:
  *
- *     uvhttp: serving /srv/site at http://127.0.0.1:8080/ http://192.0.2.7:8080/
+ *     uvhttp: serving /srv/site at http://127.0.0.1:8080/ http://[::1]:8080/ http://192.0.2.7:8080/
  *
  * with "running" and the configuration file for `uvhttp run`. A second line shows enabled features:
  *
@@ -23,6 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "machine.h"
@@ -70,10 +72,15 @@ static void add_url(struct url_list *list, const char *host, const struct uvh_ad
     add_text(list, text, local);
 }
 
-static void add_network_urls(struct url_list *list, int family, const struct uvh_address *like)
+/* The URLs of all addresses of the machine. */
+static void add_any_urls(struct url_list *list, const struct uvh_address *like)
 {
     struct uvh_machine_addresses found = {.count = 0};
-    uvh_machine_add_all(&found, family);
+    if (uvh_address_has_family(like->host, AF_INET))
+        add_url(list, "127.0.0.1", like, true);
+    if (uvh_address_has_family(like->host, AF_INET6) && uvh_machine_has_ipv6())
+        add_url(list, "::1", like, true);
+    uvh_machine_add_any(&found, like->host);
     for (size_t i = 0; i < found.count; i++)
         add_url(list, found.items[i], like, false);
 }
@@ -86,13 +93,10 @@ static void collect_urls(struct url_list *list, const struct uvh_address *addres
             add_text(list, host, true);
             continue;
         }
-        bool ipv6 = uvh_address_is_ipv6(host);
-        if (!uvh_address_is_any(host)) {
+        if (uvh_address_is_any(host))
+            add_any_urls(list, &addresses[i]);
+        else
             add_url(list, host, &addresses[i], uvh_address_is_loopback(host));
-            continue;
-        }
-        add_url(list, ipv6 ? "::1" : "127.0.0.1", &addresses[i], true);
-        add_network_urls(list, ipv6 ? AF_INET6 : AF_INET, &addresses[i]);
     }
 }
 
@@ -174,6 +178,12 @@ static void print_terminal_tls(const struct url_list *redirects, const char *cer
     }
 }
 
+static bool is_directory(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
 static void print_terminal(const struct uvh_options *options, const struct url_list *urls,
                            const char *source, const char *on, const char *metrics,
                            const struct url_list *redirects, const struct uvh_self_signed *own)
@@ -206,7 +216,7 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
     const char *index = options->files.index == NULL ? "index.html" : options->files.index;
     putchar('\n');
     fputs(faint, stdout);
-    if (!options->from_file) {
+    if (!options->from_file && is_directory(what)) {
         printf("  Index: %s. Directory listings: %s. Hidden files: %s.\n",
                *index == '\0' ? "none" : index, options->files.listing ? "on" : "off",
                options->files.hidden ? "on" : "off");

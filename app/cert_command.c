@@ -3,11 +3,10 @@
 
 #include <getopt.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cert_report.h"
 #include "options.h"
+#include "usage.h"
 
 /* UVH_EXIT_OK, or an exit code after a message. */
 static int read_options(struct uvh_cert_command *command, int count, char **arguments, bool *help)
@@ -31,8 +30,7 @@ static int read_options(struct uvh_cert_command *command, int count, char **argu
             *help = true;
             return UVH_EXIT_OK;
         default:
-            fputs("Try 'uvhttp cert --help'.\n", stderr);
-            return UVH_EXIT_USAGE;
+            return uvh_usage_refuse(arguments, options);
         }
     }
     if (count - optind != 1) {
@@ -46,25 +44,15 @@ static int read_options(struct uvh_cert_command *command, int count, char **argu
     return UVH_EXIT_OK;
 }
 
-int uvh_cert_run(int count, char **arguments)
+int uvh_cert_run(int argc, char **argv)
 {
-    char name[] = "uvhttp cert";
-    char **words = calloc((size_t)count + 2, sizeof(*words)); /* in the form getopt requires */
     struct uvh_cert_command command = {.file = NULL};
     bool help = false;
-    if (words == NULL) {
-        fputs("uvhttp cert: out of memory\n", stderr);
-        return UVH_EXIT_FAILED;
-    }
-    words[0] = name;
-    if (count > 0)
-        memcpy(words + 1, arguments, (size_t)count * sizeof(*words));
-    int code = read_options(&command, count + 1, words, &help);
+    int code = read_options(&command, argc, argv, &help);
     if (help)
         uvh_cert_help(stdout);
     else if (code == UVH_EXIT_OK)
         code = uvh_cert_report(&command);
-    free(words);
     return code;
 }
 

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* `arguments` without program and command name. Returns an exit code. */
-int uvh_cert_run(int count, char **arguments);
+/* `argv[0]` is "uvhttp cert". Returns an exit code. */
+int uvh_cert_run(int argc, char **argv);
 
 void uvh_cert_help(FILE *out);
 

@@ -3,17 +3,12 @@
  * Called by run.c. */
 #include "config_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "absolute_path.h"
 #include "config_site.h"
+#include "config_source.h"
 #include "config_tls.h"
 
 static const char *limit_name(size_t index, const void *arg)
@@ -48,7 +43,7 @@ static void read_server(struct uvh_config_reader *reader, const struct uvh_yaml_
 
 /* A unix socket that does not begin with '/' or '@' is relative to the configuration's directory,
  * like every path. */
-static bool read_address(struct uvh_config_reader *reader, const char *text,
+static bool read_address(struct uvh_config_reader *reader, const char *text, struct uvh_mark mark,
                          struct uvh_address *address)
 {
     if (!uvh_address_parse(text, strlen(text), address))
@@ -56,7 +51,7 @@ static bool read_address(struct uvh_config_reader *reader, const char *text,
     const char *path = uvh_address_path(address);
     if (path == NULL || *path == '@')
         return true;
-    path = uvh_config_below_directory(reader, text + strlen(UVH_ADDRESS_UNIX));
+    path = uvh_config_below_directory(reader, mark, text + strlen(UVH_ADDRESS_UNIX));
     if (path == NULL)
         return false;
     int length = snprintf(address->host, sizeof(address->host), UVH_ADDRESS_UNIX "%s", path);
@@ -65,11 +60,9 @@ static bool read_address(struct uvh_config_reader *reader, const char *text,
 
 static void refuse_address(struct uvh_config_reader *reader, const char *text, struct uvh_mark mark)
 {
-    uvh_problems_add(reader->problems, mark,
-                     "'%s' is not an address; allowed are an IPv4 address, an IPv6 address in "
-                     "brackets or localhost, optionally with :PORT (0 to 65535) and http:// or "
-                     "https://, and unix:PATH with a path of at most 107 bytes",
-                     text);
+    uvh_problems_add(
+        reader->problems, mark,
+        "'%s' is not an address; " UVH_ADDRESS_ALLOWED " with a path of at most 107 bytes", text);
 }
 
 static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -89,7 +82,7 @@ static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_
     for (size_t i = 0; i < list.count; i++) {
         const char *text = list.items[i].text;
         setup->listen_marks[i] = list.items[i].mark;
-        if (!read_address(reader, text, &setup->listen[i]))
+        if (!read_address(reader, text, list.items[i].mark, &setup->listen[i]))
             refuse_address(reader, text, list.items[i].mark);
     }
     setup->listen_count = list.count;
@@ -181,7 +174,7 @@ static void read_metrics_listen(struct uvh_config_reader *reader, const struct u
     if (text == NULL)
         return;
     metrics->has_listen = true;
-    if (!read_address(reader, text, &metrics->listen))
+    if (!read_address(reader, text, value->mark, &metrics->listen))
         refuse_address(reader, text, value->mark);
     else if (metrics->listen.scheme == UVH_SCHEME_HTTPS)
         uvh_problems_add(reader->problems, value->mark,
@@ -229,9 +222,8 @@ static void check_schemes(const struct uvh_setup *setup, struct uvh_problems *pr
     }
 }
 
-bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_t size,
-                          const char *directory, uvh_variable_cb variable,
-                          struct uvh_problems *problems)
+/* Fills the setup from the tree. */
+static bool interpret(struct uvh_config_file *file, struct uvh_problems *problems)
 {
     static const struct uvh_config_key keys[] = {{"server", read_server},
                                                  {"listen", read_listen},
@@ -241,16 +233,8 @@ bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_
                                                  {"metrics", read_metrics},
                                                  {"sites", uvh_config_site_read_all},
                                                  {NULL, NULL}};
-    file->yaml = (struct uvh_yaml){.root = NULL};
-    if (!init_setup(&file->setup)) {
-        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
-        return false;
-    }
-    if (!uvh_yaml_read(&file->yaml, bytes, size, problems) ||
-        !uvh_expand(&file->yaml, variable, problems))
-        return false;
     struct uvh_config_reader reader = {
-        .yaml = &file->yaml, .problems = problems, .setup = &file->setup, .directory = directory};
+        .yaml = &file->yaml, .problems = problems, .setup = &file->setup};
     const struct uvh_yaml_node *root = file->yaml.root;
     uvh_config_read_map(&reader, root, "the configuration", keys, &file->setup);
     check_schemes(&file->setup, problems);
@@ -259,61 +243,30 @@ bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_
     return problems->count == 0;
 }
 
-/* The whole file, or one byte more than the maximum of a larger one; NULL with errno set. */
-static char *read_all(int descriptor, size_t *size)
+static bool parse(struct uvh_config_file *file, const char *bytes, size_t size,
+                  uvh_variable_cb variable, struct uvh_problems *problems)
 {
-    const size_t capacity = UVH_YAML_SIZE_MAX + 1;
-    char *bytes = malloc(capacity);
-    if (bytes == NULL)
-        return NULL;
-    *size = 0;
-    while (*size < capacity) {
-        ssize_t length = read(descriptor, bytes + *size, capacity - *size);
-        if (length == 0)
-            return bytes;
-        if (length > 0) {
-            *size += (size_t)length;
-        } else if (errno != EINTR) {
-            free(bytes);
-            return NULL;
-        }
-    }
-    return bytes;
-}
-
-static const char *reason_of(int number)
-{
-    switch (number) {
-    case ENOENT:
-        return "the file does not exist";
-    case EISDIR:
-        return "is a directory, not a configuration file";
-    case EACCES:
-        return "no permission to read the file";
-    default:
-        return strerror(number);
-    }
-}
-
-/* The directory of a file as an absolute path, so that messages and printed configurations do not
- * depend on the current directory. */
-static bool find_dir(const char *path, char directory[PATH_MAX])
-{
-    const char *slash = strrchr(path, '/');
-    char given[PATH_MAX];
-    size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-    if (length >= sizeof(given)) {
-        errno = ENAMETOOLONG;
+    if (!init_setup(&file->setup)) {
+        uvh_problems_add(problems, UVH_MARK_NONE, "out of memory");
         return false;
     }
-    memcpy(given, path, length);
-    given[length] = '\0';
-    char *absolute = uvh_absolute_path(given);
-    int size = absolute == NULL ? -1 : snprintf(directory, PATH_MAX, "%s", absolute);
-    free(absolute);
-    if (size >= PATH_MAX)
-        errno = ENAMETOOLONG;
-    return size >= 0 && size < PATH_MAX;
+    return uvh_yaml_read(&file->yaml, bytes, size, problems) &&
+           uvh_expand(&file->yaml, variable, problems);
+}
+
+bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_t size,
+                          const char *directory, uvh_variable_cb variable,
+                          struct uvh_problems *problems)
+{
+    *file = (struct uvh_config_file){.yaml = {.root = NULL}};
+    struct uvh_source *source = uvh_yaml_allocate(&file->yaml, sizeof(*source));
+    if (source == NULL) {
+        uvh_problems_add(problems, UVH_MARK_NONE, "out of memory");
+        return false;
+    }
+    *source = (struct uvh_source){.name = problems->file, .directory = directory};
+    file->yaml.source = source;
+    return parse(file, bytes, size, variable, problems) && interpret(file, problems);
 }
 
 static const char *variable_of(const char *name)
@@ -324,25 +277,19 @@ static const char *variable_of(const char *name)
 bool uvh_config_file_load(struct uvh_config_file *file, const char *path,
                           struct uvh_problems *problems)
 {
+    struct uvh_config_bytes read;
     *file = (struct uvh_config_file){.yaml = {.root = NULL}};
-    const struct uvh_mark whole = {0, 0};
-    bool input = strcmp(path, "-") == 0;
-    int descriptor = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    size_t size = 0;
-    char *bytes = descriptor < 0 ? NULL : read_all(descriptor, &size);
-    if (bytes == NULL)
-        uvh_problems_add(problems, whole, "%s", reason_of(errno));
-    if (descriptor >= 0 && !input)
-        close(descriptor);
-    char directory[PATH_MAX];
-    bool right = false;
-    if (bytes != NULL && !find_dir(input ? "" : path, directory))
-        uvh_problems_add(problems, whole, "cannot find the directory of the file: %s",
-                         strerror(errno));
-    else if (bytes != NULL)
-        right = uvh_config_file_read(file, bytes, size, directory, variable_of, problems);
-    free(bytes);
-    return right;
+    const char *why = uvh_config_source_read(&file->yaml, path, &read);
+    if (why != NULL) {
+        uvh_problems_add(problems, UVH_MARK_NONE, "%s", why);
+        return false;
+    }
+    file->yaml.source = read.source;
+    bool parsed = parse(file, read.bytes, read.size, variable_of, problems);
+    free(read.bytes);
+    /* An invalid included file does not prevent the check of the rest. */
+    bool included = parsed && uvh_config_source_include(&file->yaml, variable_of, problems);
+    return parsed && interpret(file, problems) && included;
 }
 
 void uvh_config_file_release(struct uvh_config_file *file)

@@ -8,7 +8,7 @@
 /* One map of the list while it is read. */
 struct rule_reader {
     struct uvh_text_list patterns;
-    const struct uvh_yaml_node *type, *cache_control, *download, *headers;
+    const struct uvh_yaml_node *match, *type, *cache_control, *download, *headers;
 };
 
 void uvh_config_rules_check(struct uvh_config_reader *reader, struct uvh_mark mark,
@@ -51,7 +51,12 @@ void uvh_config_rules_read_types(struct uvh_config_reader *reader,
 static void read_match(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                        void *into)
 {
-    uvh_config_read_texts(reader, value, &((struct rule_reader *)into)->patterns);
+    struct rule_reader *read = into;
+    read->match = value;
+    uvh_config_read_texts(reader, value, &read->patterns);
+    if (value->kind == UVH_YAML_LIST && value->count == 0)
+        uvh_problems_add(reader->problems, value->mark,
+                         "match is an empty list; omit it for all files");
 }
 
 static void read_type(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -126,8 +131,6 @@ static void add_download(struct rule_list *list, const struct rule_reader *read)
 static void check_patterns(struct uvh_config_reader *reader, const struct rule_reader *read,
                            const struct uvh_yaml_node *node)
 {
-    if (read->patterns.count == 0)
-        uvh_problems_add(reader->problems, node->mark, "a rule requires 'match'");
     for (size_t i = 0; i < read->patterns.count; i++) {
         const uvhttp_static_rule_t rule = {read->patterns.items[i].text, "X-Value", "x"};
         uvh_config_rules_check(reader, read->patterns.items[i].mark,
@@ -147,11 +150,14 @@ static void read_rule(struct rule_list *list, const struct uvh_yaml_node *node)
                                                  {"download", read_download},
                                                  {"headers", read_headers},
                                                  {NULL, NULL}};
-    struct rule_reader read = {.type = NULL};
+    struct uvh_text all_files = {"**", node->mark};
+    struct rule_reader read = {.match = NULL};
     struct uvh_field_list fields = {NULL, 0};
     size_t before = list->reader->problems->count;
     if (!uvh_config_read_map(list->reader, node, "a rule", keys, &read))
         return;
+    if (read.match == NULL)
+        read.patterns = (struct uvh_text_list){&all_files, 1};
     check_patterns(list->reader, &read, node);
     if (list->reader->problems->count > before)
         return;

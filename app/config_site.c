@@ -91,7 +91,8 @@ static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_y
     uvh_config_read_texts(reader, value, roots);
     for (size_t i = 0; i < roots->count; i++) {
         if (roots->items[i].text != NULL && *roots->items[i].text != '\0')
-            roots->items[i].text = uvh_config_below_directory(reader, roots->items[i].text);
+            roots->items[i].text =
+                uvh_config_below_directory(reader, roots->items[i].mark, roots->items[i].text);
         else
             uvh_problems_add(reader->problems, roots->items[i].mark,
                              "more_roots has an empty path");
@@ -386,12 +387,29 @@ static void read_site_auth(struct uvh_config_reader *reader, const struct uvh_ya
     uvh_config_auth_read(reader, value, &((struct uvh_setup_site *)into)->auth);
 }
 
+/* An origin, or a list of them, which are joined with spaces. */
+static void read_cors(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
+{
+    struct uvh_text_list list = {.count = 0};
+    size_t size = 1;
+    uvh_config_read_texts(reader, value, &list);
+    for (size_t i = 0; i < list.count; i++)
+        size += strlen(list.items[i].text) + 1;
+    char *text = uvh_config_allocate(reader, 1, size);
+    for (size_t i = 0, used = 0; i < list.count && text != NULL; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : " ",
+                                 list.items[i].text);
+    ((struct uvh_setup_site *)into)->cors = (struct uvh_text){text, value->mark};
+}
+
 static void read_site(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
                       struct uvh_setup_site *site)
 {
     static const struct uvh_config_key keys[] = {
         {"hosts", read_hosts}, {"headers", read_site_headers}, {"basic_auth", read_site_auth},
-        {"slash", read_slash}, {"routes", read_routes},        {NULL, NULL}};
+        {"slash", read_slash}, {"routes", read_routes},        {"cors", read_cors},
+        {NULL, NULL}};
     site->mark = node->mark;
     bool good = uvh_config_read_map(reader, node, "a site", keys, site);
     if (good && site->route_count == 0)
@@ -413,11 +431,12 @@ void uvh_config_site_read_all(struct uvh_config_reader *reader, const struct uvh
         struct uvh_setup_site *site = &setup->sites[setup->site_count++];
         read_site(reader, one, site);
         hosts += site->hosts.count;
+        char where[UVH_MARK_TEXT];
         if (site->hosts.count == 0 && default_site != NULL)
             uvh_problems_add(reader->problems, site->mark,
-                             "this site and the one in line %zu have no 'hosts'; only one site can "
+                             "this site and the one in %s have no 'hosts'; only one site can "
                              "serve all other hosts",
-                             default_site->mark.line);
+                             uvh_mark_describe(&default_site->mark, &site->mark, where));
         else if (site->hosts.count == 0)
             default_site = site;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "config_hint.h"
 #include "suggest.h"
 
 #define SHOWN 80 /* most bytes of a value in a message */
@@ -40,8 +41,12 @@ void uvh_config_refuse_key(struct uvh_config_reader *reader, const struct uvh_ya
                            const char *what, const char *(*name)(size_t index, const void *arg),
                            const void *arg)
 {
+    const char *hint = uvh_config_hint(key->text);
     const char *near = uvh_suggest(key->text, name, arg);
-    if (near != NULL)
+    if (hint != NULL)
+        uvh_problems_add(reader->problems, key->mark, "unknown key '%s' in %s: %s", key->text, what,
+                         hint);
+    else if (near != NULL)
         uvh_problems_add(reader->problems, key->mark,
                          "unknown key '%.*s' in %s; did you mean '%s'?", SHOWN, key->text, what,
                          near);
@@ -95,7 +100,7 @@ void *uvh_config_allocate(struct uvh_config_reader *reader, size_t count, size_t
     /* A file has at most 1 MiB, so this cannot overflow. */
     void *memory = uvh_yaml_allocate(reader->yaml, count * size);
     if (memory == NULL)
-        uvh_problems_add(reader->problems, (struct uvh_mark){0, 0}, "out of memory");
+        uvh_problems_add(reader->problems, UVH_MARK_NONE, "out of memory");
     return memory;
 }
 
@@ -189,8 +194,8 @@ void uvh_config_read_number(struct uvh_config_reader *reader, const struct uvh_y
     size_t read;
     const char *wrong = NULL;
     if (uvhttp_config_parse(text, unit, &read) != 0)
-        wrong = strcmp(unit, "bytes") == 0     ? "is not a size"
-                : strcmp(unit, "seconds") == 0 ? "is not a time (such as 90, 90s or 2min)"
+        wrong = strcmp(unit, "bytes") == 0     ? UVH_OPTIONS_NOT_A_SIZE
+                : strcmp(unit, "seconds") == 0 ? UVH_OPTIONS_NOT_A_TIME
                                                : "is not a number";
     else if (read < low || read > high)
         wrong = "is out of range";
@@ -257,16 +262,18 @@ const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_y
         refuse_kind(reader, value, "a path");
         return NULL;
     }
-    return uvh_config_below_directory(reader, text);
+    return uvh_config_below_directory(reader, value->mark, text);
 }
 
-const char *uvh_config_below_directory(struct uvh_config_reader *reader, const char *text)
+const char *uvh_config_below_directory(struct uvh_config_reader *reader, struct uvh_mark mark,
+                                       const char *text)
 {
-    if (*text == '/' || *reader->directory == '\0')
+    const char *directory = mark.source == NULL ? "" : mark.source->directory;
+    if (*text == '/' || *directory == '\0')
         return text;
-    size_t size = strlen(reader->directory) + strlen(text) + 2;
+    size_t size = strlen(directory) + strlen(text) + 2;
     char *path = uvh_config_allocate(reader, 1, size);
     if (path != NULL)
-        snprintf(path, size, "%s/%s", reader->directory, text);
+        snprintf(path, size, "%s/%s", directory, text);
     return path;
 }

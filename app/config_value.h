@@ -12,7 +12,6 @@ struct uvh_config_reader {
     struct uvh_yaml *yaml; /* allocates the arrays */
     struct uvh_problems *problems;
     struct uvh_setup *setup;
-    const char *directory; /* base of relative paths; "": the current directory */
 };
 
 /* Reads the value of one key into `into`, the target of the map. */
@@ -70,12 +69,13 @@ void uvh_config_read_number_or_off(struct uvh_config_reader *reader,
 int uvh_config_read_word(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                          const char *const *words, size_t count);
 
-/* A file system path, relative to the configuration's directory; NULL, with a problem, if
+/* A file system path, relative to the directory of the file it is in; NULL, with a problem, if
  * invalid. */
 const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
-/* The path of a non-empty text; NULL, with a problem, if out of memory. */
-const char *uvh_config_below_directory(struct uvh_config_reader *reader, const char *text);
+/* The path of a non-empty text at `mark`; NULL, with a problem, if out of memory. */
+const char *uvh_config_below_directory(struct uvh_config_reader *reader, struct uvh_mark mark,
+                                       const char *text);
 
 /* Zeroed memory that lives as long as the file; NULL, with a problem, if out of memory. */
 void *uvh_config_allocate(struct uvh_config_reader *reader, size_t count, size_t size);

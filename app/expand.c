@@ -124,7 +124,7 @@ bool uvh_expand(struct uvh_yaml *yaml, uvh_variable_cb variable, struct uvh_prob
     struct expansion expansion = {
         .yaml = yaml, .variable = variable, .problems = problems, .text = malloc(SIZE_MOST)};
     if (expansion.text == NULL)
-        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
+        uvh_problems_add(problems, UVH_MARK_NONE, "out of memory");
     else
         expand_node(&expansion, yaml->root);
     free(expansion.text);

@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-/* Splits a flag's text into pattern, which is NUL-terminated in place, field and value. False if it
- * does not have the form. */
+/* Splits a flag's text in place into pattern, field and value. False if it does not have the
+ * form. */
 typedef bool (*split_cb)(char *text, uvhttp_static_rule_t *rule);
 
 /* A flag that makes rules. */
@@ -28,7 +29,10 @@ static int check(const char *option, const uvhttp_static_options_t *files)
     int err = uvhttp_static_check(files, &error);
     if (err == 0)
         return UVH_EXIT_OK;
-    refuse(option, error.text);
+    if (strcmp(error.field, "types") == 0 || strcmp(error.field, "default_type") == 0)
+        fprintf(stderr, "uvhttp: --%s: '%s' %s\n", option, error.value, error.reason);
+    else
+        refuse(option, error.text);
     return err == UVHTTP_ECONFIG ? UVH_EXIT_USAGE : UVH_EXIT_FAILED;
 }
 
@@ -42,29 +46,67 @@ static char *cut(char *text, char at)
     return found + 1;
 }
 
-/* PATTERN=VALUE; a '=' in a file name can be matched by `?`. */
+static const char all_files[] = "**";
+
+/* True if a text is a value of Cache-Control and not PATTERN=VALUE: it begins with a directive of
+ * RFC 9111 section 5.2, RFC 5861 or RFC 8246, with "=" only where that has an argument. */
+static bool is_cache_control(const char *text)
+{
+    static const struct {
+        const char *name;
+        const char *argument; /* characters with which its argument begins */
+    } directives[] = {
+        {"max-age", "0123456789"},
+        {"s-maxage", "0123456789"},
+        {"stale-while-revalidate", "0123456789"},
+        {"stale-if-error", "0123456789"},
+        {"no-cache", "\""},
+        {"private", "\""},
+        {"no-store", ""},
+        {"no-transform", ""},
+        {"must-revalidate", ""},
+        {"proxy-revalidate", ""},
+        {"must-understand", ""},
+        {"public", ""},
+        {"immutable", ""},
+    };
+    size_t length = strcspn(text, "=, ");
+    for (size_t i = 0; i < sizeof(directives) / sizeof(directives[0]); i++) {
+        if (strlen(directives[i].name) != length ||
+            strncasecmp(text, directives[i].name, length) != 0)
+            continue;
+        return text[length] != '=' || strcspn(text + length + 1, directives[i].argument) == 0;
+    }
+    return false;
+}
+
+/* VALUE or PATTERN=VALUE; a '=' in a file name can be matched by `?`. */
 static bool split_cache_control(char *text, uvhttp_static_rule_t *rule)
 {
+    bool all = is_cache_control(text);
     rule->field = "Cache-Control";
-    rule->value = cut(text, '=');
+    rule->pattern = all ? all_files : text;
+    rule->value = all ? text : cut(text, '=');
     return rule->value != NULL;
 }
 
 static bool split_download(char *text, uvhttp_static_rule_t *rule)
 {
-    (void)text;
+    rule->pattern = text;
     rule->field = "Content-Disposition";
     rule->value = "attachment";
     return true;
 }
 
-/* PATTERN=NAME: VALUE */
+/* NAME: VALUE or PATTERN=NAME: VALUE */
 static bool split_header(char *text, uvhttp_static_rule_t *rule)
 {
-    char *field = cut(text, '=');
+    bool all = text[strcspn(text, "=:")] == ':';
+    char *field = all ? text : cut(text, '=');
     char *value = field == NULL ? NULL : cut(field, ':');
     if (value == NULL)
         return false;
+    rule->pattern = all ? all_files : text;
     rule->field = field;
     rule->value = value + strspn(value, " ");
     return true;
@@ -81,7 +123,6 @@ static int add_rule(struct uvh_file_rules *rules, uvhttp_static_options_t *files
     rules->texts[files->rule_count] = text;
     files->rules = rules->items;
     uvhttp_static_rule_t *rule = &rules->items[files->rule_count++];
-    rule->pattern = text;
     if (!flag->split(text, rule)) {
         fprintf(stderr, "uvhttp: --%s: '%s' is not a rule; the format is %s\n", flag->option, given,
                 flag->form);
@@ -95,9 +136,11 @@ int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *
 {
     /* The last rule for a field wins: --header is the most specific, so it overrides the others. */
     static const struct rule_flag flags[] = {
-        {"cache-control", "PATTERN=VALUE, such as '*.css=max-age=60'", split_cache_control},
+        {"cache-control", "VALUE or PATTERN=VALUE, such as '*.css=max-age=60'",
+         split_cache_control},
         {"download", "PATTERN", split_download},
-        {"header", "PATTERN=NAME: VALUE, such as '*.html=X-Robots-Tag: none'", split_header},
+        {"header", "NAME: VALUE or PATTERN=NAME: VALUE, such as '*.html=X-Robots-Tag: none'",
+         split_header},
     };
     const struct uvh_option_list *const given[] = {&options->cache_control, &options->downloads,
                                                    &options->headers};

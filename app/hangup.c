@@ -22,36 +22,41 @@ static bool is_ignored(void)
 
 static void on_signal(uv_signal_t *signal, int number)
 {
-    (void)number;
     struct uvh_hangup *hangup = signal->data;
-    if (hangup->stops && !has_terminal()) {
+    if (number == SIGHUP && hangup->stops && !has_terminal()) {
         uvhttp_server_stop(hangup->server);
         return;
     }
-    if (hangup->access_log != NULL)
-        uvhttp_access_log_reopen(hangup->access_log);
-    uvh_tls_reload(hangup->tls);
+    uvhttp_access_log_reopen(hangup->access_log);
+    if (number == SIGHUP)
+        uvh_tls_reload(hangup->tls);
 }
 
 int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server,
                      uvhttp_access_log_t *access_log, struct uvh_tls *tls, bool with_terminal)
 {
+    static const int numbers[] = {SIGHUP, SIGUSR1};
     *hangup = (struct uvh_hangup){.server = server, .access_log = access_log, .tls = tls};
     hangup->stops = with_terminal && !is_ignored() && has_terminal();
-    int err = uv_signal_init(uvhttp_server_loop(server), &hangup->signal);
-    if (err != 0)
-        return err;
-    hangup->started = true;
-    hangup->signal.data = hangup;
-    uv_unref((uv_handle_t *)&hangup->signal);
-    return uv_signal_start(&hangup->signal, on_signal, SIGHUP);
+    int err = 0;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && err == 0; i++) {
+        uv_signal_t *signal = &hangup->signals[i];
+        err = uv_signal_init(uvhttp_server_loop(server), signal);
+        if (err != 0)
+            break;
+        hangup->started++;
+        signal->data = hangup;
+        uv_unref((uv_handle_t *)signal);
+        err = uv_signal_start(signal, on_signal, numbers[i]);
+    }
+    return err;
 }
 
 void uvh_hangup_stop(struct uvh_hangup *hangup)
 {
-    if (!hangup->started)
+    if (hangup->started == 0)
         return;
-    hangup->started = false;
-    uv_close((uv_handle_t *)&hangup->signal, NULL);
+    while (hangup->started > 0)
+        uv_close((uv_handle_t *)&hangup->signals[--hangup->started], NULL);
     uv_run(uvhttp_server_loop(hangup->server), UV_RUN_NOWAIT);
 }

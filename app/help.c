@@ -62,7 +62,7 @@ static void print_option(FILE *out, const struct uvh_options *defaults,
         option->letter != 0 ? fprintf(out, "  -%c, ", option->letter) : fprintf(out, "      ");
     column += fprintf(out, option->kind == UVH_OPTION_SWITCH ? "--[no-]%s" : "--%s", option->name);
     if (option->value != NULL)
-        column += fprintf(out, " %s", option->value);
+        column += fprintf(out, option->preset != NULL ? "[=%s]" : " %s", option->value);
     if (column + 2 > TEXT_COLUMN) {
         fputc('\n', out);
         column = 0;
@@ -80,47 +80,25 @@ static void print_option(FILE *out, const struct uvh_options *defaults,
     fputc('\n', out);
 }
 
-void uvh_help_program(FILE *out)
-{
-    fprintf(out,
-            "uvhttp %s, an HTTP/1.1 server\n"
-            "\n"
-            "Usage:\n"
-            "  uvhttp serve [DIR]      serve the files of a directory\n"
-            "  uvhttp run CONFIG       serve the sites of a configuration file\n"
-            "  uvhttp check CONFIG     check a configuration file\n"
-            "  uvhttp precompress DIR  create compressed files, to be sent as they are\n"
-            "  uvhttp cert FILE        print the content of certificates\n"
-            "  uvhttp help COMMAND     print the options of a command\n"
-            "  uvhttp --version        print version and build\n"
-            "\n"
-            "Examples:\n"
-            "  uvhttp serve                    current directory on port 8080\n"
-            "  uvhttp serve -p 3000 ./site     other directory, other port\n"
-            "  uvhttp serve -l localhost       this machine only\n"
-            "  uvhttp serve --tls-self-signed  HTTPS on port 8443\n"
-            "  uvhttp serve --print-config     print the equivalent configuration file\n",
-            uvhttp_version());
-}
-
 static const char serve_beginning[] =
-    "Usage: uvhttp serve [OPTION]... [DIR]\n"
+    "Usage: uvhttp serve [OPTION]... [DIR|FILE]\n"
+    "       uvhttp [OPTION]... DIR|FILE\n"
     "\n"
     "Serves the files of DIR (default: current directory) over HTTP until it is\n"
-    "interrupted. Files outside DIR and the directories named by options are not\n"
-    "served.\n";
+    "interrupted; of FILE only that file, for every path. Files outside DIR and the\n"
+    "directories named by options are not served.\n";
 static const char run_beginning[] =
-    "Usage: uvhttp run [OPTION]... CONFIG\n"
+    "Usage: uvhttp run [OPTION]... [CONFIG]\n"
     "\n"
-    "Serves the sites of CONFIG, a YAML file (\"-\": standard input), until it is\n"
-    "interrupted. Options and variables take precedence over the file.\n";
+    "Serves the sites of CONFIG, a YAML file (default: " UVH_OPTIONS_CONFIG "; \"-\":\n"
+    "standard input), until it is interrupted. Options and variables take precedence\n"
+    "over the file.\n";
 static const char check_beginning[] =
-    "Usage: uvhttp check [OPTION]... CONFIG\n"
+    "Usage: uvhttp check [OPTION]... [CONFIG]\n"
     "\n"
-    "Checks whether `uvhttp run` can serve CONFIG: keys, values, directories,\n"
-    "certificates, routes.\n"
+    "Checks whether `uvhttp run` can serve CONFIG (default: " UVH_OPTIONS_CONFIG "): keys,\n"
+    "values, directories, certificates, routes.\n"
     "Errors are printed with file, line and column.\n";
-static const char *const beginnings[] = {serve_beginning, run_beginning, check_beginning};
 
 static const char serve_actions[] =
     "      --print-config          print the configuration file for uvhttp run\n";
@@ -129,26 +107,52 @@ static const char run_actions[] =
     "      --print-config          print the effective configuration\n";
 static const char *const actions[] = {serve_actions, run_actions, ""};
 
-void uvh_help_command(FILE *out, enum uvh_command command)
+static const char *const common[] = {"port", "listen",   "tls-self-signed", "auth", "hidden",
+                                     "spa",  "compress", "uploads",         "cors", "verbose"};
+
+enum { COMMON_COUNT = sizeof(common) / sizeof(common[0]) };
+
+static bool is_common(const struct uvh_option *option)
+{
+    for (size_t i = 0; i < COMMON_COUNT; i++) {
+        if (strcmp(option->name, common[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Prints the common options, or all others by group. */
+static void print_options(FILE *out, enum uvh_command command, bool only_common)
 {
     struct uvh_options defaults;
+    bool serve = command == UVH_COMMAND_SERVE;
     if (!uvh_options_init(&defaults)) {
         fputs("uvhttp: out of memory\n", stderr);
         return;
     }
-    fputs(beginnings[command], out);
+    if (only_common)
+        fputs("\nCommon options:\n", out);
     for (size_t i = 0; i < uvh_option_count; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
-        if (option->serve_only && command != UVH_COMMAND_SERVE)
+        if (option->serve_only && !serve)
             continue;
-        if (option->name == NULL)
+        if (option->name == NULL && !only_common)
             fprintf(out, "\n%s:\n", option->help);
-        else
+        else if (option->name != NULL && (serve && is_common(option)) == only_common)
             print_option(out, &defaults, option);
     }
+}
+
+void uvh_help_common(FILE *out)
+{
+    print_options(out, UVH_COMMAND_SERVE, true);
+}
+
+static void print_end(FILE *out, enum uvh_command command)
+{
     fprintf(out,
             "%s"
-            "  -h, --help                  print this help\n"
+            "  -h, --help                  print %s\n"
             "\n"
             "SIZE is in bytes; units: K, M, G (64K). S is in seconds; units: s, min, h, d.\n"
             "Every option is also an environment variable: UVHTTP_MAX_CONNECTIONS for\n"
@@ -157,5 +161,25 @@ void uvh_help_command(FILE *out, enum uvh_command command)
             "\n"
             "Ctrl+C or SIGTERM stops after open requests; a second one stops immediately.\n"
             "Exit status: 0 stopped%s, 1 failed, 2 wrong usage.\n",
-            actions[command], command == UVH_COMMAND_SERVE ? "" : " or configuration OK");
+            actions[command], command == UVH_COMMAND_SERVE ? "the common options" : "this help",
+            command == UVH_COMMAND_SERVE ? "" : " or configuration OK");
+}
+
+void uvh_help_serve(FILE *out, bool all)
+{
+    fputs(serve_beginning, out);
+    uvh_help_common(out);
+    if (all) {
+        print_options(out, UVH_COMMAND_SERVE, false);
+        print_end(out, UVH_COMMAND_SERVE);
+    } else {
+        fputs("\nAll options: uvhttp help serve\n", out);
+    }
+}
+
+void uvh_help_run(FILE *out, enum uvh_command command)
+{
+    fputs(command == UVH_COMMAND_RUN ? run_beginning : check_beginning, out);
+    print_options(out, command, false);
+    print_end(out, command);
 }

@@ -67,7 +67,8 @@ bool uvh_listen_has_tls(const struct uvh_address *address, bool tls)
 size_t uvh_listen_order(const struct uvh_options *options, bool tls,
                         struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX])
 {
-    static const struct uvh_address everywhere = {.host = "0.0.0.0", .port = UVH_ADDRESS_NO_PORT};
+    static const struct uvh_address everywhere = {.host = UVH_ADDRESS_ANY,
+                                                  .port = UVH_ADDRESS_NO_PORT};
     const struct uvh_address *given = options->listen_count > 0 ? options->listen : &everywhere;
     size_t given_count = options->listen_count > 0 ? options->listen_count : 1;
     size_t count = 0;

@@ -1,12 +1,64 @@
-/* Logs a line for each request to the server's log: a middleware that sends no response. */
+/* See logger.h. Called by setup_server.c and redirect.c. */
 #include "logger.h"
 
-int uvh_logger_request(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { AMOUNT_SIZE = 32 };
+
+/* "298 B", "1.2 KiB" */
+static void format_size(uint64_t bytes, char text[AMOUNT_SIZE])
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    double amount = (double)bytes / 1024;
+    size_t unit = 0;
+    for (; amount >= 1023.95 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+        amount /= 1024;
+    if (bytes < 1024)
+        snprintf(text, AMOUNT_SIZE, "%" PRIu64 " B", bytes);
+    else
+        snprintf(text, AMOUNT_SIZE, "%.1f %s", amount, units[unit]);
+}
+
+/* "0.21 ms", "35.1 ms", "2.5 s" */
+static void format_duration(uint64_t us, char text[AMOUNT_SIZE])
+{
+    double ms = (double)us / 1000;
+    if (us < 10000)
+        snprintf(text, AMOUNT_SIZE, "%.2f ms", ms);
+    else if (us < 1000000)
+        snprintf(text, AMOUNT_SIZE, "%.1f ms", ms);
+    else
+        snprintf(text, AMOUNT_SIZE, "%.1f s", ms / 1000);
+}
+
+/* 127.0.0.1 GET /style.css 200 1.2 KiB 0.21 ms */
+static void log_line(uvhttp_request_t *request, uvhttp_response_t *response,
+                     const uvhttp_outcome_t *outcome, void *arg)
 {
     (void)arg;
+    char size[AMOUNT_SIZE], duration[AMOUNT_SIZE];
     uvhttp_slice_t target = uvhttp_request_target(request);
-    uvhttp_response_log(response, UVHTTP_LOG_DEBUG, "%s %s %.*s",
-                        uvhttp_request_client_address(request), uvhttp_request_method_name(request),
-                        UVHTTP_SLICE_ARGS(target));
-    return UVHTTP_DECLINED;
+    const char *method = uvhttp_request_method_name(request);
+    format_size(outcome->bytes_sent, size);
+    format_duration(outcome->duration_us, duration);
+    uvhttp_response_log(response, UVHTTP_LOG_DEBUG, "%s %s%s%.*s %d %s %s%s",
+                        uvhttp_request_client_address(request), *method == '\0' ? "-" : method,
+                        target.length > 0 ? " " : "", UVHTTP_SLICE_ARGS(target), outcome->status,
+                        size, duration, outcome->aborted ? ", aborted" : "");
+}
+
+static void log_both(uvhttp_request_t *request, uvhttp_response_t *response,
+                     const uvhttp_outcome_t *outcome, void *access_log)
+{
+    uvhttp_access_log_finished(request, response, outcome, access_log);
+    log_line(request, response, outcome, NULL);
+}
+
+void uvh_logger_install(uvhttp_server_t *server, uvhttp_access_log_t *access_log, bool verbose)
+{
+    if (verbose)
+        uvhttp_server_on_finished(server, access_log == NULL ? log_line : log_both, access_log);
+    else if (access_log != NULL)
+        uvhttp_server_on_finished(server, uvhttp_access_log_finished, access_log);
 }

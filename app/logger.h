@@ -1,10 +1,11 @@
-/* Request lines in the server's log. */
+/* A line for each request: in the server's log with --verbose, and in the access log. */
 #ifndef UVH_APP_LOGGER_H
 #define UVH_APP_LOGGER_H
 
 #include <uvhttp.h>
+#include <uvhttp/access_log.h>
 
-/* A middleware that sends no response: logs every request with --verbose or the level "debug". */
-int uvh_logger_request(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
+/* Sets the callback of the server for finished requests. `access_log` may be NULL. */
+void uvh_logger_install(uvhttp_server_t *server, uvhttp_access_log_t *access_log, bool verbose);
 
 #endif

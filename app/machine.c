@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include "address.h"
 
 void uvh_machine_add(struct uvh_machine_addresses *list, const char *address)
 {
@@ -20,7 +23,7 @@ void uvh_machine_add(struct uvh_machine_addresses *list, const char *address)
         snprintf(list->items[list->count++], UVH_MACHINE_ADDRESS_SIZE, "%s", address);
 }
 
-void uvh_machine_add_all(struct uvh_machine_addresses *list, int family)
+static void add_family(struct uvh_machine_addresses *list, int family)
 {
     struct ifaddrs *all;
     if (getifaddrs(&all) != 0)
@@ -39,4 +42,24 @@ void uvh_machine_add_all(struct uvh_machine_addresses *list, int family)
             uvh_machine_add(list, host);
     }
     freeifaddrs(all);
+}
+
+bool uvh_machine_has_ipv6(void)
+{
+    const struct sockaddr_in6 loopback = {.sin6_family = AF_INET6,
+                                          .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool has = probe >= 0 &&
+               bind(probe, (const struct sockaddr *)(const void *)&loopback, sizeof(loopback)) == 0;
+    if (probe >= 0)
+        close(probe);
+    return has;
+}
+
+void uvh_machine_add_any(struct uvh_machine_addresses *list, const char *host)
+{
+    if (uvh_address_has_family(host, AF_INET))
+        add_family(list, AF_INET);
+    if (uvh_address_has_family(host, AF_INET6) && uvh_machine_has_ipv6())
+        add_family(list, AF_INET6);
 }

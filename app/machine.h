@@ -2,6 +2,7 @@
 #ifndef UVH_APP_MACHINE_H
 #define UVH_APP_MACHINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define UVH_MACHINE_ADDRESSES    64 /* most addresses in the list */
@@ -15,7 +16,10 @@ struct uvh_machine_addresses {
 /* Adds an address once, if the list is not full. */
 void uvh_machine_add(struct uvh_machine_addresses *list, const char *address);
 
-/* Adds the non-loopback addresses of one family (AF_INET, AF_INET6). */
-void uvh_machine_add_all(struct uvh_machine_addresses *list, int family);
+/* Adds the non-loopback addresses of a host for which uvh_address_is_any: IPv4 ones first. */
+void uvh_machine_add_any(struct uvh_machine_addresses *list, const char *host);
+
+/* True if the machine has the loopback address ::1. */
+bool uvh_machine_has_ipv6(void);
 
 #endif

@@ -3,31 +3,48 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <uvhttp.h>
 
 #include "cert_command.h"
+#include "hash_command.h"
 #include "help.h"
 #include "options.h"
 #include "precompress.h"
 #include "run.h"
 #include "serve.h"
+#include "suggest.h"
+
+/* A command: `run` receives its arguments after `argv[0]`, which is "uvhttp NAME". */
+struct command {
+    const char *name;
+    const char *usage;
+    const char *summary;
+    int (*run)(int argc, char **argv);
+    void (*help)(FILE *out);
+};
 
 static bool is_one_of(const char *text, const char *one, const char *other)
 {
     return strcmp(text, one) == 0 || strcmp(text, other) == 0;
 }
 
-static int unknown_command(const char *name)
+/* A configuration may contain hashes of passwords, so `uvhttp site.yaml` does not serve it. */
+static bool is_config(const char *path)
 {
+    const char *extension = strrchr(path, '.');
+    if (extension == NULL || !is_one_of(extension, ".yaml", ".yml"))
+        return false;
     fprintf(stderr,
-            "uvhttp: unknown command '%s'; to serve a directory: uvhttp serve DIR\n"
-            "Try 'uvhttp --help'.\n",
-            name);
-    return UVH_EXIT_USAGE;
+            "uvhttp: '%s' may be a configuration file; to serve its sites: uvhttp run %s; to "
+            "serve the file itself: uvhttp serve %s\n",
+            path, path, path);
+    return true;
 }
 
-static int run_serve(int count, char **arguments)
+/* `named`: the command was given. */
+static int serve(int count, char **arguments, bool named)
 {
     struct uvh_options options;
     if (!uvh_options_init(&options)) {
@@ -38,57 +55,149 @@ static int run_serve(int count, char **arguments)
     if (code != UVH_EXIT_OK)
         return code;
     if (options.help) {
-        uvh_help_command(stdout, UVH_COMMAND_SERVE);
+        uvh_help_serve(stdout, false);
         return UVH_EXIT_OK;
     }
-    return uvh_serve_run(&options);
+    return !named && is_config(options.root) ? UVH_EXIT_USAGE : uvh_serve_run(&options);
 }
 
-static int run_help(int count, char **arguments)
+static int run_serve(int argc, char **argv)
 {
-    if (count == 0)
-        uvh_help_program(stdout);
-    else if (strcmp(arguments[0], "serve") == 0)
-        uvh_help_command(stdout, UVH_COMMAND_SERVE);
-    else if (strcmp(arguments[0], "run") == 0)
-        uvh_help_command(stdout, UVH_COMMAND_RUN);
-    else if (strcmp(arguments[0], "check") == 0)
-        uvh_help_command(stdout, UVH_COMMAND_CHECK);
-    else if (strcmp(arguments[0], "precompress") == 0)
-        uvh_precompress_help(stdout);
-    else if (strcmp(arguments[0], "cert") == 0)
-        uvh_cert_help(stdout);
-    else
-        return unknown_command(arguments[0]);
+    return serve(argc - 1, argv + 1, true);
+}
+
+static int run_run(int argc, char **argv)
+{
+    return uvh_run(UVH_COMMAND_RUN, argc - 1, argv + 1);
+}
+
+static int run_check(int argc, char **argv)
+{
+    return uvh_run(UVH_COMMAND_CHECK, argc - 1, argv + 1);
+}
+
+static void help_serve(FILE *out)
+{
+    uvh_help_serve(out, true);
+}
+
+static void help_run(FILE *out)
+{
+    uvh_help_run(out, UVH_COMMAND_RUN);
+}
+
+static void help_check(FILE *out)
+{
+    uvh_help_run(out, UVH_COMMAND_CHECK);
+}
+
+static int run_help(int argc, char **argv);
+static void help_program(FILE *out);
+
+static int run_version(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    printf("uvhttp %s\nbuild: %s\nfeatures:%s\n", uvhttp_version(), uvhttp_build_info(),
+           UVH_FEATURES);
     return UVH_EXIT_OK;
+}
+
+static const struct command commands[] = {
+    {"serve", "[serve] [DIR|FILE]", "serve a directory, or one file", run_serve, help_serve},
+    {"run", "run [CONFIG]", "serve the sites of a configuration file", run_run, help_run},
+    {"check", "check [CONFIG]", "check a configuration file", run_check, help_check},
+    {"precompress", "precompress DIR", "create compressed files, to be sent as they are",
+     uvh_precompress_run, uvh_precompress_help},
+    {"cert", "cert FILE", "print the content of certificates", uvh_cert_run, uvh_cert_help},
+    {"hash-password", "hash-password [NAME]", "print the hash of a password", uvh_hash_run,
+     uvh_hash_help},
+    {"help", "help COMMAND", "print all options of a command", run_help, help_program},
+    {"version", "version", "print version, build and features", run_version, help_program},
+};
+
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+static const char *name_at(size_t index, const void *arg)
+{
+    (void)arg;
+    return index < COMMAND_COUNT ? commands[index].name : NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *nearest = uvh_suggest(name, name_at, NULL);
+    fprintf(stderr, "uvhttp: unknown command '%s'", name);
+    if (nearest != NULL)
+        fprintf(stderr, "; did you mean '%s'?", nearest);
+    else
+        fputs(", and there is no such file or directory", stderr);
+    fputs("\nTry 'uvhttp --help'.\n", stderr);
+    return UVH_EXIT_USAGE;
+}
+
+static void help_program(FILE *out)
+{
+    fprintf(out, "uvhttp %s, an HTTP/1.1 server\n\nUsage:\n", uvhttp_version());
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  uvhttp %-20s %s\n", commands[i].usage, commands[i].summary);
+    uvh_help_common(out);
+    fputs("\n"
+          "Examples:\n"
+          "  uvhttp .                  current directory on port 8080\n"
+          "  uvhttp -p 3000 ./site     other directory, other port\n"
+          "  uvhttp -l localhost .     this machine only\n"
+          "  uvhttp --tls-self-signed  HTTPS on port 8443\n"
+          "  uvhttp --print-config     print the equivalent configuration file\n"
+          "  uvhttp run                serve the sites of ./" UVH_OPTIONS_CONFIG "\n"
+          "\n"
+          "All options: uvhttp help serve\n",
+          out);
+}
+
+static int run_help(int argc, char **argv)
+{
+    const struct command *command = argc < 2 ? find_command("help") : find_command(argv[1]);
+    if (command == NULL)
+        return unknown_command(argv[1]);
+    command->help(stdout);
+    return UVH_EXIT_OK;
+}
+
+/* `uvhttp DIR` and `uvhttp -p 3000 DIR` mean `uvhttp serve`. */
+static int run_without_command(int argc, char **argv)
+{
+    const char *first = argv[1];
+    if (*first != '-' && strchr(first, '/') == NULL && access(first, F_OK) != 0)
+        return unknown_command(first);
+    return serve(argc - 1, argv + 1, false);
 }
 
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
-        uvh_help_program(stderr);
+        help_program(stderr);
         return UVH_EXIT_USAGE;
     }
-    const char *command = argv[1];
-    if (strcmp(command, "serve") == 0)
-        return run_serve(argc - 2, argv + 2);
-    if (strcmp(command, "run") == 0)
-        return uvh_run(UVH_COMMAND_RUN, argc - 2, argv + 2);
-    if (strcmp(command, "check") == 0)
-        return uvh_run(UVH_COMMAND_CHECK, argc - 2, argv + 2);
-    if (strcmp(command, "precompress") == 0)
-        return uvh_precompress_run(argc - 2, argv + 2);
-    if (strcmp(command, "cert") == 0)
-        return uvh_cert_run(argc - 2, argv + 2);
-    if (strcmp(command, "help") == 0)
-        return run_help(argc - 2, argv + 2);
-    if (is_one_of(command, "--help", "-h"))
-        return run_help(0, NULL);
-    if (is_one_of(command, "--version", "-V")) {
-        printf("uvhttp %s\nbuild: %s\n", uvhttp_version(), uvhttp_build_info());
-        return UVH_EXIT_OK;
-    }
-    return unknown_command(command);
+    const struct command *command = find_command(argv[1]);
+    if (is_one_of(argv[1], "--help", "-h"))
+        command = find_command("help");
+    else if (is_one_of(argv[1], "--version", "-V"))
+        command = find_command("version");
+    if (command == NULL)
+        return run_without_command(argc, argv);
+    char title[32]; /* for the messages of getopt */
+    snprintf(title, sizeof(title), "uvhttp %s", command->name);
+    argv[1] = title;
+    return command->run(argc - 1, argv + 1);
 }
 
 /* Then a write beyond RLIMIT_FSIZE fails and does not end the program. */

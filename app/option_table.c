@@ -77,8 +77,8 @@ const struct uvh_option uvh_option_table[] = {
     OPTION("port", 'p', NUMBER, FIELD(port), 0, 65535, "PORT",
            "port to listen on; 0 selects a free one; with TLS the default is 8443"),
     OPTION("listen", 'l', LISTEN, 0, 0, 0, "HOST[:PORT]",
-           "address to listen on: IPv4, IPv6 in brackets, or unix:PATH; repeatable; "
-           "http://HOST[:PORT] disables TLS (default: every IPv4 address)"),
+           "address to listen on: IPv4, IPv6 in brackets, a port alone, or unix:PATH; repeatable; "
+           "http://HOST[:PORT] disables TLS (default: every IPv4 and IPv6 address)"),
 
     SERVE_GROUP("TLS"),
     TLS("tls-cert", LIST, certificates, 0, 0, "FILE",
@@ -163,15 +163,15 @@ const struct uvh_option uvh_option_table[] = {
               "type of files with this extension, such as md=text/markdown; repeatable"),
     FILES("default-type", TEXT, default_type, 0, 0, "TYPE",
           "type of files with an unknown extension (default: application/octet-stream)"),
-    FILE_LIST("cache-control", cache_control, "PATTERN=VALUE",
-              "Cache-Control of matching files, such as '/img/**=max-age=3600'; repeatable, the "
-              "last match wins"),
+    FILE_LIST("cache-control", cache_control, "[PATTERN=]VALUE",
+              "Cache-Control of all files, such as 'max-age=3600', or of matching ones, such as "
+              "'/img/**=max-age=3600'; repeatable, the last match wins"),
     FILE_LIST("download", downloads, "PATTERN",
               "save matching files in browsers instead of showing them (Content-Disposition: "
               "attachment); repeatable"),
-    FILE_LIST("header", headers, "PATTERN=NAME: VALUE",
-              "response field of matching files, such as '*.html=X-Robots-Tag: none'; repeatable, "
-              "the last match wins"),
+    FILE_LIST("header", headers, "[PATTERN=]NAME: VALUE",
+              "response field of all files, or of matching ones, such as "
+              "'*.html=X-Robots-Tag: none'; repeatable, the last match wins"),
     FILES("immutable-assets", SWITCH, immutable_assets, 0, 0, NULL,
           "let clients cache files with a hash in their name (app-3f2a9c01.js) for a year, and "
           "revalidate HTML each time"),
@@ -208,7 +208,18 @@ const struct uvh_option uvh_option_table[] = {
     FILE_LIST("alias", aliases, "/PATH/=DIRECTORY",
               "serve another directory below a path, or one file with /PATH=FILE; repeatable"),
     SERVE_TEXT("auth", auth, "FILE",
-               "require a name and a password from FILE, which htpasswd -B writes"),
+               "require a name and a password from FILE, with lines of uvhttp hash-password"),
+
+    FILE_LIST("cors", cors, "ORIGIN",
+              "let web pages of this origin read files (CORS), such as https://app.example.com, "
+              "or \"*\" for any; repeatable"),
+    {.name = "metrics",
+     .kind = UVH_OPTION_TEXT,
+     .offset = FIELD(metrics),
+     .value = "PATH",
+     .preset = "/metrics",
+     .help = "metrics for Prometheus at this path, /metrics without a value",
+     .serve_only = true},
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),
@@ -244,7 +255,13 @@ const struct uvh_option uvh_option_table[] = {
     OPTION("quiet", 'q', LEVEL, FIELD(log_level), UVHTTP_LOG_WARNING, 0, NULL,
            "print warnings and errors only"),
     OPTION("verbose", 'v', LEVEL, FIELD(log_level), UVHTTP_LOG_DEBUG, 0, NULL,
-           "also print a line for every request"),
+           "also print a line for every request: status, bytes, duration"),
+    {.name = "access-log",
+     .kind = UVH_OPTION_TEXT,
+     .offset = FIELD(access_log),
+     .value = "FILE",
+     .preset = "-",
+     .help = "append a line for every request to this file, to standard output without a value"},
 };
 
 const size_t uvh_option_count = sizeof(uvh_option_table) / sizeof(uvh_option_table[0]);

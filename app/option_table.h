@@ -32,6 +32,7 @@ struct uvh_option {
     /* allowed numbers; both 0: a field of uvhttp_config_t with the library's range */
     size_t low, high;
     const char *value;        /* name of the value in help */
+    const char *preset;       /* of a TEXT: the value of --name without "="; NULL: it is required */
     const char *const *words; /* of a WORD; the last is NULL */
     const char *help;         /* NULL: a field of uvhttp_config_t with the library's text */
     /* not an option of `uvhttp run`: a key of a route in its file */
@@ -39,6 +40,12 @@ struct uvh_option {
 };
 
 #define UVH_OPTION_OFF SIZE_MAX
+
+enum { UVH_OPTION_TEXT_SIZE = 1600 };
+
+/* A message of the library about keys, for the command line: "try_files cannot be combined with
+ * clean_urls" becomes "--try-files cannot be combined with --clean-urls". */
+const char *uvh_option_rename_keys(const char *message, char text[UVH_OPTION_TEXT_SIZE]);
 
 enum { UVH_OPTION_MAX = 128 }; /* most rows: options.c has a note for each */
 

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "suggest.h"
 
@@ -67,8 +69,11 @@ static int number_error(const struct uvh_option *option, const struct source *so
                         const char *what)
 {
     print_origin(option, source->from_environment);
-    fprintf(stderr, "'%s' %s; allowed are %zu to %zu\n", source->text, what, option->low,
-            option->high);
+    const char *unit = option->kind == UVH_OPTION_SIZE   ? " bytes"
+                       : option->kind == UVH_OPTION_TIME ? " seconds"
+                                                         : "";
+    fprintf(stderr, "'%s' %s; allowed are %zu to %zu%s\n", source->text, what, option->low,
+            option->high, unit);
     return UVH_EXIT_USAGE;
 }
 
@@ -94,7 +99,7 @@ static int set_number(struct uvh_options *options, const struct uvh_option *opti
     bool size = option->kind == UVH_OPTION_SIZE;
     size_t number;
     if (uvhttp_config_parse(source->text, size ? "bytes" : "", &number) != 0)
-        return number_error(option, source, size ? "is not a size" : "is not a number");
+        return number_error(option, source, size ? UVH_OPTIONS_NOT_A_SIZE : "is not a number");
     if (number < option->low || number > option->high)
         return number_error(option, source, "is out of range");
     if (option->kind == UVH_OPTION_MS)
@@ -116,7 +121,7 @@ static int set_or_off(struct uvh_options *options, const struct uvh_option *opti
         return UVH_EXIT_OK;
     }
     if (uvhttp_config_parse(source->text, time ? "seconds" : "", &number) != 0)
-        return number_error(option, source, time ? "is not a time in seconds" : "is not a number");
+        return number_error(option, source, time ? UVH_OPTIONS_NOT_A_TIME : "is not a number");
     if (number < option->low || number > option->high)
         return number_error(option, source, "is out of range");
     *field = number;
@@ -136,11 +141,8 @@ static int add_listen(struct uvh_options *options, const struct uvh_option *opti
         struct uvh_address address;
         if (!uvh_address_parse(text, length, &address)) {
             print_origin(option, source->from_environment);
-            fprintf(stderr,
-                    "'%.*s' is not an address; allowed are an IPv4 address, an IPv6 address in "
-                    "brackets or localhost, optionally with :PORT (0 to 65535) and http:// or "
-                    "https://, and unix:PATH\n",
-                    (int)length, text);
+            fprintf(stderr, "'%.*s' is not an address; " UVH_ADDRESS_ALLOWED "\n", (int)length,
+                    text);
             return UVH_EXIT_USAGE;
         }
         if (options->listen_count == UVH_OPTIONS_LISTEN_MAX) {
@@ -376,6 +378,17 @@ static bool read_action(struct parser *parser, const char *name)
     return true;
 }
 
+/* True if an argument after an option without its value is meant as the value: it is not what the
+ * command serves. */
+static bool is_value(const struct parser *parser, const char *argument)
+{
+    struct stat found;
+    if (argument[0] == '-')
+        return false;
+    return stat(argument, &found) != 0 ||
+           (parser->command == UVH_COMMAND_SERVE && !S_ISDIR(found.st_mode));
+}
+
 /* "--name", "--name=VALUE" or "--name VALUE"; `*used` receives the number of arguments used. */
 static int read_long(struct parser *parser, int count, char **arguments, int *used)
 {
@@ -394,8 +407,11 @@ static int read_long(struct parser *parser, int count, char **arguments, int *us
             return usage_error(parser, "option '--%.*s' takes no value", (int)length, name);
         return apply(parser, option, negated ? "off" : "on", false);
     }
-    if (has_value)
-        return apply(parser, option, name + length + 1, false);
+    if (option->preset != NULL && !has_value && count > 1 && is_value(parser, arguments[1]))
+        return usage_error(parser, "option '--%s' has its value after '=': --%s=%s", option->name,
+                           option->name, arguments[1]);
+    if (has_value || option->preset != NULL)
+        return apply(parser, option, has_value ? name + length + 1 : option->preset, false);
     if (count < 2)
         return usage_error(parser, "option '--%s' requires a value (%s)", option->name,
                            option->value);
@@ -454,7 +470,7 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
         } else if (options->root != NULL) {
             code = usage_error(
                 parser,
-                serve ? "only one directory can be served; '%s' and '%s' are given"
+                serve ? "only one directory or file can be served; '%s' and '%s' are given"
                       : "only one configuration file is allowed; '%s' and '%s' are given",
                 options->root, argument);
         } else {
@@ -465,8 +481,11 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
     }
     if (options->root == NULL && serve)
         options->root = ".";
+    if (options->root == NULL && access(UVH_OPTIONS_CONFIG, F_OK) == 0)
+        options->root = UVH_OPTIONS_CONFIG;
     if (options->root == NULL)
-        return usage_error(parser, "missing configuration file");
+        return usage_error(parser, "missing configuration file: none is given, and the current "
+                                   "directory has no " UVH_OPTIONS_CONFIG);
     return UVH_EXIT_OK;
 }
 
@@ -484,7 +503,8 @@ static const struct uvh_option *find_by_field(const char *field, size_t length)
     return NULL;
 }
 
-/* Our message adds the source of the value to that of the library. */
+/* Our message adds the source of the value to that of the library, which is about several limits.
+ */
 static int check_config(const struct parser *parser)
 {
     uvhttp_error_t error;
@@ -499,7 +519,9 @@ static int check_config(const struct parser *parser)
         print_origin(option, source->from_environment);
     else
         fprintf(stderr, "%s: ", from_file ? parser->options->root : "uvhttp");
-    fprintf(stderr, "%s\n", error.text);
+    char text[UVH_OPTION_TEXT_SIZE];
+    bool serve = parser->command == UVH_COMMAND_SERVE;
+    fprintf(stderr, "%s\n", serve ? uvh_option_rename_keys(error.text, text) : error.text);
     return from_file ? UVH_EXIT_FAILED : UVH_EXIT_USAGE;
 }
 

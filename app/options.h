@@ -12,6 +12,7 @@
 #define UVH_OPTIONS_LISTEN_MAX 16
 #define UVH_OPTIONS_LIST_MAX   64
 #define UVH_OPTIONS_TLS_PORT   8443
+#define UVH_OPTIONS_CONFIG     "uvhttp.yaml" /* the default configuration file */
 
 /* The values of an option that may be repeated. */
 struct uvh_option_list {
@@ -45,7 +46,7 @@ struct uvh_options {
     size_t port;     /* of addresses given without one */
     bool port_given; /* if false, addresses with TLS have UVH_OPTIONS_TLS_PORT */
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
-    size_t listen_count;                         /* 0: every IPv4 address */
+    size_t listen_count;                         /* 0: every address */
     uvhttp_static_options_t files;               /* roots, `types` and `rules` unset */
     struct uvh_option_list types, cache_control; /* see file_rules.h */
     struct uvh_option_list downloads, headers;   /* the same */
@@ -54,6 +55,9 @@ struct uvh_options {
     const char *auth;
     /* paths and patterns, separated by spaces; or NULL */
     const char *prewarm;
+    struct uvh_option_list cors; /* origins */
+    const char *metrics;         /* a path, or NULL */
+    const char *access_log;      /* a path, "-", or NULL */
     struct uvh_tls_options tls;
     uvhttp_config_t config; /* `log` unset */
     uvhttp_log_level_t log_level;
@@ -84,6 +88,10 @@ int uvh_options_scan(struct uvh_options *options, enum uvh_command command, int 
 
 /* Parses "on", "yes", "true", "1" and their opposites. False for other text. */
 bool uvh_options_switch(const char *text, bool *on);
+
+/* What is wrong with a value, as the library says it for limits. */
+#define UVH_OPTIONS_NOT_A_SIZE "is not a size (such as 65536, 64K or 64KiB)"
+#define UVH_OPTIONS_NOT_A_TIME "is not a time (such as 90, 90s or 2min)"
 
 #define UVH_OPTIONS_VARIABLE_SIZE 64
 

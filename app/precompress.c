@@ -16,6 +16,7 @@
 #include "options.h"
 #include "sibling.h"
 #include "sources.h"
+#include "usage.h"
 
 enum {
     DEFAULT_MIN_SIZE = 1024,
@@ -330,8 +331,7 @@ static int read_options(struct command *command, int count, char **arguments, bo
             *help = true;
             return UVH_EXIT_OK;
         case '?':
-            fputs("Try 'uvhttp precompress --help'.\n", stderr);
-            return UVH_EXIT_USAGE;
+            return uvh_usage_refuse(arguments, options);
         default:
             code = read_value(command, option, optarg);
             break;
@@ -350,10 +350,8 @@ static int read_options(struct command *command, int count, char **arguments, bo
     return code;
 }
 
-int uvh_precompress_run(int count, char **arguments)
+int uvh_precompress_run(int argc, char **argv)
 {
-    char name[] = "uvhttp precompress";
-    char **words = calloc((size_t)count + 2, sizeof(*words)); /* in the form getopt requires */
     struct command command = {.codings =
                                   UVHTTP_CODING_BROTLI | UVHTTP_CODING_GZIP | UVHTTP_CODING_ZSTD,
                               .level = UVHTTP_COMPRESS_BEST,
@@ -361,13 +359,7 @@ int uvh_precompress_run(int count, char **arguments)
     bool help = false;
     unsigned processors = uv_available_parallelism();
     command.jobs = processors < MOST_JOBS ? processors : MOST_JOBS;
-    if (words == NULL) {
-        fputs("uvhttp precompress: out of memory\n", stderr);
-        return UVH_EXIT_FAILED;
-    }
-    words[0] = name;
-    memcpy(words + 1, arguments, (size_t)count * sizeof(*words));
-    int code = read_options(&command, count + 1, words, &help);
+    int code = read_options(&command, argc, argv, &help);
     if (help) {
         uvh_precompress_help(stdout);
     } else if (code == UVH_EXIT_OK && !uvhttp_compress_available()) {
@@ -376,7 +368,6 @@ int uvh_precompress_run(int count, char **arguments)
     } else if (code == UVH_EXIT_OK) {
         code = run(&command);
     }
-    free(words);
     return code;
 }
 

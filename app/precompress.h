@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* Runs the command; `arguments` follow its name. Returns an exit code. */
-int uvh_precompress_run(int count, char **arguments);
+/* Runs the command; `argv[0]` is "uvhttp precompress". Returns an exit code. */
+int uvh_precompress_run(int argc, char **argv);
 
 /* Its help page. */
 void uvh_precompress_help(FILE *out);

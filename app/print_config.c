@@ -338,6 +338,7 @@ static void print_site(const struct uvh_setup_site *site, FILE *out)
     print_list(out, 4, "hosts", &site->hosts);
     print_fields(out, 4, &site->headers);
     print_auth(out, 4, &site->auth);
+    print_key_if(out, 4, "cors", site->cors.text);
     fputs("    routes:\n", out);
     for (size_t i = 0; i < site->route_count; i++)
         print_route(&site->routes[i], out);

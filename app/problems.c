@@ -22,26 +22,44 @@ void uvh_problems_add(struct uvh_problems *problems, struct uvh_mark mark, const
     }
 }
 
-static int compare_positions(const void *one, const void *other)
+int uvh_mark_compare(const struct uvh_mark *one, const struct uvh_mark *other)
 {
-    const struct uvh_mark *a = &((const struct uvh_problem *)one)->mark;
-    const struct uvh_mark *b = &((const struct uvh_problem *)other)->mark;
-    if (a->line != b->line)
-        return a->line < b->line ? -1 : 1;
-    return a->column < b->column ? -1 : a->column > b->column;
+    size_t a = one->source == NULL ? 0 : one->source->number;
+    size_t b = other->source == NULL ? 0 : other->source->number;
+    if (a != b)
+        return a < b ? -1 : 1;
+    if (one->line != other->line)
+        return one->line < other->line ? -1 : 1;
+    return one->column < other->column ? -1 : one->column > other->column;
+}
+
+static int compare_problems(const void *one, const void *other)
+{
+    return uvh_mark_compare(&((const struct uvh_problem *)one)->mark,
+                            &((const struct uvh_problem *)other)->mark);
+}
+
+const char *uvh_mark_describe(const struct uvh_mark *mark, const struct uvh_mark *from,
+                              char text[UVH_MARK_TEXT])
+{
+    if (mark->source == from->source || mark->source == NULL)
+        snprintf(text, UVH_MARK_TEXT, "line %zu", mark->line);
+    else
+        snprintf(text, UVH_MARK_TEXT, "line %zu of %s", mark->line, mark->source->name);
+    return text;
 }
 
 void uvh_problems_print(struct uvh_problems *problems, FILE *out)
 {
     size_t kept = problems->count < UVH_PROBLEMS_MAX ? problems->count : UVH_PROBLEMS_MAX;
-    qsort(problems->items, kept, sizeof(problems->items[0]), compare_positions);
+    qsort(problems->items, kept, sizeof(problems->items[0]), compare_problems);
     for (size_t i = 0; i < kept; i++) {
         const struct uvh_problem *problem = &problems->items[i];
-        if (problem->mark.line == 0)
-            fprintf(out, "%s: %s\n", problems->file, problem->text);
-        else
-            fprintf(out, "%s:%zu:%zu: %s\n", problems->file, problem->mark.line,
-                    problem->mark.column, problem->text);
+        const struct uvh_source *source = problem->mark.source;
+        fputs(source == NULL ? problems->file : source->name, out);
+        if (problem->mark.line != 0)
+            fprintf(out, ":%zu:%zu", problem->mark.line, problem->mark.column);
+        fprintf(out, ": %s\n", problem->text);
     }
     if (problems->count > kept)
         fprintf(out, "%s: %zu more errors are not shown\n", problems->file, problems->count - kept);

@@ -68,9 +68,8 @@ static int make_server(struct uvh_redirect *redirect, uvhttp_server_t *sites,
         return err;
     }
     redirect->server = server;
-    if (verbose)
-        err = uvhttp_server_use(server, uvh_logger_request, NULL);
-    return err != 0 ? err : uvhttp_server_use(server, send_to_https, redirect);
+    uvh_logger_install(server, NULL, verbose);
+    return uvhttp_server_use(server, send_to_https, redirect);
 }
 
 /* True if a listener of this process has that host and port: SO_REUSEPORT would allow a second

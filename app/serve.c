@@ -6,15 +6,18 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "banner.h"
-#include "hangup.h"
+#include <uvhttp/metrics.h>
+
 #include "listen.h"
-#include "logger.h"
 #include "named_files.h"
 #include "prewarm.h"
 #include "print_config.h"
+#include "redirect.h"
 #include "serve_site.h"
+#include "setup_server.h"
 #include "site_auth.h"
+#include "site_cors.h"
+#include "tls_setup.h"
 
 static int print_error(int err)
 {
@@ -32,8 +35,9 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
     const char *root = route->root.text;
     char message[256];
     uvhttp_error_t error;
+    char text[UVH_OPTION_TEXT_SIZE];
     if (uvhttp_static_check(&config, &error) == UVHTTP_ECONFIG) {
-        fprintf(stderr, "uvhttp: %s\n", error.text);
+        fprintf(stderr, "uvhttp: %s\n", uvh_option_rename_keys(error.text, text));
         return UVH_EXIT_USAGE;
     }
     config.root = root;
@@ -50,7 +54,7 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
         return uvh_serve_site_refuse_directory(option, root, err);
     /* An alias need not have the error pages of the directory. */
     if (option == NULL && !uvh_named_files_check(route, message, sizeof(message))) {
-        fprintf(stderr, "uvhttp: %s\n", message);
+        fprintf(stderr, "uvhttp: %s\n", uvh_option_rename_keys(message, text));
         return UVH_EXIT_FAILED;
     }
     err = uvhttp_static_mount_context(server, route->path.text, files, &error);
@@ -86,98 +90,46 @@ static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth
     return err == 0 ? UVH_EXIT_OK : print_error(err);
 }
 
-static int open_site(uvhttp_server_t *server, const struct uvh_setup_site *site)
+/* Lets pages of other origins read all responses, if configured. */
+static int allow_origins(uvhttp_server_t *server, const char *origins)
 {
-    int code = ask_for_password(server, &site->auth);
-    for (size_t i = 0; i < site->route_count && code == UVH_EXIT_OK; i++)
-        code = open_route(server, &site->routes[i], i == 0 ? NULL : "alias");
-    return code;
-}
-
-/* Listens and runs until stopped. `config` is that of the server. */
-static int listen_and_run(uvhttp_server_t *server, const struct uvh_options *options,
-                          const struct uvh_serve_site *made, struct uvh_tls *tls,
-                          const uvhttp_config_t *config)
-{
-    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
-    struct uvh_redirect redirect = {.server = NULL};
-    size_t count;
-    if (!uvh_listen_all(server, options, tls->tls, addresses, &count))
-        return UVH_EXIT_FAILED;
-    int code = UVH_EXIT_FAILED;
-    if (uvh_redirect_open(&redirect, &made->tls, addresses, count, server, config)) {
-        int err = uvhttp_server_stop_on_signals(server);
-        if (err == 0) {
-            uvh_banner_print(options, made->site.routes[0].root.text, addresses, count,
-                             &(struct uvh_banner_parts){.redirect = &redirect, .tls = tls});
-            uvh_tls_warn(tls);
-            err = uvhttp_server_run(server);
-        }
-        code = err == 0 ? UVH_EXIT_OK : print_error(err);
+    uvhttp_error_t error;
+    uvhttp_cors_t *cors;
+    if (origins == NULL)
+        return UVH_EXIT_OK;
+    int err = uvh_site_cors_open(server, origins, &cors, &error);
+    if (err == UVHTTP_ECONFIG) {
+        fprintf(stderr, "uvhttp: --cors: '%s' is invalid; %s\n", error.value, error.reason);
+        return UVH_EXIT_USAGE;
     }
-    uvh_redirect_close(&redirect, server);
-    return code;
-}
-
-static int serve(uvhttp_server_t *server, const struct uvh_options *options,
-                 const struct uvh_serve_site *made, struct uvh_tls *tls,
-                 const uvhttp_config_t *config)
-{
-    /* The request log precedes authentication, so that rejected requests are logged, too. */
-    int err = options->log_level < UVHTTP_LOG_DEBUG
-                  ? 0
-                  : uvhttp_server_use(server, uvh_logger_request, NULL);
     if (err == 0)
-        err = uvh_tls_add_hsts(server, &made->tls);
-    if (err != 0)
-        return print_error(err);
-    int code = open_site(server, &made->site);
-    return code == UVH_EXIT_OK ? listen_and_run(server, options, made, tls, config) : code;
+        err = uvhttp_server_use(server, uvhttp_cors_handle_request, cors);
+    return err == 0 ? UVH_EXIT_OK : print_error(err);
 }
 
-/* SIGHUP reloads the certificates; if the terminal was closed it stops the server, whose output is
- * no longer visible. */
-static int serve_with_signal(uvhttp_server_t *server, const struct uvh_options *options,
-                             const struct uvh_serve_site *made, struct uvh_tls *tls,
-                             const uvhttp_config_t *config)
+/* Adds the metrics, if configured; the password applies to them. */
+static int add_metrics(uvhttp_server_t *server, const char *path)
 {
-    struct uvh_hangup hangup;
-    int err = uvh_hangup_start(&hangup, server, NULL, tls, true);
-    int code = err == 0 ? serve(server, options, made, tls, config) : print_error(err);
-    uvh_hangup_stop(&hangup);
-    return code;
+    if (path == NULL ||
+        uvhttp_server_route(server, "GET", path, uvhttp_metrics_handle_request, server) == 0)
+        return UVH_EXIT_OK;
+    fprintf(stderr, "uvhttp: --metrics: %s\n", uvhttp_server_error(server)->text);
+    return UVH_EXIT_USAGE;
 }
 
-/* Prints the equivalent file for `uvhttp run`. */
-static int print_config(const struct uvh_options *options, struct uvh_serve_site *made)
+/* CORS precedes authentication: a preflight request has no password. */
+static int build(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_problems *problems,
+                 void *arg)
 {
-    struct uvh_setup setup = {.config = options->config,
-                              .log_level = options->log_level,
-                              .tls = made->tls,
-                              .sites = &made->site,
-                              .site_count = 1};
-    setup.listen_count = uvh_listen_order(options, made->tls.wanted, setup.listen);
-    uvh_print_config(&setup, stdout);
-    return UVH_EXIT_OK;
-}
-
-/* The certificates are freed after the server, whose listeners use them. */
-static int serve_with(const struct uvh_options *options, const struct uvh_serve_site *made,
-                      struct uvh_tls *tls)
-{
-    uvhttp_log_level_t level = options->log_level;
-    uvhttp_config_t config = options->config;
-    config.log = uvhttp_log_to_stderr;
-    config.log_arg = &level;
-    config.log_level = level;
-    uvhttp_server_t *server = uvhttp_server_new_with(NULL, &config);
-    if (server == NULL)
-        return print_error(UVHTTP_ENOMEM);
-    int code = serve_with_signal(server, options, made, tls, &config);
-    if (code != UVH_EXIT_OK)
-        /* the problems were printed; the message that the server is not running is suppressed */
-        level = UVHTTP_LOG_ERROR;
-    uvhttp_server_free(server);
+    (void)metrics, (void)problems;
+    const struct uvh_serve_site *made = arg;
+    int code = allow_origins(server, made->site.cors.text);
+    if (code == UVH_EXIT_OK)
+        code = ask_for_password(server, &made->site.auth);
+    if (code == UVH_EXIT_OK)
+        code = add_metrics(server, made->metrics);
+    for (size_t i = 0; i < made->site.route_count && code == UVH_EXIT_OK; i++)
+        code = open_route(server, &made->routes[i], i == 0 ? NULL : "alias");
     return code;
 }
 
@@ -188,41 +140,51 @@ static void hint_at_keys(const struct uvh_tls_options *given, struct uvh_problem
     if (given->keys.count == 0 || given->keys.count >= given->certificates.count)
         return;
     uvh_problems_add(
-        problems, (struct uvh_mark){0, 0},
+        problems, UVH_MARK_NONE,
         "--tls-key: %zu certificates and %zu keys are given; the n-th key belongs to the n-th "
         "certificate, and \"\" means that the key is in the certificate's file",
         given->certificates.count, given->keys.count);
 }
 
-static int print_or_serve(const struct uvh_options *options, struct uvh_serve_site *made)
+static int run_server(const struct uvh_options *options, const struct uvh_setup *setup,
+                      struct uvh_serve_site *made)
 {
     struct uvh_problems problems = {.file = "uvhttp"};
-    struct uvh_tls tls;
+    const struct uvh_setup_server given = {
+        .setup = setup, .options = options, .what = made->root, .build = build, .arg = made};
+    int code = UVH_EXIT_USAGE;
+    if (uvh_tls_check_addresses(&setup->tls, options, &problems) &&
+        uvh_redirect_check(&setup->tls, options, NULL, &problems))
+        code = uvh_setup_server_run(&given, &problems);
+    if (code == UVH_EXIT_FAILED && problems.count > 0)
+        hint_at_keys(&options->tls, &problems);
+    uvh_problems_print(&problems, stderr);
+    return code;
+}
+
+static int print_or_serve(const struct uvh_options *options, struct uvh_serve_site *made)
+{
+    struct uvh_setup setup = {.config = options->config,
+                              .log_level = options->log_level,
+                              .tls = made->tls,
+                              .access_path = {.text = made->access_log},
+                              .access_log = {.format = UVHTTP_ACCESS_COMBINED},
+                              .metrics = {.path = {.text = options->metrics}},
+                              .sites = &made->site,
+                              .site_count = 1};
     int code = uvh_listen_check(options, made->tls.wanted);
     if (code != UVH_EXIT_OK)
         return code;
-    if (options->print_config)
-        return print_config(options, made);
-    if (!uvh_tls_check_addresses(&made->tls, options, &problems) ||
-        !uvh_redirect_check(&made->tls, options, NULL, &problems)) {
-        uvh_problems_print(&problems, stderr);
-        return UVH_EXIT_USAGE;
-    }
-    if (uvh_tls_open(&tls, &made->tls, options, false, &problems)) {
-        code = serve_with(options, made, &tls);
-    } else {
-        hint_at_keys(&options->tls, &problems);
-        uvh_problems_print(&problems, stderr);
-        code = UVH_EXIT_FAILED;
-    }
-    uvh_tls_close(&tls);
-    return code;
+    if (!options->print_config)
+        return run_server(options, &setup, made);
+    setup.listen_count = uvh_listen_order(options, made->tls.wanted, setup.listen);
+    uvh_print_config(&setup, stdout);
+    return UVH_EXIT_OK;
 }
 
 int uvh_serve_run(const struct uvh_options *options)
 {
     struct uvh_serve_site made;
-    uvh_listen_raise_descriptor_limit();
     int code = uvh_serve_site_make(&made, options);
     if (code == UVH_EXIT_OK)
         code = print_or_serve(options, &made);

@@ -19,7 +19,8 @@ int uvh_serve_site_refuse_directory(const char *option, const char *directory, i
         fprintf(stderr, "the directory '%s' does not exist\n", directory);
         break;
     case ENOTDIR:
-        fprintf(stderr, "'%s' is not a directory\n", directory);
+        fprintf(stderr, "'%s' is not a directory%s\n", directory,
+                option == NULL ? " or regular file" : "");
         break;
     case EACCES:
     case EPERM:
@@ -90,7 +91,9 @@ static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *
         return no_memory();
     /* for a file in the file system's root the slash is the directory */
     slash[slash == path] = '\0';
+    route->root.text = path;
     route->files.file = name;
+    route->files.hidden = route->files.hidden || *name == '.'; /* it was named */
     route->files.fallback = route->files.try_files = NULL;
     route->files.spa = route->files.clean_urls = route->files.uploads = false;
     route->files.upload_overwrite = route->files.upload_directories = route->files.upload_sync =
@@ -99,10 +102,17 @@ static int make_file_route(struct uvh_serve_site *made, struct uvh_setup_route *
     return UVH_EXIT_OK;
 }
 
-static bool is_link(const char *path)
+/* The absolute path of a file or directory to serve, or NULL with errno set. For a file that is a
+ * link it is the target's: the type is that of the target, which may be elsewhere. */
+static char *find_served(struct uvh_serve_site *made, const char *named, struct stat *found)
 {
-    struct stat found;
-    return lstat(path, &found) == 0 && S_ISLNK(found.st_mode);
+    struct stat self;
+    char *path = keep(made, uvh_absolute_path(named));
+    if (path == NULL || stat(path, found) != 0)
+        return NULL;
+    if (S_ISREG(found->st_mode) && lstat(path, &self) == 0 && S_ISLNK(self.st_mode))
+        path = keep(made, realpath(path, NULL));
+    return path;
 }
 
 /* PATH=DIRECTORY or PATH=FILE. The flags for static files apply there, too; --prewarm and
@@ -123,17 +133,11 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
         return UVH_EXIT_USAGE;
     }
     *target++ = '\0';
-    char *path = keep(made, uvh_absolute_path(target));
-    if (path == NULL || stat(path, &found) != 0) {
+    char *path = find_served(made, target, &found);
+    if (path == NULL) {
         fprintf(stderr, "uvhttp: --alias: '%s' cannot be served: %s\n", target,
                 uvhttp_strerror(-errno));
         return UVH_EXIT_FAILED;
-    }
-    if (!S_ISDIR(found.st_mode) && is_link(path)) {
-        /* The type is that of the target, which may be outside of the link's directory. */
-        path = keep(made, realpath(path, NULL));
-        if (path == NULL)
-            return no_memory();
     }
     *route = (struct uvh_setup_route){
         .path = {.text = text}, .kind = UVH_ROUTE_STATIC, .root = {.text = path}, .files = *files};
@@ -147,6 +151,33 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
     return UVH_EXIT_USAGE;
 }
 
+/* The origins, separated by spaces. */
+static int add_cors(struct uvh_serve_site *made, const struct uvh_option_list *origins)
+{
+    size_t size = 1, used = 0;
+    if (origins->count == 0)
+        return UVH_EXIT_OK;
+    for (size_t i = 0; i < origins->count; i++)
+        size += strlen(origins->items[i]) + 1;
+    char *text = keep(made, calloc(1, size));
+    if (text == NULL)
+        return no_memory();
+    for (size_t i = 0; i < origins->count; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : " ",
+                                 origins->items[i]);
+    made->site.cors.text = text;
+    return UVH_EXIT_OK;
+}
+
+static int add_access_log(struct uvh_serve_site *made, const char *file)
+{
+    made->access_log = file;
+    if (file == NULL || strcmp(file, "-") == 0)
+        return UVH_EXIT_OK;
+    made->access_log = keep(made, uvh_absolute_path(file));
+    return made->access_log == NULL ? no_memory() : UVH_EXIT_OK;
+}
+
 /* The password file; its content is checked when it is read. */
 static int add_auth(struct uvh_serve_site *made, const char *file)
 {
@@ -156,22 +187,55 @@ static int add_auth(struct uvh_serve_site *made, const char *file)
                 uvhttp_strerror(-errno));
         return UVH_EXIT_FAILED;
     }
-    made->site.auth = (struct uvh_setup_auth){.mark = {1, 1}, .file = {.text = path}};
+    made->site.auth = (struct uvh_setup_auth){.mark = {.line = 1}, .file = {.text = path}};
     return UVH_EXIT_OK;
+}
+
+/* The file is the only one: options that look up others were given by mistake. */
+static int make_single(struct uvh_serve_site *made, const struct uvh_options *options)
+{
+    const uvhttp_static_options_t *files = &options->files;
+    const char *option = files->uploads                  ? "uploads"
+                         : files->spa                    ? "spa"
+                         : files->fallback != NULL       ? "fallback"
+                         : files->try_files != NULL      ? "try-files"
+                         : files->clean_urls             ? "clean-urls"
+                         : options->more_roots.count > 0 ? "more-root"
+                                                         : NULL;
+    if (option != NULL) {
+        fprintf(stderr, "uvhttp: --%s requires a directory; '%s' is a file\n", option,
+                options->root);
+        return UVH_EXIT_USAGE;
+    }
+    char *path = keep(made, strdup(made->root));
+    return path == NULL ? no_memory() : make_file_route(made, &made->routes[0], path);
+}
+
+/* Finds the directory or file, and stores its route. */
+static int add_root(struct uvh_serve_site *made, const struct uvh_options *options,
+                    const uvhttp_static_options_t *files)
+{
+    struct stat found;
+    char *root = find_served(made, options->root, &found);
+    made->root = root;
+    if (root == NULL)
+        return uvh_serve_site_refuse_directory(NULL, options->root, -errno);
+    made->routes[0] = (struct uvh_setup_route){.path = {.text = "/"},
+                                               .kind = UVH_ROUTE_STATIC,
+                                               .root = {.text = made->root},
+                                               .files = *files};
+    return S_ISREG(found.st_mode) ? make_single(made, options) : UVH_EXIT_OK;
 }
 
 int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *options)
 {
     memset(made, 0, sizeof(*made));
     uvhttp_static_options_t files = options->files;
-    char *root = keep(made, uvh_absolute_path(options->root));
-    if (root == NULL || access(root, F_OK) != 0)
-        return uvh_serve_site_refuse_directory(NULL, options->root, -errno);
     int code = uvh_file_rules_make(&made->rules, options, &files);
     made->site.routes = made->routes;
     made->site.route_count = 1;
-    made->routes[0] = (struct uvh_setup_route){
-        .path = {.text = "/"}, .kind = UVH_ROUTE_STATIC, .root = {.text = root}, .files = files};
+    if (code == UVH_EXIT_OK)
+        code = add_root(made, options, &files);
     if (code == UVH_EXIT_OK && options->prewarm != NULL)
         code = add_prewarm(made, options->prewarm);
     if (code == UVH_EXIT_OK)
@@ -180,6 +244,11 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
         code = add_alias(made, &files, options->aliases.items[i]);
     if (code == UVH_EXIT_OK && options->auth != NULL)
         code = add_auth(made, options->auth);
+    if (code == UVH_EXIT_OK)
+        code = add_cors(made, &options->cors);
+    if (code == UVH_EXIT_OK)
+        code = add_access_log(made, options->access_log);
+    made->metrics = options->metrics;
     if (code == UVH_EXIT_OK)
         code = uvh_tls_options_make(&made->tls_files, &options->tls, &made->tls);
     return code;

@@ -1,5 +1,5 @@
-/* The directory and aliases of `uvhttp serve`, as the equivalent site of a configuration file: the
- * directory at "/", and a route for each alias. */
+/* The directory or file, and the aliases of `uvhttp serve`, as the equivalent site of a
+ * configuration file: the directory at "/", and a route for each alias. */
 #ifndef UVH_APP_SERVE_SITE_H
 #define UVH_APP_SERVE_SITE_H
 
@@ -16,8 +16,10 @@ struct uvh_serve_site {
     struct uvh_text more_roots[UVH_OPTIONS_LIST_MAX];
     const char *more_root_paths[UVH_OPTIONS_LIST_MAX + 1]; /* the same in the library's form */
     /* referenced by the other members, freed with them */
-    char *texts[4 + 3 * UVH_OPTIONS_LIST_MAX];
+    char *texts[7 + 4 * UVH_OPTIONS_LIST_MAX];
     size_t text_count;
+    const char *metrics, *access_log; /* as struct uvh_setup has them */
+    const char *root; /* the absolute path of the directory or file, for the start output */
 };
 
 /* Builds it from the options, to which it refers: paths are absolute and exist. Returns

@@ -63,6 +63,7 @@ struct uvh_setup_site {
     uvhttp_slash_t slash;
     struct uvh_field_list headers; /* of all its responses */
     struct uvh_setup_auth auth;    /* of all its routes */
+    struct uvh_text cors;          /* origins, separated by spaces; text NULL: none */
     struct uvh_setup_route *routes;
     size_t route_count;
 };
@@ -89,7 +90,7 @@ struct uvh_setup {
     uvhttp_log_level_t log_level;
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     struct uvh_mark listen_marks[UVH_OPTIONS_LISTEN_MAX]; /* of the addresses in the file */
-    size_t listen_count;                                  /* 0: every IPv4 address */
+    size_t listen_count;                                  /* 0: every address */
     struct uvh_setup_tls tls;
     struct uvh_text access_path;            /* text NULL: no access log */
     uvhttp_access_log_options_t access_log; /* `path` unset */

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "logger.h"
 #include "named_files.h"
 #include "prewarm.h"
 #include "responses.h"
 #include "site_auth.h"
+#include "site_cors.h"
 
 struct builder {
     uvhttp_server_t *server;
@@ -62,9 +62,11 @@ static void note_refusal(const struct builder *builder, const struct uvh_setup_s
 {
     const struct uvh_mark *other =
         err == UVHTTP_ECONFLICT ? find_other(builder, site, route) : NULL;
+    char where[UVH_MARK_TEXT];
     if (other != NULL)
-        uvh_problems_add(builder->problems, route->path.mark, "%s, in line %zu",
-                         uvhttp_server_error(builder->server)->text, other->line);
+        uvh_problems_add(builder->problems, route->path.mark, "%s, in %s",
+                         uvhttp_server_error(builder->server)->text,
+                         uvh_mark_describe(other, &route->path.mark, where));
     else if (err == UVHTTP_EROUTE || err == UVHTTP_ECONFLICT)
         uvh_problems_add(builder->problems, route->path.mark, "%s",
                          uvhttp_server_error(builder->server)->text);
@@ -92,17 +94,33 @@ static const char *dir_fault(int err)
 }
 
 /* Notes a directory that cannot be opened or entered: it would give only 403 responses. */
-static bool check_dir(const struct builder *builder, const struct uvh_text *directory, int err)
+static bool check_dir(struct uvh_problems *problems, const struct uvh_text *directory, int err)
 {
     char inside[PATH_MAX];
     snprintf(inside, sizeof(inside), "%s/.", directory->text);
     if (err == 0 && access(inside, X_OK) != 0)
         err = -errno;
     if (err != 0)
-        uvh_problems_add(builder->problems, directory->mark,
+        uvh_problems_add(problems, directory->mark,
                          err == -ENOTDIR ? "'%s' %s" : "the directory '%s' %s", directory->text,
                          dir_fault(err));
     return err == 0;
+}
+
+void uvh_site_check_directories(const struct uvh_setup *setup, struct uvh_problems *problems)
+{
+    for (size_t i = 0; i < setup->site_count; i++) {
+        const struct uvh_setup_site *site = &setup->sites[i];
+        for (size_t r = 0; r < site->route_count; r++) {
+            const struct uvh_setup_route *route = &site->routes[r];
+            if (route->root.text != NULL)
+                check_dir(problems, &route->root, 0);
+            for (size_t k = 0; k < route->more_roots.count; k++) {
+                if (route->more_roots.items[k].text != NULL)
+                    check_dir(problems, &route->more_roots.items[k], 0);
+            }
+        }
+    }
 }
 
 /* The directories of a route, in `roots` (with space for one more entry); false with a problem
@@ -114,7 +132,8 @@ static bool check_files(const struct builder *builder, const struct uvh_setup_ro
     bool good = true;
     for (size_t i = 0; i < route->more_roots.count; i++) {
         roots[i] = route->more_roots.items[i].text;
-        good = roots[i] != NULL && check_dir(builder, &route->more_roots.items[i], 0) && good;
+        good = roots[i] != NULL && check_dir(builder->problems, &route->more_roots.items[i], 0) &&
+               good;
     }
     files->root = route->root.text;
     files->more_roots = roots;
@@ -160,7 +179,7 @@ static uvhttp_static_t *open_dir(const struct builder *builder, const struct uvh
     free(roots);
     if (!good)
         return NULL;
-    if (!check_dir(builder, &route->root, err) || !check_named(builder, route)) {
+    if (!check_dir(builder->problems, &route->root, err) || !check_named(builder, route)) {
         uvhttp_static_free(context);
         return NULL;
     }
@@ -201,14 +220,14 @@ static bool add_uploads(const struct builder *builder, uvhttp_router_t *router,
 /* Adds a route with each of its methods to a router. False if one was rejected. */
 static bool add_route(const struct builder *builder, uvhttp_router_t *router,
                       const struct uvh_setup_site *site, struct uvh_setup_route *route,
-                      uvhttp_static_t *context, uvhttp_auth_t *auth)
+                      uvhttp_static_t *context, uvhttp_cors_t *cors, uvhttp_auth_t *auth)
 {
     static const uvhttp_handler_cb handlers[] = {
         [UVH_ROUTE_STATIC] = uvhttp_static_handle_request,
         [UVH_ROUTE_REDIRECT] = uvh_responses_redirect,
         [UVH_ROUTE_RESPOND] = uvh_responses_respond,
     };
-    uvhttp_middleware_t middleware[2];
+    uvhttp_middleware_t middleware[3];
     size_t middleware_count = 0;
     char pattern[PATH_MAX];
     if (strlen(route->path.text) + 2 > sizeof(pattern)) {
@@ -220,6 +239,8 @@ static bool add_route(const struct builder *builder, uvhttp_router_t *router,
     if (route->headers.count > 0)
         middleware[middleware_count++] =
             (uvhttp_middleware_t){uvh_responses_add_fields, &route->headers};
+    if (cors != NULL) /* before authentication: a preflight has no password */
+        middleware[middleware_count++] = (uvhttp_middleware_t){uvhttp_cors_handle_request, cors};
     if (auth != NULL)
         middleware[middleware_count++] = (uvhttp_middleware_t){uvhttp_auth_handle_request, auth};
     uvhttp_route_t given = {
@@ -319,6 +340,7 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
     }
     size_t before = builder->problems->count;
     uvhttp_auth_t *site_auth = uvh_site_auth_make(builder->server, &site->auth, builder->problems);
+    uvhttp_cors_t *cors = uvh_site_cors_make(builder->server, &site->cors, builder->problems);
     /* Before the site's routes, so that the library rejects a route with the same path. */
     if (!named && builder->metrics == NULL && builder->problems->count == before)
         add_metrics(builder, builder->server, site_auth);
@@ -336,7 +358,8 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
             continue;
         /* An error for one host would occur for all of them. */
         for (size_t i = 0; i < count; i++) {
-            if (routers[i] != NULL && !add_route(builder, routers[i], site, route, context, auth))
+            if (routers[i] != NULL &&
+                !add_route(builder, routers[i], site, route, context, cors, auth))
                 break;
         }
     }
@@ -352,7 +375,7 @@ static int compare_routers(const void *one, const void *other)
     const struct named_router *a = one, *b = other;
     if (a->router != b->router)
         return (uintptr_t)a->router < (uintptr_t)b->router ? -1 : 1;
-    return a->host->mark.line < b->host->mark.line ? -1 : a->host->mark.line > b->host->mark.line;
+    return uvh_mark_compare(&a->host->mark, &b->host->mark);
 }
 
 /* Notes a host in two sites, or twice in one: the library has one router for it. */
@@ -363,7 +386,7 @@ static void check_hosts(const struct builder *builder, uvhttp_router_t **const *
         total += builder->setup->sites[i].hosts.count;
     struct named_router *all = calloc(total + 1, sizeof(*all));
     if (all == NULL) {
-        uvh_problems_add(builder->problems, (struct uvh_mark){0, 0}, "out of memory");
+        uvh_problems_add(builder->problems, UVH_MARK_NONE, "out of memory");
         return;
     }
     for (size_t i = 0; i < builder->setup->site_count; i++) {
@@ -375,10 +398,12 @@ static void check_hosts(const struct builder *builder, uvhttp_router_t **const *
     }
     qsort(all, count, sizeof(*all), compare_routers);
     for (size_t i = 1; i < count; i++) {
+        const struct uvh_text *host = all[i].host, *other = all[i - 1].host;
+        char where[UVH_MARK_TEXT];
         if (all[i].router == all[i - 1].router)
-            uvh_problems_add(builder->problems, all[i].host->mark,
-                             "duplicate host '%s'; line %zu has it as '%s'", all[i].host->text,
-                             all[i - 1].host->mark.line, all[i - 1].host->text);
+            uvh_problems_add(builder->problems, host->mark,
+                             "duplicate host '%s'; %s has it as '%s'", host->text,
+                             uvh_mark_describe(&other->mark, &host->mark, where), other->text);
     }
     free(all);
 }
@@ -389,7 +414,7 @@ static void add_sites(const struct builder *builder)
     size_t before = builder->problems->count;
     uvhttp_router_t ***routers = calloc(setup->site_count + 1, sizeof(uvhttp_router_t **));
     if (routers == NULL) {
-        uvh_problems_add(builder->problems, (struct uvh_mark){0, 0}, "out of memory");
+        uvh_problems_add(builder->problems, UVH_MARK_NONE, "out of memory");
         return;
     }
     for (size_t i = 0; i < setup->site_count; i++)
@@ -399,8 +424,11 @@ static void add_sites(const struct builder *builder)
             check_hosts(builder, routers);
     }
     /* With a host in two sites, every route would be reported as a duplicate. */
-    for (size_t i = 0; i < setup->site_count && builder->problems->count == before; i++)
+    bool added = builder->problems->count == before;
+    for (size_t i = 0; i < setup->site_count && added; i++)
         add_site(builder, &setup->sites[i], routers[i]);
+    if (!added)
+        uvh_site_check_directories(setup, builder->problems);
     for (size_t i = 0; i < setup->site_count; i++)
         free(routers[i]);
     free(routers);
@@ -434,9 +462,6 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
 {
     size_t before = problems->count;
     const struct builder builder = {server, metrics, setup, problems};
-    if (setup->log_level >= UVHTTP_LOG_DEBUG)
-        note(&builder, server, (struct uvh_mark){0, 0},
-             uvhttp_server_use(server, uvh_logger_request, NULL));
     /* The default site, if there is one, adds them with its own rules. */
     if (metrics != NULL || !has_rest(setup))
         add_metrics(&builder, metrics != NULL ? metrics : server, NULL);

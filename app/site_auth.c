@@ -4,6 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* True if an error of a password table is one of its file. */
+static bool is_of_file(const struct uvh_setup_auth *wanted, const uvhttp_error_t *error)
+{
+    return wanted->file.text != NULL &&
+           (strcmp(error->field, "file") == 0 ||
+            (strcmp(error->field, "users") == 0 && wanted->user_count == 0));
+}
+
+/* Names the file in an error of one of its lines or users. */
+static void name_file(const struct uvh_setup_auth *wanted, uvhttp_error_t *error)
+{
+    static const char line[] = "file, line ";
+    char text[sizeof(error->text)];
+    if (!is_of_file(wanted, error))
+        return;
+    if (strncmp(error->text, line, strlen(line)) == 0)
+        snprintf(text, sizeof(text), "'%s', line %.900s", wanted->file.text,
+                 error->text + strlen(line));
+    else if (strcmp(error->field, "users") == 0)
+        snprintf(text, sizeof(text), "'%s': %.900s", wanted->file.text, error->text);
+    else
+        return;
+    memcpy(error->text, text, sizeof(text));
+}
+
 int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
                        uvhttp_auth_t **auth, uvhttp_error_t *error)
 {
@@ -13,6 +38,8 @@ int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wan
                                                 .user_count = wanted->user_count,
                                                 .file = wanted->file.text};
     int err = uvhttp_passwords_new(&passwords, &options, error);
+    if (err != 0)
+        name_file(wanted, error);
     if (err == 0) {
         err = uvhttp_server_own(server, uvhttp_passwords_free, passwords);
         *error = *uvhttp_server_error(server);
@@ -45,7 +72,8 @@ uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setu
         return NULL;
     if (uvh_site_auth_open(server, wanted, &auth, &error) == 0)
         return auth;
-    uvh_problems_add(problems, wanted->mark, "basic_auth: %s", error.text);
+    uvh_problems_add(problems, is_of_file(wanted, &error) ? wanted->file.mark : wanted->mark,
+                     "basic_auth: %s", error.text);
     return NULL;
 }
 
@@ -97,13 +125,15 @@ static void check_dir(const struct directory *directory, const struct directory 
                       struct uvh_problems *problems)
 {
     for (size_t i = 0; i < count; i++) {
+        char where[UVH_MARK_TEXT];
         if (all[i].is_protected || !lies_in(directory->path, all[i].path))
             continue;
         uvh_problems_add(
             problems, directory->named->mark,
             "the directory '%s' requires a password here, but is within '%s', which the "
-            "route in line %zu serves without one; move it elsewhere",
-            directory->named->text, all[i].named->text, all[i].route->path.mark.line);
+            "route in %s serves without one; move it elsewhere",
+            directory->named->text, all[i].named->text,
+            uvh_mark_describe(&all[i].route->path.mark, &directory->named->mark, where));
         return;
     }
 }
@@ -117,7 +147,7 @@ void uvh_site_auth_check_directories(const struct uvh_setup *setup, struct uvh_p
     }
     struct directory *directories = calloc(most, sizeof(*directories));
     if (directories == NULL) {
-        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
+        uvh_problems_add(problems, UVH_MARK_NONE, "out of memory");
         return;
     }
     size_t count = list_dirs(setup, directories);

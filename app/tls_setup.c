@@ -22,7 +22,7 @@
 
 struct uvh_mark uvh_tls_mark(const struct uvh_setup_tls *setup, const char *key)
 {
-    const struct uvh_mark nowhere = {0, 0};
+    const struct uvh_mark nowhere = UVH_MARK_NONE;
     return setup->node == NULL ? nowhere : uvh_yaml_mark_of(setup->node, key, setup->node->mark);
 }
 
@@ -58,7 +58,7 @@ static struct uvh_mark mark_of_certificate(const struct uvh_setup_tls *setup, si
         one = one->next;
     for (one = one == NULL ? NULL : one->first; one != NULL && index > 0; index--)
         one = one->next;
-    return one == NULL ? (struct uvh_mark){0, 0} : uvh_yaml_mark_of(one, key, one->mark);
+    return one == NULL ? UVH_MARK_NONE : uvh_yaml_mark_of(one, key, one->mark);
 }
 
 /* Replaces the field names of uvhttp_tls_options_t in a message of the library by the keys of the
@@ -160,7 +160,7 @@ static void collect_addresses(const struct uvh_options *options,
         if (!uvh_listen_has_tls(&addresses[i], true))
             continue;
         if (uvh_address_is_any(host))
-            uvh_machine_add_all(found, uvh_address_is_ipv6(host) ? AF_INET6 : AF_INET);
+            uvh_machine_add_any(found, host);
         else if (strcmp(host, "127.0.0.1") != 0 && strcmp(host, "::1") != 0)
             uvh_machine_add(found, host);
     }
@@ -218,7 +218,7 @@ bool uvh_tls_check_addresses(const struct uvh_setup_tls *setup, const struct uvh
 {
     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
     size_t count = setup->wanted ? uvh_listen_order(options, true, addresses) : 0;
-    struct uvh_mark mark = setup->node == NULL ? (struct uvh_mark){0, 0} : setup->node->mark;
+    struct uvh_mark mark = setup->node == NULL ? UVH_MARK_NONE : setup->node->mark;
     bool any = count == 0;
     for (size_t i = 0; i < count; i++) {
         any = any || uvh_listen_has_tls(&addresses[i], true);

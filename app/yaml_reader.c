@@ -52,14 +52,20 @@ void uvh_yaml_release(struct uvh_yaml *yaml)
     *yaml = (struct uvh_yaml){.root = NULL};
 }
 
-static struct uvh_mark mark_of(const yaml_mark_t *mark)
+static struct uvh_mark mark_of(const struct uvh_yaml *yaml, const yaml_mark_t *mark)
 {
-    return (struct uvh_mark){mark->line + 1, mark->column + 1};
+    return (struct uvh_mark){mark->line + 1, mark->column + 1, yaml->source};
+}
+
+/* The file as a whole. */
+static struct uvh_mark whole(const struct uvh_yaml *yaml)
+{
+    return (struct uvh_mark){.source = yaml->source};
 }
 
 static void refuse(struct reader *reader, const yaml_mark_t *mark, const char *why)
 {
-    uvh_problems_add(reader->problems, mark_of(mark), "%s", why);
+    uvh_problems_add(reader->problems, mark_of(reader->yaml, mark), "%s", why);
     reader->over = true;
 }
 
@@ -117,7 +123,7 @@ static struct uvh_yaml_node *add_node(struct reader *reader, const yaml_event_t 
         return NULL;
     }
     node->kind = kind;
-    node->mark = mark_of(&event->start_mark);
+    node->mark = mark_of(reader->yaml, &event->start_mark);
     return node;
 }
 
@@ -224,15 +230,16 @@ static void take(struct reader *reader, const yaml_event_t *event)
 }
 
 /* libyaml's error for invalid YAML, with a hint at the most frequent cause. */
-static void note_error(struct uvh_problems *problems, const yaml_parser_t *parser)
+static void note_error(const struct uvh_yaml *yaml, struct uvh_problems *problems,
+                       const yaml_parser_t *parser)
 {
-    struct uvh_mark mark = mark_of(&parser->problem_mark);
+    struct uvh_mark mark = mark_of(yaml, &parser->problem_mark);
     const char *problem = parser->problem == NULL ? "unknown error" : parser->problem;
     if (parser->error == YAML_MEMORY_ERROR)
-        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
+        uvh_problems_add(problems, whole(yaml), "out of memory");
     else if (parser->error == YAML_READER_ERROR)
-        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "not valid UTF-8: %s at byte %zu",
-                         problem, parser->problem_offset);
+        uvh_problems_add(problems, whole(yaml), "not valid UTF-8: %s at byte %zu", problem,
+                         parser->problem_offset);
     else if (strstr(problem, "cannot start any token") != NULL)
         uvh_problems_add(problems, mark,
                          "invalid YAML: no value can begin with this character, such as a tab, "
@@ -246,24 +253,29 @@ static void note_error(struct uvh_problems *problems, const yaml_parser_t *parse
 bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size,
                    struct uvh_problems *problems)
 {
-    *yaml = (struct uvh_yaml){.root = NULL};
     size_t before = problems->count;
     yaml_parser_t parser;
+    yaml->root = NULL;
     if (size > UVH_YAML_SIZE_MAX) {
-        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "the file is larger than 1 MiB");
+        uvh_problems_add(problems, whole(yaml), "the file is larger than 1 MiB");
         return false;
     }
     if (!yaml_parser_initialize(&parser)) {
-        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "out of memory");
+        uvh_problems_add(problems, whole(yaml), "out of memory");
         return false;
     }
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    /* With a set encoding, libyaml does not skip the byte order mark. */
+    if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) {
+        bytes += 3;
+        size -= 3;
+    }
     yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, size);
     struct reader reader = {.yaml = yaml, .problems = problems};
     while (!reader.over) {
         yaml_event_t event;
         if (!yaml_parser_parse(&parser, &event)) {
-            note_error(problems, &parser);
+            note_error(yaml, problems, &parser);
             break;
         }
         take(&reader, &event);
@@ -271,7 +283,7 @@ bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size,
     }
     yaml_parser_delete(&parser);
     if ((yaml->root == NULL || yaml->root->nothing) && problems->count == before)
-        uvh_problems_add(problems, (struct uvh_mark){0, 0}, "the file is empty");
+        uvh_problems_add(problems, whole(yaml), "the file is empty");
     return problems->count == before;
 }
 

@@ -27,11 +27,13 @@ struct uvh_yaml_node {
 
 struct uvh_yaml {
     struct uvh_yaml_node *root;
-    void *blocks; /* all memory of the tree */
+    const struct uvh_source *source; /* of the marks; may be NULL */
+    void *blocks;                    /* all memory of the tree, and of what else is allocated */
 };
 
-/* Reads a document. False, with at least one problem noted, if it is invalid or out of memory.
- * Release it in either case. */
+/* Reads a document into a tree that is empty, or has been read: memory of the previous one remains.
+ * False, with at least one problem noted, if it is invalid or out of memory. Release it in either
+ * case. */
 bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size,
                    struct uvh_problems *problems);
 void uvh_yaml_release(struct uvh_yaml *yaml);

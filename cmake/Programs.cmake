@@ -14,9 +14,27 @@ if(app_sources)
         list(FILTER app_sources EXCLUDE REGEX
             "/(certificate|cert_report|self_signed|tls_advice)\\.c$")
     endif()
+    if(BUILD_WITH_CRYPT)
+        list(FILTER app_sources EXCLUDE REGEX "/no_crypt\\.c$")
+    else()
+        list(FILTER app_sources EXCLUDE REGEX "/hash_make\\.c$")
+    endif()
     add_executable(uvhttp_program ${app_sources})
     target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static
         PkgConfig::UVHTTP_LIBYAML uvhttp_openssl)
+    # What `uvhttp --version` lists.
+    set(features "")
+    foreach(feature tls:BUILD_WITH_HTTPS compression:BUILD_WITH_COMPRESSION
+            passwords:BUILD_WITH_CRYPT)
+        string(REPLACE ":" ";" feature ${feature})
+        list(GET feature 0 name)
+        list(GET feature 1 option)
+        if(${option})
+            string(APPEND features " ${name}")
+        endif()
+    endforeach()
+    set_source_files_properties(app/main.c PROPERTIES
+        COMPILE_DEFINITIONS "UVH_FEATURES=\"${features}\"")
     set_target_properties(uvhttp_program PROPERTIES OUTPUT_NAME uvhttp RUNTIME_OUTPUT_DIRECTORY
         ${UVHTTP_BIN_DIR})
 endif()

@@ -541,7 +541,8 @@ typedef struct uvhttp_outcome {
 /* Called once at the end of each exchange: its last byte was passed to the system or is queued,
  * or the client has disconnected. Request and response are valid, but nothing can be sent. Of
  * the response's fields only those set individually are available. A request rejected for
- * malformed bytes has neither method nor target nor fields. See uvhttp_server_on_finished. */
+ * malformed bytes has no fields, and method and target only if the request line is valid; a
+ * target that is too long is cut. See uvhttp_server_on_finished. */
 typedef void (*uvhttp_finished_cb)(uvhttp_request_t *request, uvhttp_response_t *response,
                                    const uvhttp_outcome_t *outcome, void *arg);
 

@@ -160,8 +160,9 @@ UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb r
 
 /* Listens on a numeric address ("127.0.0.1", "::1", "0.0.0.0", "::") and port. May be called for
  * several addresses. Port 0 selects a free port, see uvhttp_server_port. "::" is all IPv6 addresses
- * and no IPv4 address. "localhost" is 127.0.0.1 and, where IPv6 exists, ::1 with the same port.
- * Unix sockets and descriptors: uvhttp/embedding.h.
+ * and no IPv4 address. "*" is all IPv4 and IPv6 addresses, on one socket; without IPv6 it is
+ * "0.0.0.0". "localhost" is 127.0.0.1 and, where IPv6 exists, ::1 with the same port. Unix sockets
+ * and descriptors: uvhttp/embedding.h.
  *
  * Freezes routes, even if it fails, unless the configuration is invalid. Creates the threads of
  * config->quick_threads and heavy_threads, so fork before this call. All workers listen on the same

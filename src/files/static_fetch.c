@@ -234,7 +234,12 @@ static int respond_without_page(uvhttp_response_t *response, struct pending *pen
 static int respond_with_listing(uvhttp_response_t *response, struct pending *pending)
 {
     struct uvh_static_listing *listing = pending->load.listing;
-    if (!uvh_static_listing_is_too_large(listing) ||
+    bool too_large = uvh_static_listing_is_too_large(listing);
+    if (too_large)
+        uvhttp_response_log(response, UVHTTP_LOG_DEBUG,
+                            "static files: %s is denied: too large for an archive",
+                            uvhttp_request_path(uvhttp_response_request(response)));
+    if (!too_large ||
         uvh_static_map_error_page(&pending->context->settings.map, 403) == UVH_STATIC_NO_PAGE)
         return uvh_static_listing_respond(response, listing);
     uvh_static_listing_free(listing);

@@ -24,6 +24,7 @@
 #include "options/error.h"
 #include "platform/random.h"
 #include "platform/store.h"
+#include "uploads/spool.h"
 
 /* Limit of watched directories; files in others are revalidated as without watching. */
 enum { MOST_DIRECTORIES = 4096 };
@@ -269,7 +270,7 @@ static int store(struct uvhttp_static *files, uvhttp_request_t *request,
     size_t length = uvh_target_release_kept(path, released);
     length = uvh_static_path_normalize(released, length, copy);
     if (uvh_static_path_is_denied(copy, files->settings.hidden))
-        return uvhttp_response_send_status(response, 403);
+        return uvh_spool_refuse(response, 403, "the name is hidden");
     if (method == UVHTTP_METHOD_PUT && (length == 0 || copy[length - 1] == '/'))
         return refuse_method(response, "GET, HEAD, POST");
     const struct uvh_static_upload_options order = {

@@ -290,7 +290,7 @@ void uvh_static_resolve(const struct uvh_static_settings *settings, uvhttp_slice
     if (try_list(&search) || (map->clean && try_without_slash(&search)))
         return;
     if (search.bare)
-        found->error = -EACCES;
+        found->error = -EISDIR;
     if (map->fallback != UVH_STATIC_NO_PAGE && !has_extension(&search)) {
         found->page = map->fallback;
         decide(&search, UVH_STATIC_FOUND_FALLBACK);

@@ -85,6 +85,7 @@ int uvh_static_response_status(int error)
     case -ELOOP:
     case -ENXIO:
     case -ENODEV:
+    case -EISDIR: /* neither an index file nor a listing */
         return 403;
     case UVHTTP_ENOMEM:
     case -ENOMEM:
@@ -97,9 +98,26 @@ int uvh_static_response_status(int error)
     }
 }
 
+static const char *denial(int error)
+{
+    switch (error) {
+    case -EISDIR:
+        return "a directory without an index file, and listings are off";
+    case -EXDEV:
+        return "it leads out of the directory";
+    case -ELOOP:
+        return "a symbolic link that may not be followed";
+    default:
+        return uvhttp_strerror(error);
+    }
+}
+
 int uvh_static_response_status_of(uvhttp_response_t *response, int error)
 {
     int status = uvh_static_response_status(error);
+    if (status == 403)
+        uvhttp_response_log(response, UVHTTP_LOG_DEBUG, "static files: %s is denied: %s",
+                            uvhttp_request_path(uvhttp_response_request(response)), denial(error));
     if (status >= 500)
         uvhttp_response_log(response, UVHTTP_LOG_ERROR, "static files: %s: %s",
                             uvhttp_request_path(uvhttp_response_request(response)),

@@ -17,7 +17,8 @@ int uvh_static_response_redirect(uvhttp_request_t *request, uvhttp_response_t *r
 /* The status for an errno (negative), UVHTTP_ENOTREG or UVHTTP_ENOMEM: 403, 404, 500 or 503. */
 int uvh_static_response_status(int error);
 
-/* The same, and logs errors of the server. Sends nothing. */
+/* The same, and logs errors of the server, and at level debug why a path is denied. Sends
+ * nothing. */
 int uvh_static_response_status_of(uvhttp_response_t *response, int error);
 
 #endif

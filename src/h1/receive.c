@@ -2,6 +2,8 @@
  * many requests as have arrived; handlers get slices of the receive buffer. */
 #include "h1/h1.h"
 
+#include <string.h>
+
 #include <uvhttp/error.h>
 
 #include "codec/fields/authority.h"
@@ -34,7 +36,49 @@ static void log_refusal(const struct uvh_h1 *h1, int status, const char *detail)
                        uvh_conn_peer(&h1->conn, peer), status, detail);
 }
 
-void uvh_h1_reject(struct uvh_h1 *h1, int status, const char *detail)
+/* The bytes of the target of a rejected head that begins at `data`: all if the request line is
+ * valid, those within the limit if it is too long; else 0. */
+static size_t readable_target(const struct uvh_h1 *h1, const uvhttp_head_t *head, size_t length)
+{
+    size_t most = uvh_h1_worker(h1)->head_limits.max_target;
+    if (head->size > 0)
+        return head->target_length;
+    if (head->reason != UVHTTP_REASON_TARGET_TOO_LONG || head->target_offset >= length)
+        return 0;
+    return length - head->target_offset < most ? length - head->target_offset : most;
+}
+
+/* Clears a head that was not parsed completely. A HEAD method is still respected; method and target
+ * are copied from `data`, which may be NULL, for logs. */
+static void clear_head(struct uvh_h1 *h1, struct uvh_h1_exchange *exchange, const char *data,
+                       size_t length)
+{
+    uvhttp_head_t *head = &exchange->head;
+    const uint8_t method = head->method, minor_version = head->minor_version;
+    const uint16_t method_length = head->method_length;
+    const char *name = data + head->start, *target = data + head->target_offset;
+    size_t target_length = data == NULL ? 0 : readable_target(h1, head, length);
+    char *copy = target_length == 0
+                     ? NULL
+                     : uvh_arena_alloc(&exchange->base.arena, method_length + target_length + 2);
+    uvhttp_head_init(head, NULL, 0);
+    head->method = method;
+    uvh_request_clear(&exchange->base.request, head);
+    if (copy == NULL)
+        return;
+    memcpy(copy, name, method_length);
+    memcpy(copy + method_length + 1, target, target_length);
+    copy[method_length] = copy[method_length + 1 + target_length] = '\0';
+    head->minor_version = minor_version;
+    head->method_length = method_length;
+    head->target_offset = method_length + 1u;
+    head->target_length = (uint32_t)target_length;
+    exchange->base.request.bytes = copy;
+}
+
+/* `data` is the rejected head, or NULL. */
+static void reject(struct uvh_h1 *h1, int status, const char *detail, const char *data,
+                   size_t length)
 {
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
     if (uvh_conn_is_closed(&h1->conn))
@@ -43,24 +87,29 @@ void uvh_h1_reject(struct uvh_h1 *h1, int status, const char *detail)
         uvh_h1_out_of_memory(&h1->conn);
         return;
     }
-    /* the head was not parsed completely; a HEAD method is still respected */
-    if (exchange->base.began == 0) {
-        uvhttp_head_t *head = &exchange->head;
-        uint8_t method = head->method;
-        uvhttp_head_init(head, NULL, 0);
-        head->method = method;
-        uvh_request_clear(&exchange->base.request, &exchange->head);
-    }
+    if (exchange->base.began == 0)
+        clear_head(h1, exchange, data, length);
     log_refusal(h1, status, detail);
     h1->state = UVH_H1_WAIT;
     uvh_conn_close_when_sent(&h1->conn, true);
     uvh_exchange_refuse(&exchange->base, status, detail);
 }
 
-void uvh_h1_reject_reason(struct uvh_h1 *h1, uvhttp_reason_t reason)
+void uvh_h1_reject(struct uvh_h1 *h1, int status, const char *detail)
+{
+    reject(h1, status, detail, NULL, 0);
+}
+
+static void reject_reason(struct uvh_h1 *h1, uvhttp_reason_t reason, const char *data,
+                          size_t length)
 {
     uvh_counter_add(&uvh_h1_worker(h1)->counters.parse_errors, 1);
-    uvh_h1_reject(h1, uvhttp_reason_status(reason), uvhttp_reason_text(reason));
+    reject(h1, uvhttp_reason_status(reason), uvhttp_reason_text(reason), data, length);
+}
+
+void uvh_h1_reject_reason(struct uvh_h1 *h1, uvhttp_reason_t reason)
+{
+    reject_reason(h1, reason, NULL, 0);
 }
 
 /* The request's host may require more of the client than the handshake of this connection did: then
@@ -146,7 +195,7 @@ static size_t take_head(struct uvh_h1 *h1, char *data, size_t length)
         return length;
     }
     if (reason != UVHTTP_REASON_NONE) {
-        uvh_h1_reject_reason(h1, reason);
+        reject_reason(h1, reason, data, length);
         return length;
     }
     uvh_counter_add(&worker->counters.total_requests, 1);

@@ -274,5 +274,7 @@ int uvhttp_address_rules_handle_request(uvhttp_request_t *request, uvhttp_respon
         return UVHTTP_EINVAL;
     if (uvhttp_address_rules_allow(rules, uvhttp_request_client_address(request)))
         return UVHTTP_DECLINED;
+    uvhttp_response_log(response, UVHTTP_LOG_DEBUG, "address rules: %s is denied",
+                        uvhttp_request_client_address(request));
     return uvhttp_response_send_status(response, 403);
 }

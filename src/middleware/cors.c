@@ -162,8 +162,12 @@ static int respond_to_preflight(uvhttp_request_t *request, uvhttp_response_t *re
                            "access-control-request-headers");
     if (err != 0)
         return err;
-    if (session->allowed == NULL)
+    if (session->allowed == NULL) {
+        const char *origin = uvhttp_request_header(request, "Origin");
+        uvhttp_response_log(response, UVHTTP_LOG_DEBUG, "cors: the origin %s is denied",
+                            origin == NULL ? "" : origin);
         return uvhttp_response_send_status(response, 403);
+    }
     /* "any" is sent as the requested names: with credentials browsers take a star literally, and it
      * never covers Authorization. */
     if (cors->methods != NULL)

@@ -125,7 +125,8 @@ static int bind_to(int listener, const struct sockaddr_storage *address, socklen
     return err;
 }
 
-int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socket_sharing sharing)
+static int listen_on(const char *address, int port, int backlog, enum uvh_socket_sharing sharing,
+                     bool only_v6)
 {
     struct sockaddr_storage storage;
     socklen_t length;
@@ -141,7 +142,7 @@ int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socke
         err = uvh_socket_set_tcp(listener);
     /* Otherwise the machine's settings decide whether "::" accepts IPv4 too. */
     if (err == 0 && storage.ss_family == AF_INET6)
-        err = set_option(listener, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+        err = set_option(listener, IPPROTO_IPV6, IPV6_V6ONLY, only_v6);
     if (err == 0)
         err = bind_to(listener, &storage, length, sharing);
     if (err == 0 && listen(listener, backlog) != 0)
@@ -150,6 +151,16 @@ int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socke
         uvh_socket_close(listener);
         return err;
     }
+    return listener;
+}
+
+int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socket_sharing sharing)
+{
+    if (strcmp(address, "*") != 0)
+        return listen_on(address, port, backlog, sharing, true);
+    int listener = listen_on("::", port, backlog, sharing, false);
+    if (listener == -EAFNOSUPPORT || listener == -EADDRNOTAVAIL) /* the system has no IPv6 */
+        return listen_on("0.0.0.0", port, backlog, sharing, false);
     return listener;
 }
 
@@ -333,7 +344,7 @@ void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT])
     const void *address = v6;
     if (family == AF_INET)
         address = &((struct sockaddr_in *)(void *)&storage)->sin_addr;
-    /* An adopted socket may accept IPv4 as well. */
+    /* A socket on "*", or an adopted one, accepts IPv4 as well. */
     if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
         family = AF_INET;
         address = &v6->s6_addr[12];

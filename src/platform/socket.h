@@ -37,8 +37,9 @@ enum uvh_socket_sharing {
 /* True for a numeric IPv4 or IPv6 address that connect and listen accept. */
 bool uvh_socket_is_numeric(const char *address);
 
-/* A listening socket on a numeric IPv4 or IPv6 address; port 0 selects a free one. Connections
- * inherit TCP_NODELAY. */
+/* A listening socket on a numeric IPv4 or IPv6 address; port 0 selects a free one. "*" is one
+ * socket for all IPv6 and IPv4 addresses, and for all IPv4 addresses if the system has no IPv6.
+ * Connections inherit TCP_NODELAY. */
 int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socket_sharing sharing);
 
 /* Bytes sent and not yet acknowledged; 0 where the system cannot tell. */

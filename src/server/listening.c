@@ -109,7 +109,7 @@ static void describe(struct uvh_server *server, const char *address, int port, i
                            uvhttp_strerror(UV_EINVAL));
     else
         uvh_error_string(error, "address", address,
-                         "allowed are an IPv4 or IPv6 address, and localhost");
+                         "allowed are an IPv4 or IPv6 address, * and localhost");
 }
 
 static int listen_on_address(struct uvh_server *server, const char *address, int port,

@@ -47,7 +47,8 @@ def start(write):
 
     def starter(text, *arguments, **options):
         path = text if isinstance(
-            text, pathlib.Path) else write(text if "listen:" in text else LOCAL + text)
+            text, pathlib.Path) else write(text if isinstance(text, bytes) or "listen:" in
+                                           text else LOCAL + text)
         running.append(Program("uvhttp", "run", *arguments, path, **options))
         return running[-1]
 
@@ -292,7 +293,7 @@ def test_log_level(start):
     program = start("log: {level: debug}\n" + RESPOND)
     get(program, "/asked?x")
     assert program.stop() == 0
-    assert "debug 127.0.0.1 GET /asked?x\n" in program.log()
+    assert "debug 127.0.0.1 GET /asked?x 404 " in program.log()
     program = start("log: {level: debug}\n" + RESPOND, environment={"UVHTTP_VERBOSE": "off"})
     assert program.stop() == 0
 
@@ -381,11 +382,40 @@ def test_access_log_has_address_of_disconnected_client(start, tmp_path, format):
         assert re.fullmatch(r'127\.0\.0\.1 - - \[.*\] "GET /large HTTP/1.1" 200 \d+', line)
 
 
-def test_sighup_reopens_access_log(start, tmp_path):
-    program = start("access_log: access.log\n" + RESPOND)
+@pytest.mark.parametrize("line, message", [
+    ("root: /srv", "unknown key 'root' in a route: use 'static' of a route"),
+    ("gzip: on", "unknown key 'gzip' in a route: use 'compress' or 'precompressed' of a route"),
+    ("proxy_pass: http://a",
+     "unknown key 'proxy_pass' in a route: uvhttp does not forward requests to other servers"),
+    ("tls: {}", "unknown key 'tls' in a route: it is a key of the file, at the top level"),
+    ("hosts: a", "unknown key 'hosts' in a route: it is a key of a site, in the list 'sites'"),
+])
+def test_keys_of_other_servers_and_levels_have_hints(write, line, message):
+    first, *extra = problems(write(f"sites: [{{routes: [{{path: /, {line}, respond: {{}}}}]}}]\n"))
+    assert first == "1:29: " + message and not extra
+
+
+def test_hints_name_existing_keys():
+    """Each key in quotes in the table of hints is one that a configuration has."""
+    table = (ROOT / "app/config_hint.c").read_text()
+    known = set(re.findall(r"^#* *(?:- )?#? *(?:- )?{?(\w+):", (ROOT / "docs/configuration.md")
+                           .read_text(), re.M)) | {"max_body_size", "include"}
+    named = set(re.findall(r"'(\w+)(?:: true)?'", table))
+    assert len(named) > 20 and named <= known | {"self_signed", "workers", "file"}, named - known
+
+
+def test_byte_order_mark_is_accepted(start):
+    program = start(b"\xef\xbb\xbf" + (LOCAL + RESPOND).encode())
+    assert get(program).text == "hello"
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1])
+def test_signal_reopens_access_log(start, tmp_path, number):
+    # One worker has written the line of a response before it handles the signal.
+    program = start("server: {workers: 1}\naccess_log: access.log\n" + RESPOND)
     get(program, "/before")
     (tmp_path / "access.log").rename(tmp_path / "access.log.1")
-    program.send_signal(signal.SIGHUP)
+    program.send_signal(number)
     eventually((tmp_path / "access.log").exists, "a new access log")
     get(program, "/after")
     assert program.stop() == 0
@@ -405,11 +435,172 @@ def test_failed_reopen_of_access_log_is_logged(start, tmp_path):
     assert "GET /after" in (tmp_path / "gone" / "access.log").read_text()
 
 
-def test_sighup_without_access_log_is_ignored(start):
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1])
+def test_signal_without_access_log_is_ignored(start, number):
     program = start(RESPOND)
     for _ in range(3):
-        program.send_signal(signal.SIGHUP)
+        program.send_signal(number)
         assert get(program).text == "hello"
+
+
+def test_missing_directories_are_reported_with_other_errors(write):
+    sites = ("sites:\n  - {hosts: a.test, routes: [{path: /, static: no1}]}\n"
+             "  - {hosts: b.test, routes: [{path: /, static: site, more_roots: [no2]}]}\n")
+    both = ["2:48: the directory '{0}/no1' does not exist",
+            "3:67: the directory '{0}/no2' does not exist"]
+    for text, others in ((sites, []), (sites + "bad: 1\n", ["4:1: unknown key 'bad' in the "
+                                                            "configuration"]),
+                         (sites + "  - {hosts: A.test, routes: [{path: /, respond: {}}]}\n",
+                          ["4:13: duplicate host 'A.test'; line 2 has it as 'a.test'"])):
+        path = write(text)
+        assert problems(path) == [line.format(path.parent) for line in both] + others
+
+
+@pytest.mark.parametrize("bytes_sent, expected", [
+    (b"GET /a?b HTTP/1.1\r\nBad Field: x\r\nHost: a\r\n\r\n", "GET /a?b HTTP/1.1 400"),
+    (b"GET /a HTTP/1.1\r\n\r\n", "GET /a HTTP/1.1 400"),
+    (b"PUT /a HTTP/1.0\r\nContent-Length: x\r\n\r\n", "PUT /a HTTP/1.0 400"),
+    (b"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", "GET /%zz HTTP/1.1 400"),
+    (b"GET /a HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 200 + b"\r\n", "GET /a HTTP/1.1 431"),
+    (b"GET /a HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 20000 + b"\r\n\r\n", "GET /a HTTP/1.1 431"),
+    (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", "GET /" + "x" * 500),
+    (b"GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", "- 400"),
+    (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "- 400"),
+])
+def test_rejected_requests_are_logged_with_request_line(start, tmp_path, bytes_sent, expected):
+    program = start("access_log: {path: access.log, pattern: '{request} {status}'}\n" + RESPOND)
+    with program.connect() as connection:
+        connection.send(bytes_sent)
+        assert connection.response().status in (400, 414, 431)
+    line, = lines_of(tmp_path / "access.log", 1)
+    assert line == expected if len(expected) < 100 else line.startswith(expected)
+
+
+def test_access_log_flag_replaces_that_of_file(start, tmp_path):
+    program = start("access_log: {path: access.log, format: json}\n" + RESPOND,
+                    "--access-log=other.log", cwd=tmp_path)
+    get(program, "/a")
+    assert program.stop() == 0
+    assert not (tmp_path / "access.log").exists()
+    assert json.loads((tmp_path / "other.log").read_text())["target"] == "/a"
+    printed = run("uvhttp", "run", "--print-config", "--access-log=x.log", tmp_path / "site.yaml",
+                  cwd=tmp_path).stdout
+    assert yaml.safe_load(printed)["access_log"]["path"] == f"{tmp_path}/x.log"
+
+
+@pytest.mark.parametrize("cors", ["https://a.test", "[https://b.test, https://a.test]", "'*'"])
+def test_cors_of_site(start, cors):
+    program = start(f"sites: [{{cors: {cors}, routes: [{{path: /, static: site}}]}}, "
+                    "{hosts: other.test, routes: [{path: /, static: site}]}]\n")
+    origin = "Origin: https://a.test"
+    expected = "*" if "*" in cors else "https://a.test"
+    preflight = (origin, "Access-Control-Request-Method: GET")
+    assert program.request("/", origin).get("Access-Control-Allow-Origin") == expected
+    assert program.request("/", *preflight, method="OPTIONS").status == 204
+    assert get(program, host="other.test").headers.get("Access-Control-Allow-Origin") is None
+    other = program.request("/", "Host: other.test", *preflight, method="OPTIONS", host=None)
+    assert other.get("Access-Control-Allow-Origin") is None
+
+
+def test_invalid_cors_of_site(write):
+    first, *extra = problems(write("sites: [{cors: a, routes: [{path: /, respond: {}}]}]\n"))
+    assert first.startswith("1:16: cors: 'a' is invalid; allowed are") and not extra
+
+
+# Included files
+
+
+def included(write, **texts):
+    """Writes files; `a__b` is a/b.yaml."""
+    for name, text in texts.items():
+        path = write("", "x").parent / (name.replace("__", "/") + ".yaml")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return write("", "x").parent
+
+
+def test_include_adds_sites_and_keys(write):
+    directory = included(
+        write, site="include: [limits.yaml, 'sites/*.yaml', 'none/*.yaml']\n" + LOCAL + RESPOND,
+        limits="server: {max_connections: 7}\n",
+        sites__a="sites: [{hosts: a.test, routes: [{path: /, respond: {body: a}}]}]\n",
+        sites__b="include: ../more.yaml\n"
+        "sites: [{hosts: b.test, routes: [{path: /, static: files, more_roots: [.]}]}]\n",
+        more="sites: [{hosts: c.test, routes: [{path: /, respond: {body: '${X:-c}'}}]}]\n")
+    (directory / "sites/files").mkdir()
+    (directory / "sites/files/index.html").write_text("b")
+    program = Program("uvhttp", "run", directory / "site.yaml")
+    try:
+        bodies = [get(program, host=f"{name}.test").text for name in "abcd"]
+        assert bodies == ["a", "b", "c", "hello"]
+    finally:
+        assert program.stop() == 0
+    printed = yaml.safe_load(run("uvhttp", "run", "--print-config", directory / "site.yaml").stdout)
+    assert printed["server"]["max_connections"] == 7 and len(printed["sites"]) == 4
+    route = [site for site in printed["sites"] if site.get("hosts") == ["b.test"]][0]["routes"][0]
+    assert (route["static"], route["more_roots"]) == (f"{directory}/sites/files",
+                                                      [f"{directory}/sites/."])
+
+
+def test_include_of_unix_socket_is_relative_to_its_file(write):
+    directory = included(write, site="include: a/b.yaml\n", a__b="listen: unix:x\n" + RESPOND)
+    printed = run("uvhttp", "run", "--print-config", directory / "site.yaml").stdout
+    assert f"unix:{directory}/a/x" in printed
+
+
+def test_include_errors_have_file_line_and_column(write):
+    directory = included(
+        write, site="listen: 1\ninclude: [a/one.yaml, a/two.yaml, a/none.yaml, a]\n"
+        "sites: [{routes: [{path: /, respond: {}}]}]\nbad: 1\n",
+        a__one="listen: 2\n# x\nworse: 3\n",
+        a__two="sites:\n  - {hosts: [A.test], routes: [{path: /, respnd: {}}]}\n")
+    done = run("uvhttp", "check", "site.yaml", cwd=directory)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "site.yaml:2:35: cannot include 'a/none.yaml': the file does not exist",
+        "site.yaml:2:48: cannot include 'a': is a directory, not a configuration file",
+        "site.yaml:4:1: unknown key 'bad' in the configuration",
+        "a/one.yaml:1:1: duplicate key 'listen'; the first is in line 1 of site.yaml",
+        "a/one.yaml:3:1: unknown key 'worse' in the configuration",
+        "a/two.yaml:2:32: a route requires 'static', 'redirect' or 'respond'",
+        "a/two.yaml:2:42: unknown key 'respnd' in a route; did you mean 'respond'?",
+    ]
+
+
+def test_include_names_file_of_other_line(write):
+    directory = included(
+        write, site="include: a.yaml\nsites: [{hosts: a.test, routes: [{path: /, respond: {}}]}]\n",
+        a="\n\nsites: [{hosts: A.test, routes: [{path: /, respond: {}}]}]\n")
+    done = run("uvhttp", "check", "site.yaml", cwd=directory)
+    assert done.stderr == ("a.yaml:3:17: duplicate host 'A.test'; line 2 of site.yaml has it as "
+                           "'a.test'\n")
+
+
+@pytest.mark.parametrize("files, error", [
+    ({"site": "include: site.yaml\n"},
+     "site.yaml:1:10: cannot include 'site.yaml': it is this file"),
+    ({"site": "include: a/b.yaml\n", "a__b": "include: ['../a/../site.yaml']\n"},
+     "a/b.yaml:1:11: cannot include 'a/../a/../site.yaml': it includes this file"),
+    ({"site": "include: a.yaml\n", "a": "[1]\n"},
+     "a.yaml:1:1: expected a map of keys and values, as in the main file"),
+    ({"site": "include: a.yaml\n", "a": "# nothing\n"}, "a.yaml: the file is empty"),
+    ({"site": "include: a.yaml\n", "a": "x: [\n"}, "a.yaml:2:1: invalid YAML: "),
+    ({"site": "include: {a: b}\n"},
+     "site.yaml:1:10: include: expected a single value, found a map"),
+])
+def test_include_is_rejected(write, files, error):
+    directory = included(write, **{name: text for name, text in files.items()})
+    with open(directory / "site.yaml", "a") as site:
+        site.write(RESPOND)
+    done = run("uvhttp", "check", "site.yaml", cwd=directory)
+    assert done.returncode == 1 and done.stderr.startswith(error) and done.stderr.count("\n") == 1
+
+
+def test_include_from_standard_input_is_relative_to_current_directory(write):
+    directory = included(write, a=RESPOND)
+    done = subprocess.run([built("uvhttp"), "check", "-"], input="include: a.yaml\n", text=True,
+                          capture_output=True, cwd=directory, env=clean_environment())
+    assert done.stdout == "-: configuration OK\n", done.stderr
 
 
 # Precedence
@@ -470,8 +661,11 @@ def test_addresses_of_flags_and_variables_replace_file(write):
     environment = {"UVHTTP_LISTEN": "[::1]:2 127.0.0.9", "UVHTTP_PORT": "3"}
     assert addresses(environment=environment) == ["[::1]:2", "127.0.0.9:3"]
     assert addresses("-l", "127.0.0.7:4", "-l", ":5",
-                     environment=environment) == ["127.0.0.7:4", "0.0.0.0:5"]
-    assert re.search(r'"0\.0\.0\.0:8080"',
+                     environment=environment) == ["127.0.0.7:4", "*:5"]
+    for listen in ("8080", "':8080'", "'*:8080'", "['*']"):
+        path = write(f"listen: {listen}\n" + RESPOND)
+        assert addresses() == ["*:8080"]
+    assert re.search(r'"\*:8080"',
                      run("uvhttp", "run", "--print-config", write(RESPOND)).stdout)
 
 
@@ -601,9 +795,9 @@ def test_invalid_file_structure(write, text, expected):
     ("listen: [':1', '[::1']", "1:16: '[::1' is not an address"),
     ("listen: 127.0.0.1:65536", "1:9: '127.0.0.1:65536' is not an address"),
     ("listen: 'unix:'",
-     "1:9: 'unix:' is not an address; allowed are an IPv4 address, an IPv6 address in brackets or "
-     "localhost, optionally with :PORT (0 to 65535) and http:// or https://, and unix:PATH with a "
-     "path of at most 107 bytes"
+     "1:9: 'unix:' is not an address; allowed are a port, or an IPv4 address, an IPv6 address in "
+     "brackets, localhost or *, optionally with :PORT (0 to 65535) and http:// or https://; or "
+     "unix:PATH with a path of at most 107 bytes"
      ), ("listen: unix:" + "x" * 100, "1:9: 'unix:" + "x" * 100 + "' is not an address"),
     ("listen: []", "1:9: listen is an empty list; it needs at least one address"),
     ("listen: [{a: b}]", "1:10: expected a single value, found a map"),
@@ -628,7 +822,7 @@ def test_invalid_file_structure(write, text, expected):
      "1:40: route \"metrics\" refused: it does not begin with \"/\""),
     ("metrics: {path: /m, listen: 127.0.0.1}",
      "1:29: '127.0.0.1' has no port; metrics need a separate one, such as 127.0.0.1:9100"),
-    ("metrics: {listen: 'a:b'}", "1:19: 'a:b' is not an address; allowed are an IPv4 address,"),
+    ("metrics: {listen: 'a:b'}", "1:19: 'a:b' is not an address; allowed are a port, or an IPv4"),
     ("metrics: {listen: ['127.0.0.1:1']}",
      "1:19: listen: expected a single value, found a list"),
     ("metrics: {pth: /m}", "1:11: unknown key 'pth' in metrics; did you mean 'path'?"),
@@ -892,23 +1086,32 @@ def test_file_without_permission(tmp_path, write):
 
 @pytest.mark.parametrize(
     "arguments, message",
-    [(["run"], "missing configuration file\nTry 'uvhttp run --help'."),
-     (["check"], "missing configuration file\nTry 'uvhttp check --help'."),
+    [(["run"], "missing configuration file: none is given, and the current directory has no "
+               "uvhttp.yaml\nTry 'uvhttp run --help'."),
+     (["check"], "uvhttp.yaml\nTry 'uvhttp check --help'."),
      (["run", "a", "b"], "only one configuration file is allowed; 'a' and 'b' are given"),
      (["run", "--listing", "a"], "unknown option '--listing'"),
      (["check", "--print-config", "a"], "unknown option '--print-config'"),
      (["check", "-t", "a"], "unknown option '-t'"),
      (["serve", "-t"], "unknown option '-t'"), ])
-def test_usage_errors(arguments, message):
-    done = run("uvhttp", *arguments)
+def test_usage_errors(arguments, message, tmp_path):
+    done = run("uvhttp", *arguments, cwd=tmp_path)
     assert done.returncode == 2 and message in done.stderr
+
+
+def test_default_file_is_uvhttp_yaml(write):
+    path = write(LOCAL + RESPOND, "uvhttp.yaml")
+    assert run("uvhttp", "check", cwd=path.parent).stdout == "uvhttp.yaml: configuration OK\n"
+    program = Program("uvhttp", "run", cwd=path.parent)
+    assert get(program).text == "hello" and "running uvhttp.yaml at" in program.line
+    assert program.stop() == 0
 
 
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_help_of_command(command):
     done = run("uvhttp", command, "--help")
     assert done.returncode == 0 and done.stdout.startswith(
-        f"Usage: uvhttp {command} [OPTION]... CONFIG\n")
+        f"Usage: uvhttp {command} [OPTION]... [CONFIG]\n")
     assert done.stdout == run("uvhttp", "help", command).stdout
     assert "--max-connections N" in done.stdout and "--listing" not in done.stdout.split(
         "SIZE is")[0]
@@ -1063,7 +1266,7 @@ def test_metrics_short_and_long_form(write, start):
         assert "uvhttp_requests_total" in get(start(text + RESPOND), "/m").text
     once = run("uvhttp", "run", "--print-config",
                write("metrics: {listen: ':0'}\n" + RESPOND)).stdout
-    assert yaml.safe_load(once)["metrics"] == {"path": "/metrics", "listen": "0.0.0.0:0"}
+    assert yaml.safe_load(once)["metrics"] == {"path": "/metrics", "listen": "*:0"}
 
 
 def test_metrics_have_file_cache_counters(start, tmp_path):

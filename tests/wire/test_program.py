@@ -1,6 +1,7 @@
 """The program `uvhttp`, tested from outside: help, start output, errors, every option as flag and
 as environment variable, signals."""
 
+import ctypes
 import errno
 import ipaddress
 import os
@@ -57,6 +58,14 @@ def serve(site):
             assert program.stop() == 0, program.log()
 
 
+def has_ipv6():
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        return True
+    except OSError:
+        return False
+
+
 def option_names():
     return re.findall(r"--(?:\[no-\])?([a-z][a-z-]+)",
                       run("uvhttp", "help", "serve").stdout.split("\nSIZE is")[0])
@@ -73,17 +82,35 @@ def variable(option):
 def test_help_of_the_program(arguments):
     done = run("uvhttp", *arguments)
     assert done.returncode == 0 and done.stderr == ""
-    assert "uvhttp serve [DIR]" in done.stdout
+    assert "uvhttp [serve] [DIR|FILE]" in done.stdout
+    assert max(len(line) for line in done.stdout.split("\n")) <= 80
+    for command in ("run", "check", "precompress", "cert", "hash-password", "help", "version"):
+        assert f"  uvhttp {command} " in done.stdout
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["serve", "--help"], ["serve", "-h"], ["help", "serve"], ["serve", "-qh", "nowhere"]])
-def test_help_of_serve(arguments):
+def options_of(page):
+    return re.findall(r"^  (?:-\w, |    )--(?:\[no-\])?([a-z-]+)", page, re.M)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["serve", "-h"],
+                                       ["serve", "-qh", "nowhere"], ["-qh"], [".", "--help"]])
+def test_help_has_ten_common_options(arguments):
     done = run("uvhttp", *arguments)
+    assert done.returncode == 0 and done.stderr == ""
+    assert max(len(line) for line in done.stdout.split("\n")) <= 80
+    common = done.stdout.split("\nCommon options:\n")[1].split("\n\n")[0]
+    assert len(options_of(common)) == 10 and "All options: uvhttp help serve\n" in done.stdout
+
+
+def test_help_of_serve_has_common_options_first():
+    done = run("uvhttp", "help", "serve")
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith("Usage: uvhttp serve")
     assert max(len(line) for line in done.stdout.split("\n")) <= 80
+    groups = re.findall(r"^([A-Z][A-Za-z, ]+):$", done.stdout, re.M)
+    assert groups[0] == "Common options" and {"TLS", "Files", "Limits", "Output"} <= set(groups)
+    names = options_of(done.stdout.split("\nSIZE is")[0])
+    assert len(names) > 80 and len(set(names)) == len(names), "each option once"
 
 
 def test_config_numbers_have_options():
@@ -106,15 +133,19 @@ def test_manual_page_has_every_option_and_default():
             assert f"Default: {found.group(1)}." in entry.group(1), name
 
 
-@pytest.mark.parametrize("flag", ["--version", "-V"])
+@pytest.mark.parametrize("flag", ["--version", "-V", "version"])
 def test_version(flag):
     done = run("uvhttp", flag)
     assert done.returncode == 0
     version = re.search(r"VERSION ([0-9.]+)",
                         (ROOT / "CMakeLists.txt").read_text().split("project(uvhttp")[1]).group(1)
-    first, second = done.stdout.splitlines()
+    first, second, third = done.stdout.splitlines()
     assert first == f"uvhttp {version}"
     assert re.fullmatch(rf"build: {re.escape(version)} (gcc|clang) \S+ \w+( \w+)*", second)
+    features = third.removeprefix("features: ").split(" ")
+    assert set(features) <= {"tls", "compression", "passwords"}
+    assert ("tls" in features) == ("TLS is not supported" not in run(
+        "uvhttp", "cert", "/dev/null").stderr)
 
 
 def test_full_standard_output_is_an_error():
@@ -139,8 +170,20 @@ def test_output_above_file_size_limit_is_an_error(tmp_path):
 
 @pytest.mark.parametrize(
     "arguments, message",
-    [([], "Usage:"), (["server"], "unknown command 'server'"),
+    [([], "Usage:"), (["server"], "unknown command 'server'; did you mean 'serve'?\nTry"),
+     (["chekc", "a.yaml"], "unknown command 'chekc'; did you mean 'check'?\nTry"),
+     (["nowhere"], "unknown command 'nowhere', and there is no such file or directory\nTry"),
      (["help", "me"], "unknown command 'me'"),
+     (["help", "srve"], "unknown command 'srve'; did you mean 'serve'?\nTry"),
+     (["--prot", "80"], "unknown option '--prot'; did you mean '--port'?\nTry"),
+     (["-q", "site.yaml"], "'site.yaml' may be a configuration file; to serve its sites: uvhttp "
+                           "run site.yaml; to serve the file itself: uvhttp serve site.yaml\n"),
+     (["serve", "--access-log", "a.log", "."],
+      "option '--access-log' has its value after '=': --access-log=a.log\nTry"),
+     (["--metrics", "/m"], "option '--metrics' has its value after '=': --metrics=/m\nTry"),
+     (["run", "--access-log", "none.yaml"], "has its value after '=': --access-log=none.yaml\nTry"),
+     (["cert", "--kee", "a"], "\nuvhttp cert: did you mean '--key'?\nTry 'uvhttp cert --help'."),
+     (["precompress", "--dryrun=1"], "\nuvhttp precompress: did you mean '--dry-run'?\nTry"),
      (["serve", "--prot", "80"], "unknown option '--prot'; did you mean '--port'?\nTry"),
      (["serve", "--no-port"], "unknown option '--no-port'\nTry"),
      (["serve", "--no-listings"
@@ -180,8 +223,11 @@ INVALID_VALUES = [
     ("listen", "[127.0.0.1]:80", "'[127.0.0.1]:80' is not an address"),
     ("listen", "1.2.3.256", "'1.2.3.256' is not an address"),
     ("cache-memory", "0", "'0' is out of range; allowed are 1 to"),
-    ("cache-memory", "1T", "'1T' is not a size; allowed are 1 to"),
+    ("cache-memory", "1T",
+     "'1T' is not a size (such as 65536, 64K or 64KiB); allowed are 1 to 1099511627776 bytes"),
     ("cache-memory", "1KB", "'1KB' is not a size"),
+    ("hsts", "1w",
+     "'1w' is not a time (such as 90, 90s or 2min); allowed are 0 to 315360000 seconds"),
     ("cache-memory", "99999999999G", "is out of range"),
     ("cache-entries", "0", "'0' is out of range; allowed are 1 to 1000000"),
     ("memory-file-size", "2G", "'2G' is out of range"),
@@ -248,8 +294,33 @@ def test_limit_out_of_range_is_reported_with_range(site, option):
 def test_inconsistent_limits_are_rejected(site):
     done = run("uvhttp", "serve", "--max-header-size", "1M", site)
     assert done.returncode == 2
-    assert done.stderr.startswith(
-        "uvhttp: ") and "buffer_size" in done.stderr and "max_header_size" in done.stderr
+    assert done.stderr == ("uvhttp: --buffer-size is 65536; it must be at least twice "
+                           "--max-header-size (1048576) and --max-trailer-size (8192)\n")
+
+
+def test_quoted_values_are_not_changed_to_options(tmp_path):
+    directory = tmp_path / "without try_files"
+    directory.mkdir()
+    done = run("uvhttp", "serve", "--error-pages=404=/clean_urls", directory)
+    assert done.stderr == (f"uvhttp: --error-pages: the file '{directory}/clean_urls' does not "
+                           "exist\n")
+
+
+@pytest.mark.parametrize("flags, message", [
+    (["--upload-overwrite"], "--upload-overwrite: has no effect without --uploads"),
+    (["--archive", "--no-listing"], "--archive: has no effect without --listing"),
+    (["--try-files=a", "--clean-urls"], "--try-files cannot be combined with --clean-urls"),
+    (["--compress", "--compress-min-size=9M"],
+     "--compress-min-size: the minimum size (9437184 bytes) exceeds the maximum size (8388608 "
+     "bytes)"),
+    (["--error-pages=499=/x"],
+     "--error-pages: '499' is never sent here; allowed are 403, 404, 500, 503, 4xx, 5xx and the "
+     "status at the end of --try-files"),
+    (["--index=a/b"], "--index: 'a/b' contains a slash; a file name without a path is required"),
+])
+def test_conflicts_name_options(site, flags, message):
+    done = run("uvhttp", "serve", *flags, site)
+    assert (done.returncode, done.stderr) == (2, f"uvhttp: {message}\n")
 
 
 # Start errors
@@ -261,10 +332,69 @@ def test_missing_directory_is_reported(tmp_path):
     assert done.stderr == f"uvhttp: the directory '{tmp_path}/nowhere' does not exist\n"
 
 
-def test_file_instead_of_directory_is_reported(site):
-    done = run("uvhttp", "serve", "-p", "0", site / "file.txt")
+def test_special_file_instead_of_directory_is_reported(site):
+    os.mkfifo(site / "fifo")
+    done = run("uvhttp", "serve", "-p", "0", site / "fifo")
     assert done.returncode == 1
-    assert f"'{site}/file.txt' is not a directory" in done.stderr
+    assert f"'{site}/fifo' is not a directory or regular file\n" in done.stderr
+
+
+# Commands
+
+
+@pytest.mark.parametrize("arguments", [["site"], ["./site/"], ["--no-hidden", "site"]])
+def test_directory_without_command_is_served(site, arguments):
+    program = Program("uvhttp", *arguments, cwd=site.parent,
+                      environment={"UVHTTP_LISTEN": "127.0.0.1:0"})
+    assert program.request("/").body == b"the index\n" and f"serving {site} at" in program.line
+    assert program.stop() == 0
+
+
+@pytest.mark.parametrize("arguments", [["serve", "file.txt"], ["file.txt"]])
+@pytest.mark.parametrize("index", [True, False])
+def test_single_file_is_served(site, arguments, index):
+    if not index:
+        (site / "index.html").unlink()
+    program = Program("uvhttp", *arguments, "--header=X-A: b", cwd=site,
+                      environment={"UVHTTP_LISTEN": "127.0.0.1:0"})
+    try:
+        assert f"serving {site}/file.txt at" in program.line
+        for target in ("/", "/file.txt", "/any/name"):
+            response = program.request(target)
+            assert response.body == b"a file\n" and response.get("X-A") == "b"
+        assert program.request("/file.txt", "Range: bytes=2-5").body == b"file"
+    finally:
+        assert program.stop() == 0
+
+
+def test_single_hidden_file_is_served(site):
+    program = Program("uvhttp", "serve", "-l127.0.0.1:0", site / ".hidden")
+    assert program.request("/").body == b"hidden\n"
+    assert program.stop() == 0
+
+
+def test_single_file_is_printed_as_configuration(site):
+    path = site / "uvhttp.yaml"
+    path.write_text(
+        run("uvhttp", "serve", "--print-config", "-l127.0.0.1:0", site / "file.txt").stdout)
+    program = Program("uvhttp", "run", path)
+    assert program.request("/x").body == b"a file\n"
+    assert program.stop() == 0
+
+
+@pytest.mark.parametrize("option", [
+    "--uploads", "--spa", "--fallback=x", "--try-files={path}", "--clean-urls", "--more-root=."])
+def test_options_for_directories_are_rejected_for_single_file(site, option):
+    done = run("uvhttp", "serve", option, site / "file.txt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (f"uvhttp: {option.split('=')[0]} requires a directory; "
+                           f"'{site}/file.txt' is a file\n")
+
+
+def test_many_additional_directories_and_files(site):
+    flags = 64 * [f"--more-root={site}"] + [f"--alias=/{i}={site}/file.txt" for i in range(64)]
+    done = run("uvhttp", "serve", "--print-config", *flags, "--prewarm=/x", site)
+    assert done.returncode == 0 and done.stdout.count("file.txt") == 64
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o600])
@@ -338,20 +468,62 @@ def test_start_output_escapes_control_characters(serve, site):
     assert f"serving {site}/a?[2Jb?c at" in serve(directory=strange).line
 
 
-def test_default_address_is_all_interfaces(site):
-    program = Program("uvhttp", "serve", "--port", 0, site)
+@pytest.mark.parametrize("flags", [["-p0"], ["-l0"], ["-l:0"], ["-l*:0"]])
+def test_default_address_is_all_interfaces(site, flags):
+    program = Program("uvhttp", "serve", *flags, "--verbose", site)
     try:
         hosts = [
-            ipaddress.ip_address(re.match(r"http://([0-9.]+)", url).group(1))
+            ipaddress.ip_address(re.match(r"http://\[?([0-9a-f.:]+?)\]?:\d+/$", url).group(1))
             for url in program.urls
         ]
         assert str(hosts[0]) == "127.0.0.1"
+        assert has_ipv6() == (ipaddress.ip_address("::1") in hosts)
         assert len({url.rsplit(":", 1)[1] for url in program.urls}) == 1
-        assert all(not host.is_loopback for host in hosts[1:])
+        assert all(not host.is_loopback for host in hosts[1 + has_ipv6():])
         for host in hosts:
             with socket.create_connection((str(host), program.port), SAFETY_TIMEOUT) as connection:
                 connection.sendall(raw.request("GET", "/file.txt", "Connection: close"))
                 assert connection.makefile("rb").read().endswith(b"a file\n")
+    finally:
+        assert program.stop() == 0
+    assert " debug 127.0.0.1 GET /file.txt" in program.log(), "not ::ffff:127.0.0.1"
+
+
+def without_ipv6():
+    """Makes socket(AF_INET6) fail with EAFNOSUPPORT, as on a machine without IPv6 (seccomp(2))."""
+    call = {"x86_64": 41, "aarch64": 198}[os.uname().machine]
+    load, equal, answer = 0x20, 0x15, 0x06  # BPF_LD | BPF_W | BPF_ABS, BPF_JEQ, BPF_RET
+    program = b"".join(
+        struct.pack("HBBI", *line)
+        for line in [(load, 0, 0, 0), (equal, 0, 3, call), (load, 0, 0, 16), (
+            equal, 0, 1, socket.AF_INET6), (answer, 0, 0, 0x50000 | errno.EAFNOSUPPORT),
+                     (answer, 0, 0, 0x7FFF0000)])
+    code = ctypes.create_string_buffer(program)
+    filters = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 6, ctypes.addressof(code)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, filters) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+
+
+@pytest.mark.skipif(os.uname().machine not in ("x86_64", "aarch64"),
+                    reason="numbers of system calls")
+def test_default_address_without_ipv6_is_ipv4(site):
+    program = Program("uvhttp", "serve", "-p0", site, preexec_fn=without_ipv6)
+    try:
+        assert program.urls[0].startswith("http://127.0.0.1:") and "[" not in program.line
+        assert program.request("/file.txt").body == b"a file\n"
+    finally:
+        assert program.stop() == 0
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_ipv4_and_ipv6_addresses_are_separate(site):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    program = Program("uvhttp", "serve", f"-l0.0.0.0:{port}", f"-l[::]:{port}", site)
+    try:
+        for host in ("127.0.0.1", "::1"):
+            socket.create_connection((host, port), SAFETY_TIMEOUT).close()
     finally:
         assert program.stop() == 0
 
@@ -386,6 +558,11 @@ def test_start_output_on_terminal(site):
     assert "Index: index.html. Directory listings: on. Hidden files: off.\n  Press" in plain
 
 
+def test_start_output_of_single_file_on_terminal(site):
+    output = terminal_output(site / "file.txt", {"TERM": "dumb"})
+    assert f"Serving  {site}/file.txt\n" in output and "Index:" not in output
+
+
 def test_start_output_lists_enabled_options(site):
     output = terminal_output(site,
                              {"TERM": "dumb", "UVHTTP_COMPRESS": "true", "UVHTTP_WATCH": "true"})
@@ -399,14 +576,6 @@ def test_no_color_disables_colours(site, environment):
 
 
 # Addresses
-
-
-def has_ipv6():
-    try:
-        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-        return True
-    except OSError:
-        return False
 
 
 def test_addresses_share_free_port(serve):
@@ -439,7 +608,7 @@ def test_unix_socket(serve, tmp_path):
     assert program.request("/file.txt").body == b"a file\n"
     assert program.stop() == 0
     assert not os.path.exists(path)
-    assert " debug unix: GET /file.txt\n" in program.log()
+    assert " debug unix: GET /file.txt 200 " in program.log()
 
 
 def test_unix_socket_in_use_or_other_file_is_kept(serve, site, tmp_path):
@@ -833,12 +1002,159 @@ def test_log_lines_have_time_and_level(serve, site, flags):
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose"])
 def test_verbose_shows_requests(serve, flag):
-    for flags, said in (([], []), ([flag], ["GET /file.txt?a=1", "HEAD /nowhere"])):
-        program = serve(*flags)
+    said = [r"GET /file\.txt\?a=1 200 \d+ B", r"HEAD /nowhere 404 \d+ B", r"GET /large\.bin 200 "
+            r"200\.\d KiB", "- 400 \\d+ B", "GET /x 400 \\d+ B"]
+    for flags, expected in (([], []), ([flag], said)):
+        program = serve(*flags, "--workers=1")  # one worker logs in the order of the requests
         assert program.request("/file.txt?a=1").status == 200
         assert program.request("/nowhere", method="HEAD").status == 404
+        assert program.request("/large.bin").status == 200
+        for bad in (b"nonsense\r\n\r\n", b"GET /x HTTP/1.1\r\n\r\n"):
+            with program.connect() as connection:
+                connection.send(bad)
+                assert connection.response().status == 400
         assert program.stop() == 0
-        assert re.findall(r"^\S+Z debug 127\.0\.0\.1 (.*)$", program.log(), re.M) == said
+        lines = re.findall(r"^\S+Z debug 127\.0\.0\.1 (.* m?s)$", program.log(), re.M)
+        assert len(lines) == len(expected)
+        for line, pattern in zip(lines, expected):
+            assert re.fullmatch(pattern + r" \d+\.\d\d? ms", line), line
+
+
+def test_verbose_shows_aborted_requests(serve):
+    program = serve("-v")
+    start_download(program).reset()
+    eventually(lambda: re.search(r"GET /big\.bin 200 [\d.]+ [KM]iB [\d.]+ m?s, aborted\n",
+                                 program.log()), "the request is logged")
+
+
+# Access log and metrics
+
+
+COMBINED = r'127\.0\.0\.1 - - \[[^]]+\] "GET (\S+) HTTP/1\.1" (\d+) \d+ "-" "-"'
+
+
+@pytest.mark.parametrize("options, environment", [
+    (["--access-log=access.log"], {}), (["-v", "--access-log=access.log"], {}),
+    ([], {"UVHTTP_ACCESS_LOG": "access.log"})])
+def test_access_log_flag(serve, tmp_path, options, environment):
+    program = serve(*options, "--workers=1", cwd=tmp_path, environment=environment)
+    assert program.request("/file.txt").status == 200
+    (tmp_path / "access.log").rename(tmp_path / "old.log")
+    program.send_signal(signal.SIGUSR1)
+    eventually((tmp_path / "access.log").exists, "a new access log")
+    assert program.request("/nowhere").status == 404
+    assert program.stop() == 0
+    for name, line in (("old", ("/file.txt", "200")), ("access", ("/nowhere", "404"))):
+        assert re.findall(COMBINED, (tmp_path / f"{name}.log").read_text()) == [line]
+    assert ("GET /nowhere 404 " in program.log()) == ("-v" in options)
+
+
+def test_access_log_flag_without_file_is_standard_output(site):
+    program = Program("uvhttp", "serve", "--access-log", "-l127.0.0.1:0", site)
+    assert program.request("/file.txt").status == 200
+    assert program.stop() == 0
+    assert re.findall(COMBINED, program.output) == [("/file.txt", "200")]
+
+
+def test_access_log_that_cannot_be_opened_is_reported(site):
+    done = run("uvhttp", "serve", "-l127.0.0.1:0", f"--access-log={site}/none/a.log", site)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (f"uvhttp: the access log '{site}/none/a.log' cannot be opened: no such "
+                           "file or directory\n")
+
+
+@pytest.mark.parametrize("option, path", [("--metrics", "/metrics"), ("--metrics=/m", "/m")])
+def test_metrics_flag(serve, option, path):
+    program = serve(option)
+    assert program.request("/file.txt").status == 200
+    assert b"uvhttp_build_info{" in program.request(path).body
+    assert serve().request(path).status == 404
+
+
+def test_metrics_require_the_password(serve, site):
+    hashed = subprocess.run([built("uvhttp"), "hash-password", "ann"], input=b"x",
+                            capture_output=True, check=True).stdout
+    (site / ".staff").write_bytes(hashed)
+    assert serve("--metrics", "--auth", site / ".staff").request("/metrics").status == 401
+
+
+def test_invalid_metrics_path_is_reported(site):
+    done = run("uvhttp", "serve", "-l127.0.0.1:0", "--metrics=m", site)
+    assert (done.returncode, done.stderr) == (
+        2, 'uvhttp: --metrics: route "m" refused: it does not begin with "/"\n')
+
+
+# Other origins
+
+
+ORIGIN = "Origin: https://app.test"
+PREFLIGHT = (ORIGIN, "Access-Control-Request-Method: GET", "Access-Control-Request-Headers: x-a")
+
+
+@pytest.mark.parametrize("options, allowed", [
+    (["--cors", "*"], "*"), (["--cors", "https://app.test"], "https://app.test"),
+    (["--cors=https://b.test", "--cors=https://app.test"], "https://app.test"),
+    (["--cors=https://b.test"], None), ([], None)])
+def test_cors_flag(serve, options, allowed):
+    program = serve(*options)
+    for target in ("/file.txt", "/none"):
+        assert program.request(target, ORIGIN).get("Access-Control-Allow-Origin") == allowed
+    preflight = program.request("/file.txt", *PREFLIGHT, method="OPTIONS")
+    assert preflight.status == (403 if options and not allowed else 204)
+    assert preflight.get("Access-Control-Allow-Origin") == allowed
+
+
+def test_cors_preflight_needs_no_password(serve, site):
+    (site / ".staff").write_text(
+        "ann:$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n")
+    program = serve("--cors=*", "--auth", site / ".staff")
+    assert program.request("/file.txt", *PREFLIGHT, method="OPTIONS").status == 204
+    rejected = program.request("/file.txt", ORIGIN)
+    assert (rejected.status, rejected.get("Access-Control-Allow-Origin")) == (401, "*")
+
+
+def test_invalid_origin_is_reported(site):
+    done = run("uvhttp", "serve", "-l127.0.0.1:0", "--cors=app.test", site)
+    assert done.returncode == 2
+    assert done.stderr.startswith("uvhttp: --cors: 'app.test' is invalid; allowed are")
+    assert done.stderr.count("\n") == 1
+
+
+def test_access_log_metrics_and_cors_are_printed_as_configuration(site, tmp_path):
+    options = [
+        "--access-log=a.log", "--metrics", "--cors=https://a.test", "--cors=https://b.test",
+        "--workers=1"
+    ]
+    printed = run("uvhttp", "serve", "--print-config", "-l127.0.0.1:0", *options, site,
+                  cwd=tmp_path).stdout
+    path = site / "printed.yaml"
+    path.write_text(printed)
+    program = Program("uvhttp", "run", path)
+    try:
+        response = program.request("/file.txt", "Origin: https://b.test")
+        assert response.get("Access-Control-Allow-Origin") == "https://b.test"
+        assert program.request("/metrics").status == 200
+    finally:
+        assert program.stop() == 0
+    assert [line for line, _ in re.findall(COMBINED, (tmp_path / "a.log").read_text())] == [
+        "/file.txt", "/metrics"]
+
+
+def test_verbose_shows_why_403(serve, site, tmp_path):
+    (site / "out").symlink_to(tmp_path)
+    os.mkfifo(site / "fifo")
+    (site / "loop").symlink_to("loop")
+    program = serve("-v", "--no-listing", "--uploads")
+    for target in ("/empty/", "/empty/", "/out/x", "/fifo", "/loop"):
+        assert program.request(target).status == 403
+    assert program.request("/.x", "Content-Length: 0", method="PUT").status == 403
+    assert program.stop() == 0
+    index = "/empty/ is denied: a directory without an index file, and listings are off"
+    assert re.findall(r"Z debug (?:static files|uploads): (.*)$", program.log(), re.M) == [
+        index, index, "/out/x is denied: it leads out of the directory",
+        "/fifo is denied: not a regular file",
+        "/loop is denied: a symbolic link that may not be followed",
+        "/.x is denied: the name is hidden"]
 
 
 # Signals

@@ -170,8 +170,9 @@ def test_printed_configuration_serves_the_same(root, other, passwords, tmp_path)
 
 
 @pytest.mark.parametrize("flags, message", [
-    (["--header", "x"], "--header: 'x' is not a rule; the format is PATTERN=NAME: VALUE"),
-    (["--header", "x=y"], "--header: 'x=y' is not a rule; the format is PATTERN=NAME: VALUE"),
+    (["--header", "x"],
+     "--header: 'x' is not a rule; the format is NAME: VALUE or PATTERN=NAME: VALUE"),
+    (["--header", "x=y"], "--header: 'x=y' is not a rule; the format is NAME: VALUE or"),
     (["--header", "x=y: "], '--header: value is ""; must be a non-empty text'),
     (["--header", "x=ETag: y"], '--header: field is "ETag"; must be the name of a field'),
     (["--header", "[=a: b"], '--header: pattern is "["; must be a pattern such as'),
@@ -204,7 +205,8 @@ def test_alias_with_invalid_path(root, path):
        ], "uvhttp: --alias: 'nowhere' cannot be served: no such file or directory\n"),
      (["--auth", "nowhere"
        ], "uvhttp: --auth: 'nowhere' cannot be opened: no such file or directory\n"),
-     (["--auth", "file"], 'uvhttp: --auth: file, line 1, is "(not shown)"; must be NAME:HASH'), ])
+     (["--auth", "file"], "uvhttp: --auth: '{root}/file', line 1, is \"(not shown)\"; must be "
+      "NAME:HASH"), ])
 def test_start_errors(root, flags, message):
     write(root, "file", b"ann\n")
     done = run("uvhttp", "serve", root, "-l", "127.0.0.1:0", *flags, cwd=root)
@@ -218,12 +220,14 @@ EVERYTHING = [
     "--hidden", "--index", "a.html b.html", "--rate-limit", "3M", "--error-pages", "404=/404.html",
     "--symlinks", "owner", "--cache-control", "*.css=max-age=60", "--type", "x=a/b", "--type",
     "y=a/b", "--fallback", "f.html", "--more-root", ".", "--header", "*=X-A: b", "--download",
-    "*.pdf", "--prewarm", "f.html", "--compress", "--gzip-level", "9", "--watch"
+    "*.pdf", "--prewarm", "f.html", "--compress", "--gzip-level", "9", "--watch", "--metrics",
+    "--cors", "*"
 ]
 ENABLED = [
     "index a.html b.html", "compress", "gzip-level 9", "watch", "prewarm f.html", "type (2)",
     "cache-control *.css=max-age=60", "download *.pdf", "header *=X-A: b", "rate-limit 3M",
-    "fallback f.html", "error-pages 404=/404.html", "symlinks owner", "more-root .", "hidden"
+    "fallback f.html", "error-pages 404=/404.html", "symlinks owner", "more-root .", "hidden",
+    "metrics /metrics", "cors *"
 ]
 
 

@@ -439,69 +439,72 @@ def test_symlink_of_another_owner(root, serve):
 
 @pytest.mark.parametrize("flags, message", [
     (["--try-files", "{uri} =404"
-      ], "try_files: '{uri}' contains a brace; the only variable is {path}"),
-    (["--try-files", "{path"], "try_files: '{path' contains a brace; the only variable is {path}"),
-    (["--try-files", " "], "try_files: ' ' is an empty list"),
-    (["--try-files", "{path} =200"], "try_files: '=200' is not a status; allowed are =400 to =599"),
-    (["--try-files", "=404 {path}"], "try_files: '{path}' is never used: a status ends the list"),
+      ], "--try-files: '{uri}' contains a brace; the only variable is {path}"),
+    (["--try-files", "{path"
+      ], "--try-files: '{path' contains a brace; the only variable is {path}"),
+    (["--try-files", " "], "--try-files: ' ' is an empty list"),
+    (["--try-files", "{path} =200"
+      ], "--try-files: '=200' is not a status; allowed are =400 to =599"),
+    (["--try-files", "=404 {path}"], "--try-files: '{path}' is never used: a status ends the list"),
     (["--try-files", "{path} ../x"
-      ], "try_files: '../x' contains '.' or '..'; write the resolved path"),
+      ], "--try-files: '../x' contains '.' or '..'; write the resolved path"),
     (["--try-files", "{path}/../x"
-      ], "try_files: '{path}/../x' contains '.' or '..'; write the resolved path"),
-    (["--try-files", "{path} /docs/"], "try_files: '/docs/' is a directory; a file is required"),
-    (["--try-files", "x{path}/"], "try_files: 'x{path}/' is a directory; a file is required"),
+      ], "--try-files: '{path}/../x' contains '.' or '..'; write the resolved path"),
+    (["--try-files", "{path} /docs/"], "--try-files: '/docs/' is a directory; a file is required"),
+    (["--try-files", "x{path}/"], "--try-files: 'x{path}/' is a directory; a file is required"),
     (["--try-files", "{path} /.x"
-      ], "try_files: '/.x' is hidden, and hidden files are denied"),
-    (["--try-files", "{path} " * 17], "try_files: '{path}' is one entry too many; at most 16 are "
+      ], "--try-files: '/.x' is hidden, and hidden files are denied"),
+    (["--try-files", "{path} " * 17], "--try-files: '{path}' is one entry too many; at most 16 are "
                                       "allowed"),
-    (["--try-files", "{path}", "--spa"], "try_files cannot be combined with a fallback"),
+    (["--try-files", "{path}", "--spa"], "--try-files cannot be combined with a fallback"),
     (["--try-files", "{path}", "--clean-urls"
-      ], "try_files cannot be combined with clean_urls"),
-    (["--spa", "--index", ""], "spa: '' is a directory; a file is required"),
-    (["--index", "../x"], "index: '../x' contains a slash; a file name without a path is required"),
-    (["--index", "index.html docs/"], "index: 'docs/' contains a slash; a file name without a "
+      ], "--try-files cannot be combined with --clean-urls"),
+    (["--spa", "--index", ""], "--spa: '' is a directory; a file is required"),
+    (["--index", "../x"
+      ], "--index: '../x' contains a slash; a file name without a path is required"),
+    (["--index", "index.html docs/"], "--index: 'docs/' contains a slash; a file name without a "
                                       "path is required"),
-    (["--index", ".. index.php"], "index: '..' is a directory; a file is required"),
-    (["--index", "index.html ."], "index: '.' is a directory; a file is required"),
+    (["--index", ".. index.php"], "--index: '..' is a directory; a file is required"),
+    (["--index", "index.html ."], "--index: '.' is a directory; a file is required"),
     (["--index", "index.html .htm"
-      ], "index: '.htm' is hidden, and hidden files are denied"),
-    (["--fallback", "/"], "fallback: '/' is a directory; a file is required"),
+      ], "--index: '.htm' is hidden, and hidden files are denied"),
+    (["--fallback", "/"], "--fallback: '/' is a directory; a file is required"),
     (["--fallback", "/.app.html"
-      ], "fallback: '/.app.html' is hidden, and hidden files are denied"),
-    (["--error-pages", "404"], "error_pages: '404' has no '='; write 404=/404.html"),
+      ], "--fallback: '/.app.html' is hidden, and hidden files are denied"),
+    (["--error-pages", "404"], "--error-pages: '404' has no '='; write 404=/404.html"),
     (["--error-pages", "200=/x"
-      ], "error_pages: '200' is not a status; allowed are 400 to 599, 4xx and 5xx"),
+      ], "--error-pages: '200' is not a status; allowed are 400 to 599, 4xx and 5xx"),
     (["--error-pages", "404,=/x"
-      ], "error_pages: '' is not a status; allowed are 400 to 599, 4xx and 5xx"),
+      ], "--error-pages: '' is not a status; allowed are 400 to 599, 4xx and 5xx"),
     (["--error-pages", "6xx=/x"
-      ], "error_pages: '6xx' is not a status; allowed are 400 to 599, 4xx and 5xx"),
-    (["--error-pages", "416=/x"], "error_pages: '416' cannot have an error page"),
+      ], "--error-pages: '6xx' is not a status; allowed are 400 to 599, 4xx and 5xx"),
+    (["--error-pages", "416=/x"], "--error-pages: '416' cannot have an error page"),
     *[(["--error-pages", f"{status}=/x", "--uploads", "--archive"],
-       f"error_pages: '{status}' is never sent here; allowed are 403, "
-       f"404, 500, 503, 4xx, 5xx and the status at the end of try_files"
+       f"--error-pages: '{status}' is never sent here; allowed are 403, "
+       f"404, 500, 503, 4xx, 5xx and the status at the end of --try-files"
        ) for status in (400, 401, 408, 409, 410, 413, 414, 415, 431, 499, 501, 507)],
-    (["--error-pages", "404="], "error_pages: '' is a directory; a file is required"),
+    (["--error-pages", "404="], "--error-pages: '' is a directory; a file is required"),
     (["--error-pages", " ".join(f"404=/{i}" for i in range(50))
-      ], "error_pages: '/32' is one file too many; at most 32 different files are allowed"),
+      ], "--error-pages: '/32' is one file too many; at most 32 different files are allowed"),
     (["--error-pages", "404=/404.html,403=/x"
-      ], "error_pages: '404=/404.html,403=/x' has a comma between pages; separate them with a "
+      ], "--error-pages: '404=/404.html,403=/x' has a comma between pages; separate them with a "
          "space"),
-    *[(["--" + flag, *value], f"{flag.replace('-', '_')}: has no effect without {needed}")
+    *[(["--" + flag, *value], f"--{flag}: has no effect without --{needed}")
       for flag, value, needed in (
           ("upload-overwrite", [], "uploads"), ("upload-directories", [], "uploads"),
           ("upload-sync", [], "uploads"), ("upload-max-size", ["1K"], "uploads"),
           ("archive-entries", ["1"], "archive"), ("archive-size", ["1K"], "archive"),
-          ("rate-burst", ["1K"], "rate_limit"), ("gzip-level", ["9"], "compress"),
+          ("rate-burst", ["1K"], "rate-limit"), ("gzip-level", ["9"], "compress"),
           ("brotli-level", ["9"], "compress"), ("zstd-level", ["9"], "compress"),
           ("compress-min-size", ["1K"], "compress"), ("compress-max-size", ["1K"], "compress"))],
-    (["--no-listing", "--archive"], "archive: has no effect without listing"),
-    (["--no-listing", "--listing-max", "5"], "listing_max: has no effect without listing"),
+    (["--no-listing", "--archive"], "--archive: has no effect without --listing"),
+    (["--no-listing", "--listing-max", "5"], "--listing-max: has no effect without --listing"),
     (["--compress", "--compress-min-size", "20M"],
-     "compress_min_size: the minimum size (20971520 bytes) exceeds the maximum size ("
+     "--compress-min-size: the minimum size (20971520 bytes) exceeds the maximum size ("
      "8388608 bytes)"
      ),
     (["--compress", "--compress-max-size", "1000"],
-     "compress_max_size: the minimum size (1024 bytes) exceeds the maximum size (1000 "
+     "--compress-max-size: the minimum size (1024 bytes) exceeds the maximum size (1000 "
      "bytes)"
      ),
     (["--symlinks", "some"
@@ -519,7 +522,8 @@ def test_missing_pages_are_reported(root, pages, fault):
     write(root, "404.html", b"<lost>")
     write(root, "sub/file")
     done = run("uvhttp", "serve", root, "-l", "127.0.0.1:0", "--error-pages", pages)
-    assert (done.returncode, done.stderr) == (1, f"uvhttp: error_pages: the file '{root}{fault}\n")
+    assert (done.returncode,
+            done.stderr) == (1, f"uvhttp: --error-pages: the file '{root}{fault}\n")
 
 
 def test_options_may_name_served_hidden_files(root, serve):

@@ -254,6 +254,45 @@ def test_flags_are_printed_as_keys(root):
     assert yaml.safe_load(done.stdout)["sites"][0]["routes"][0]["types"] == {"y": "a/b; c=d"}
 
 
+ALL_FILES = [
+    ("max-age=3600", "max-age=3600"), ("no-store", "no-store"), ("NO-CACHE", "NO-CACHE"),
+    ("public, max-age=60", "public, max-age=60"), ('private="x"', 'private="x"'),
+    # patterns, of files with the names of directives
+    ("max-age=no-cache", None), ("public=no-cache", None), ("private=no-cache", None),
+    ("maxage=3600", None),
+]
+
+
+@pytest.mark.parametrize("value, expected", ALL_FILES)
+def test_cache_control_without_pattern_is_for_all_files(serve, root, value, expected):
+    write(root, "index.html", b"x")
+    write(root, "docs/a.css", b"x")
+    server = serve("--cache-control", value)
+    for target in ("/", "/docs/a.css"):
+        assert server.request(target).get("Cache-Control") == expected
+
+
+def test_header_without_pattern_is_for_all_files(serve, root):
+    write(root, "index.html", b"x")
+    write(root, "docs/a.css", b"x")
+    server = serve("--header", "X-A: b=c", "--header", "*.css=X-B: d:e")
+    assert [server.request("/").get(name) for name in ("X-A", "X-B")] == ["b=c", None]
+    assert [server.request("/docs/a.css").get(name) for name in ("X-A", "X-B")] == ["b=c", "d:e"]
+
+
+def test_rule_without_match_is_for_all_files(root, tmp_path):
+    write(root, "docs/a.css", b"x")
+    path = tmp_path / "site.yaml"
+    path.write_text(f"listen: 127.0.0.1:0\nsites: [{{routes: [{{path: /, static: {root}, rules: "
+                    "[{cache_control: max-age=3600}, {headers: {X-A: b}}]}]}]\n")
+    program = Program("uvhttp", "run", path)
+    try:
+        response = program.request("/docs/a.css")
+        assert [response.get(name) for name in ("Cache-Control", "X-A")] == ["max-age=3600", "b"]
+    finally:
+        assert program.stop() == 0
+
+
 @pytest.mark.parametrize("keys, message", [
     ("types: [a]", "types: expected a map of extensions and types, such as {md: text/markdown}"),
     ("types: {md: markdown}", 'types is "markdown"; must be a media type'),
@@ -262,7 +301,9 @@ def test_flags_are_printed_as_keys(root):
     ("default_type: text", 'default_type is "text"; must be a media type'),
     ("rules: {a: b}", "rules: expected a list, found a map"),
     ("rules: [a]", "expected a map of keys and values, found a single value"),
-    ("rules: [{cache_control: no-cache}]", "a rule requires 'match'"),
+    ("rules: [{match: [], cache_control: no-cache}]",
+     "match is an empty list; omit it for all files"),
+    ("rules: [{}]", "a rule requires 'type', 'cache_control', 'download' or 'headers'"),
     ("rules: [{match: a}]",
      "a rule requires 'type', 'cache_control', 'download' or 'headers'"),
     ("rules: [{match: '[a', download: true}]",
@@ -295,12 +336,12 @@ def test_rules_require_a_directory(tmp_path):
 
 @pytest.mark.parametrize("flags, message", [
     (["--type", "md"],
-     'uvhttp: --type: types is "md"; must be an extension and its type, such as md=text/markdown'
-     ),
+     "uvhttp: --type: 'md' must be an extension and its type, such as md=text/markdown"),
     (["--default-type", "x"
-      ], 'uvhttp: --default-type: default_type is "x"; must be a media type'),
+      ], "uvhttp: --default-type: 'x' must be a media type"),
     (["--cache-control", "x"], "uvhttp: --cache-control: 'x' is not a rule; the format is "
-                               "PATTERN=VALUE"),
+                               "VALUE or PATTERN=VALUE"),
+    (["--cache-control", "*.css"], "uvhttp: --cache-control: '*.css' is not a rule"),
     (["--cache-control", "[=x"], 'uvhttp: --cache-control: pattern is "["; must be a pattern such '
                                  'as'),
     (["--cache-control", "a="], 'uvhttp: --cache-control: value is ""; must be a non-empty text'),

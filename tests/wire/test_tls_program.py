@@ -450,7 +450,8 @@ def test_expired_certificate_is_logged(start):
     (["--redirect-http", "x"], 2, "--redirect-http: 'x' is not a number; allowed are 0 to 65535"),
     (["--redirect-http", "65536"
       ], 2, "--redirect-http: '65536' is out of range; allowed are 0 to 65535"),
-    (["--hsts", "long"], 2, "--hsts: 'long' is not a time in seconds; allowed are 0 to 315360000"),
+    (["--hsts", "long"], 2, "--hsts: 'long' is not a time (such as 90, 90s or 2min); allowed are "
+                            "0 to 315360000 seconds"),
     (["--hsts", "11000d"], 2, "--hsts: '11000d' is out of range"),
     (["--listen", "https://127.0.0.1"
       ], 2, "--listen: an address with https:// needs a certificate"),
@@ -613,9 +614,9 @@ def test_unix_socket_is_plain(start, tmp_path):
 
 @pytest.mark.parametrize(
     "flags, expected",
-    [([], ["0.0.0.0:8443"]),
+    [([], ["*:8443"]),
      (["-l", "127.0.0.1", "-l", "http://127.0.0.1"], ["127.0.0.1:8443", "http://127.0.0.1:8080"]),
-     (["-p", "9000"], ["0.0.0.0:9000"]),
+     (["-p", "9000"], ["*:9000"]),
      (["-l", "https://[::1]", "-p", "8080"], ["https://[::1]:8080"]),
      (["-l", "127.0.0.1:1"], ["127.0.0.1:1"]), ])
 def test_default_tls_port_is_8443(site, flags, expected):
@@ -918,7 +919,7 @@ def test_redirected_request_is_logged(start):
     program = start("serve", "--tls-cert", tls.default_cert(), "--redirect-http", "0", "--verbose")
     with raw.Connection(redirect_port(program)) as connection:
         connection.request("GET", "/here")
-    eventually(lambda: " debug 127.0.0.1 GET /here\n" in program.log(), "the request is logged")
+    eventually(lambda: " debug 127.0.0.1 GET /here 308 " in program.log(), "the request is logged")
 
 
 # HSTS

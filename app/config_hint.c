@@ -1,0 +1,112 @@
+/* See config_hint.h. Called by config_value.c for keys that a map does not have. */
+#include "config_hint.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define OF_FILE    "it is a key of the file, at the top level"
+#define OF_SITE    "it is a key of a site, in the list 'sites'"
+#define OF_ROUTE   "it is a key of a route, in the list 'routes' of a site"
+#define OF_SERVER  "it is a key of 'server', at the top level"
+#define NO_PROXY   "uvhttp does not forward requests to other servers"
+#define IN_ROUTE   "of a route"
+#define TLS_TOP    "use 'tls' at the top level, with 'certificates' or 'self_signed: true'"
+#define USE_SITES  "use 'sites', a list of maps with 'hosts' and 'routes'"
+#define USE_ROUTES "use 'routes' of a site, a list of maps with 'path'"
+
+static const struct {
+    const char *key, *hint;
+} hints[] = {
+    {"root", "use 'static' " IN_ROUTE},
+    {"alias", "use 'static' " IN_ROUTE},
+    {"document_root", "use 'static' " IN_ROUTE},
+    {"directory", "use 'static' " IN_ROUTE},
+    {"file_server", "use 'static' " IN_ROUTE ", and 'listing'"},
+    {"autoindex", "use 'listing' " IN_ROUTE},
+    {"browse", "use 'listing' " IN_ROUTE},
+    {"gzip", "use 'compress' or 'precompressed' " IN_ROUTE},
+    {"brotli", "use 'compress' or 'precompressed' " IN_ROUTE},
+    {"encode", "use 'compress' or 'precompressed' " IN_ROUTE},
+    {"gzip_static", "use 'precompressed' " IN_ROUTE},
+    {"brotli_static", "use 'precompressed' " IN_ROUTE},
+    {"gzip_comp_level", "use 'gzip_level' " IN_ROUTE},
+    {"proxy_pass", NO_PROXY},
+    {"reverse_proxy", NO_PROXY},
+    {"proxy", NO_PROXY},
+    {"upstream", NO_PROXY},
+    {"fastcgi_pass", NO_PROXY},
+    {"php_fastcgi", NO_PROXY},
+    {"uwsgi_pass", NO_PROXY},
+    {"ssl", TLS_TOP},
+    {"ssl_certificate", TLS_TOP},
+    {"ssl_certificate_key", TLS_TOP},
+    {"ssl_protocols", "use 'profile' or 'min_version' of 'tls'"},
+    {"ssl_ciphers", "use 'ciphers' of 'tls'"},
+    {"http", USE_SITES},
+    {"servers", USE_SITES},
+    {"virtual_hosts", USE_SITES},
+    {"server_name", "use 'hosts' of a site"},
+    {"location", USE_ROUTES},
+    {"locations", USE_ROUTES},
+    {"handle", USE_ROUTES},
+    {"handle_path", USE_ROUTES},
+    {"return", "use 'redirect' or 'respond' " IN_ROUTE},
+    {"rewrite", "use 'redirect' or 'try_files' " IN_ROUTE},
+    {"redir", "use 'redirect' " IN_ROUTE},
+    {"error_page", "use 'error_pages' " IN_ROUTE},
+    {"handle_errors", "use 'error_pages' " IN_ROUTE},
+    {"add_header", "use 'headers' of a site or route"},
+    {"expires", "use 'cache_control' of a rule, in 'rules' " IN_ROUTE},
+    {"cache_control", "use 'rules' " IN_ROUTE},
+    {"limit_rate", "use 'rate_limit' " IN_ROUTE},
+    {"disable_symlinks", "use 'symlinks' " IN_ROUTE},
+    {"auth_basic", "use 'basic_auth' of a site or route"},
+    {"basicauth", "use 'basic_auth' of a site or route"},
+    {"auth_basic_user_file", "use 'file' of 'basic_auth'"},
+    {"stub_status", "use 'metrics' at the top level"},
+    {"error_log", "use 'level' of 'log'; messages go to standard error"},
+    {"log_format", "use 'format' or 'pattern' of 'access_log'"},
+    {"import", "use 'include' at the top level"},
+    {"bind", "use 'listen' at the top level"},
+    {"port", "use 'listen' at the top level"},
+    {"worker_processes", "use 'workers' of 'server'"},
+    {"worker_connections", "use 'max_connections' of 'server'"},
+    {"keepalive_timeout", "use 'keep_alive_timeout' of 'server'"},
+    {"client_max_body_size", "use 'upload_max_size' " IN_ROUTE ", or 'max_body_size' of 'server'"},
+    {"server", OF_FILE},
+    {"listen", OF_FILE},
+    {"tls", OF_FILE},
+    {"log", OF_FILE},
+    {"access_log", OF_FILE},
+    {"metrics", OF_FILE},
+    {"include", OF_FILE},
+    {"sites", OF_FILE},
+    {"hosts", OF_SITE},
+    {"routes", OF_SITE},
+    {"cors", OF_SITE},
+    {"headers", "it is a key of a site or route"},
+    {"basic_auth", "it is a key of a site or route"},
+    {"path", OF_ROUTE},
+    {"static", OF_ROUTE},
+    {"redirect", OF_ROUTE},
+    {"respond", OF_ROUTE},
+    {"index", OF_ROUTE},
+    {"listing", OF_ROUTE},
+    {"spa", OF_ROUTE},
+    {"try_files", OF_ROUTE},
+    {"error_pages", OF_ROUTE},
+    {"compress", OF_ROUTE},
+    {"uploads", OF_ROUTE},
+    {"workers", OF_SERVER},
+    {"max_connections", OF_SERVER},
+    {"max_body_size", OF_SERVER},
+};
+
+const char *uvh_config_hint(const char *key)
+{
+    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+        if (strcmp(hints[i].key, key) == 0)
+            return hints[i].hint;
+    }
+    return NULL;
+}

@@ -1,0 +1,140 @@
+/* See setup_server.h. Guarantees that a setup with errors serves nothing, and that all errors are
+ * noted. Called by serve.c and run.c. */
+#include "setup_server.h"
+
+#include <stdio.h>
+
+#include "banner.h"
+#include "hangup.h"
+#include "listen.h"
+#include "logger.h"
+#include "metrics.h"
+#include "site.h"
+
+struct running {
+    const struct uvh_setup_server *given;
+    uvhttp_config_t config; /* of the server */
+    struct uvh_site_log log;
+    struct uvh_metrics metrics;
+    struct uvh_redirect redirect;
+    struct uvh_tls tls;
+    uvhttp_access_log_t *access_log;
+    uvhttp_log_level_t access_log_level; /* a separate copy, because the log's thread reads it */
+};
+
+static int fail(int err)
+{
+    fprintf(stderr, "uvhttp: %s\n", uvhttp_strerror(err));
+    return UVH_EXIT_FAILED;
+}
+
+static int open_access_log(struct running *running)
+{
+    const struct uvh_setup *setup = running->given->setup;
+    if (setup->access_path.text == NULL)
+        return UVH_EXIT_OK;
+    uvhttp_access_log_options_t config = setup->access_log;
+    config.path = setup->access_path.text;
+    config.log = uvhttp_log_to_stderr;
+    config.log_arg = &running->access_log_level;
+    running->access_log_level = setup->log_level;
+    int err = uvhttp_access_log_new(&running->access_log, &config, NULL);
+    if (err == 0)
+        return UVH_EXIT_OK;
+    fprintf(stderr, "uvhttp: the access log '%s' cannot be opened: %s\n", config.path,
+            uvhttp_strerror(err));
+    return UVH_EXIT_FAILED;
+}
+
+static int listen_and_run(struct running *running, uvhttp_server_t *server)
+{
+    const struct uvh_setup_server *given = running->given;
+    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
+    size_t count;
+    if (!uvh_listen_all(server, given->options, running->tls.tls, addresses, &count) ||
+        !uvh_metrics_listen(&running->metrics) ||
+        !uvh_redirect_open(&running->redirect, &given->setup->tls, addresses, count, server,
+                           &running->config))
+        return UVH_EXIT_FAILED;
+    int err = uvhttp_server_stop_on_signals(server);
+    if (err == 0) {
+        uvh_banner_print(
+            given->options, given->what, addresses, count,
+            &(struct uvh_banner_parts){&running->metrics, &running->redirect, &running->tls});
+        uvh_tls_warn(&running->tls);
+        err = uvhttp_server_run(server);
+    }
+    return err == 0 ? UVH_EXIT_OK : fail(err);
+}
+
+/* Runs until stopped; see hangup.h for other signals. */
+static int run_server(struct running *running, uvhttp_server_t *server)
+{
+    struct uvh_hangup hangup;
+    bool with_terminal = !running->given->options->from_file;
+    int err = uvh_hangup_start(&hangup, server, running->access_log, &running->tls, with_terminal);
+    int code = err == 0 ? listen_and_run(running, server) : fail(err);
+    uvh_hangup_stop(&hangup);
+    return code;
+}
+
+/* Acts on a server that has been built. */
+static int act(struct running *running, uvhttp_server_t *server)
+{
+    const struct uvh_setup_server *given = running->given;
+    if (given->test) {
+        uvh_tls_print(&running->tls, given->what, stdout);
+        printf("%s: configuration OK\n", given->what);
+        return UVH_EXIT_OK;
+    }
+    int code = open_access_log(running);
+    if (code != UVH_EXIT_OK)
+        return code;
+    uvh_logger_install(server, running->access_log, given->setup->log_level >= UVHTTP_LOG_DEBUG);
+    return run_server(running, server);
+}
+
+/* Sites and certificates, so that the errors of both are reported together. */
+static int build(struct running *running, uvhttp_server_t *server, struct uvh_problems *problems)
+{
+    const struct uvh_setup_server *given = running->given;
+    const struct uvh_setup *setup = given->setup;
+    const struct uvh_setup_metrics *metrics = &setup->metrics;
+    bool loaded = uvh_tls_open(&running->tls, &setup->tls, given->options, given->test, problems);
+    int err = uvh_tls_add_hsts(server, &setup->tls);
+    if (err != 0)
+        uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
+    bool right = uvh_tls_check_addresses(&setup->tls, given->options, problems) &&
+                 uvh_redirect_check(&setup->tls, given->options,
+                                    metrics->has_listen ? &metrics->listen : NULL, problems);
+    running->log.quiet = true;
+    int code = given->build(server, running->metrics.server, problems, given->arg);
+    running->log.quiet = false;
+    return code == UVH_EXIT_OK && !(loaded && right && err == 0) ? UVH_EXIT_FAILED : code;
+}
+
+int uvh_setup_server_run(const struct uvh_setup_server *given, struct uvh_problems *problems)
+{
+    struct running running = {.given = given, .config = given->setup->config};
+    if (!given->test)
+        uvh_listen_raise_descriptor_limit(); /* caches of files use a part of it */
+    running.config.log = uvh_site_log_line;
+    running.config.log_arg = &running.log;
+    running.config.log_level = running.log.level = given->setup->log_level;
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, &running.config);
+    if (server == NULL)
+        return fail(UVHTTP_ENOMEM);
+    int err = uvh_metrics_open(&running.metrics, given->setup, server, &running.config);
+    int code = err != 0 ? fail(err) : build(&running, server, problems);
+    if (code == UVH_EXIT_OK)
+        code = act(&running, server);
+    if (code != UVH_EXIT_OK)
+        /* the problems were printed; the message that the server is not running is suppressed */
+        running.log.level = UVHTTP_LOG_ERROR;
+    uvh_redirect_close(&running.redirect, server);
+    uvh_metrics_close(&running.metrics, server);
+    uvhttp_server_free(server);
+    uvh_tls_close(&running.tls);
+    uvhttp_access_log_free(running.access_log);
+    return code;
+}

@@ -1,0 +1,24 @@
+/* The server of a setup: certificates, logs, metrics, redirects and signals. Shared by the commands
+ * serve, run and check. */
+#ifndef UVH_APP_SETUP_SERVER_H
+#define UVH_APP_SETUP_SERVER_H
+
+#include "setup.h"
+
+struct uvh_setup_server {
+    const struct uvh_setup *setup;
+    const struct uvh_options *options;
+    const char *what; /* is served: for the start output */
+    bool test;        /* build the server only */
+    /* Adds the sites to a server; `metrics` is the one at the address of the metrics, or NULL.
+     * Returns UVH_EXIT_OK, or another code after problems were noted or printed. */
+    int (*build)(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_problems *problems,
+                 void *arg);
+    void *arg;
+};
+
+/* Builds the server, and serves until it is stopped. Returns an exit code, with problems noted or
+ * printed if it is not UVH_EXIT_OK. */
+int uvh_setup_server_run(const struct uvh_setup_server *given, struct uvh_problems *problems);
+
+#endif
