@@ -216,7 +216,7 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
     const char *index = options->files.index == NULL ? "index.html" : options->files.index;
     putchar('\n');
     fputs(faint, stdout);
-    if (!options->from_file && is_directory(what)) {
+    if (!options->from_file && is_directory(source)) {
         printf("  Index: %s. Directory listings: %s. Hidden files: %s.\n",
                *index == '\0' ? "none" : index, options->files.listing ? "on" : "off",
                options->files.hidden ? "on" : "off");
