@@ -204,6 +204,12 @@ static void test_switched_root_changes_all_directories(void **state)
     await_change(directory, before);
     await_end_of_event(fixture, changed);
     assert_int_equal(uvh_dir_watch_count(fixture->watch), 0);
+
+    /* The thread has followed the root, so the new directory is watched, also without a lookup. */
+    directory = add(fixture, "file");
+    before = uvh_dir_watch_changes(directory);
+    write_file(fixture, "d/file");
+    await_change(directory, before);
     uvh_dir_watch_close(fixture->watch);
     fixture->watch = NULL;
     assert_int_equal(unlink(link), 0);
