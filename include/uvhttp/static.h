@@ -255,7 +255,7 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request,
  *   404  POST to a missing directory; a path with an encoded slash
  *   405  PUT to a path that ends with a slash
  *   409  the file exists and must not be replaced; a directory has the name; the parent directory
- *        is missing (RFC 4918 section 9.7.1)
+ *        is missing (RFC 4918 section 9.7.1), or was replaced during the upload
  *   412  If-Match, If-None-Match or If-Unmodified-Since do not hold (RFC 9110 section 13), for the
  *        file or the precompressed one that a GET with this Accept-Encoding gets; of two concurrent
  *        replacements of the same state one succeeds

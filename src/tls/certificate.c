@@ -100,24 +100,36 @@ static int read_certificates(struct uvh_tls_certificate *made, const struct pem 
 struct passphrase {
     const uvhttp_tls_certificate_t *from;
     const char *text; /* content of `passphrase_file`, or NULL */
+    bool used;        /* OpenSSL has requested it */
 };
 
 static int give_passphrase(char *buffer, int size, int writing, void *arg)
 {
-    const struct passphrase *phrase = arg;
+    struct passphrase *phrase = arg;
     (void)writing;
     if (phrase->text != NULL) {
         size_t length = strcspn(phrase->text, "\r\n");
         if (length > (size_t)size)
             return -1;
         memcpy(buffer, phrase->text, length);
+        phrase->used = true;
         return (int)length;
     }
     if (phrase->from->passphrase == NULL)
         return -1;
     int length = phrase->from->passphrase(buffer, (size_t)size, phrase->from->key_file,
                                           phrase->from->passphrase_arg);
+    phrase->used = length >= 0 && length <= size;
     return length > size ? -1 : length;
+}
+
+/* A wrong pass phrase may decrypt a key without an error, one time in about 256, to bytes that are
+ * no key. */
+static const char *why_no_key(const struct pem *pem, bool own_file, bool has_passphrase)
+{
+    const char *reason = uvh_tls_no_key(pem->text, pem->size, own_file);
+    return reason == NULL && has_passphrase ? "the pass phrase is wrong, or the key is damaged"
+                                            : reason;
 }
 
 /* The option that has the key, or should have it. */
@@ -138,11 +150,11 @@ static int read_key(struct uvh_tls_certificate *made, const uvhttp_tls_certifica
     if (err == 0 && bio == NULL)
         err = UVHTTP_ENOMEM;
     if (err == 0) {
-        struct passphrase given = {from, phrase.text};
+        struct passphrase given = {from, phrase.text, false};
         ERR_clear_error();
         made->key = PEM_read_bio_PrivateKey(bio, NULL, give_passphrase, &given);
         if (made->key == NULL)
-            err = uvh_tls_refuse_because(error, uvh_tls_no_key(pem->text, pem->size, own_file),
+            err = uvh_tls_refuse_because(error, why_no_key(pem, own_file, given.used),
                                          key_field(from), from->key_file,
                                          "the key of %s cannot be read from %s", made->source,
                                          pem->path == NULL ? "its text" : pem->path);

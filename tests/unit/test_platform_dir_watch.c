@@ -155,6 +155,16 @@ static void await_change(const struct uvh_watched_dir *directory, uint64_t befor
     }
 }
 
+/* The caller's counter goes up after an event has been handled for all directories. */
+static void await_end_of_event(struct fixture *fixture, uint64_t changed)
+{
+    time_t end = seconds() + SAFETY_SECONDS;
+    while (atomic_load(&fixture->changed) == changed) {
+        assert_true(seconds() < end);
+        sched_yield();
+    }
+}
+
 /* Waits until all earlier events have been handled, since events are handled in order. Required
  * before a directory is added that was just created: a late event of its creation would remove it,
  * and the caller would see a change. Needs a directory "c" without other events. It creates a
@@ -170,9 +180,7 @@ static void settle(struct fixture *fixture)
     uint64_t changed = atomic_load(&fixture->changed);
     make_dir(fixture, name);
     await_change(directory, before);
-    time_t end = seconds() + SAFETY_SECONDS;
-    while (atomic_load(&fixture->changed) == changed)
-        assert_true(seconds() < end);
+    await_end_of_event(fixture, changed);
 }
 
 /* The path of the root is a link; nothing below its old or new target changes. */
@@ -191,9 +199,17 @@ static void test_switched_root_changes_all_directories(void **state)
     open_watch(fixture, 10);
     const struct uvh_watched_dir *directory = add(fixture, "a/b/file");
     uint64_t before = uvh_dir_watch_changes(directory);
+    uint64_t changed = atomic_load(&fixture->changed);
     assert_int_equal(rename(next, link), 0);
     await_change(directory, before);
+    await_end_of_event(fixture, changed);
     assert_int_equal(uvh_dir_watch_count(fixture->watch), 0);
+
+    /* The thread has followed the root, so the new directory is watched, also without a lookup. */
+    directory = add(fixture, "file");
+    before = uvh_dir_watch_changes(directory);
+    write_file(fixture, "d/file");
+    await_change(directory, before);
     uvh_dir_watch_close(fixture->watch);
     fixture->watch = NULL;
     assert_int_equal(unlink(link), 0);
