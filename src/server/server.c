@@ -202,6 +202,7 @@ uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop, const uvhttp_con
     server->config = *config;
     server->allocator = allocator;
     server->loop = loop;
+    uvh_application_init(&server->application);
     server->router = uvh_router_new(allocator, log_refused_route, server);
     if (server->router == NULL) {
         uvh_free(allocator, server);

@@ -12,6 +12,7 @@
 
 #include "net/listener.h"
 #include "net/thread_pool.h"
+#include "server/application.h"
 #include "server/jobs.h"
 #include "server/worker.h"
 
@@ -75,6 +76,7 @@ struct uvh_server {
     uv_timer_t drain_timer;
     uv_signal_t signals[2];
     size_t signal_count;
+    struct uvh_application application;
     uvhttp_stopping_cb on_stopping;
     void *stopping_arg;
     uvhttp_stopped_cb on_stopped;
