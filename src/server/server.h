@@ -113,6 +113,9 @@ __attribute__((format(printf, 3, 0)))
 void uvh_server_log_list(struct uvh_server *server, uvhttp_log_level_t level, const char *format,
                          va_list arguments);
 
+/* The default log: warnings and errors to standard error. */
+void uvh_log_problems(uvhttp_log_level_t level, const char *message, void *arg);
+
 /* True when that level is logged; for lines whose values are costly to compute. */
 static inline bool uvh_server_logs(const struct uvh_server *server, uvhttp_log_level_t level)
 {
