@@ -36,11 +36,12 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_library(uvhttp_flags INTERFACE)
 target_compile_definitions(uvhttp_flags INTERFACE _GNU_SOURCE)
+# Within another project a compiler that is newer than ours may warn about more.
 target_compile_options(uvhttp_flags INTERFACE
     -Wall -Wextra -Wformat=2 -Wshadow -Wconversion
     $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>
     $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>
-    -Wvla -Werror -fstack-protector-strong)
+    -Wvla $<$<BOOL:${UVHTTP_TOP_LEVEL}>:-Werror> -fstack-protector-strong)
 target_link_options(uvhttp_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
 
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")

@@ -68,9 +68,12 @@ install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHIN
 install(FILES CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md
     DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # The pages that the README and the headers name, and the programs that the pages name.
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
-    PATTERN man EXCLUDE
-    PATTERN sphinx EXCLUDE)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN sphinx EXCLUDE)
+# The pages link to headers.
+file(RELATIVE_PATH doc_to_include ${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+install(CODE "set(link \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/include\")
+file(REMOVE \"\${link}\")
+file(CREATE_LINK \"${doc_to_include}\" \"\${link}\" SYMBOLIC)")
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
     PATTERN "*.c"
     PATTERN "*.cpp"

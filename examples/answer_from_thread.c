@@ -1,6 +1,7 @@
 /* Responds from an application thread. The handler keeps the response and the number of its worker.
  * The thread posts the result to that worker, and only the worker's thread uses the response. When
- * the client disconnects first, the abort callback clears the response on the same thread.
+ * the client disconnects first, the abort callback clears the response on the same thread. Each
+ * thread has a reference to the server, which does not end before it is released.
  *
  *     curl 'http://127.0.0.1:8080/sum?to=100000000'
  *
@@ -18,27 +19,6 @@ struct job {
     uvhttp_response_t *response;
     unsigned long long to, sum;
 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int running;
-
-static void add_to_running(int change)
-{
-    pthread_mutex_lock(&lock);
-    running += change;
-    pthread_cond_signal(&changed);
-    pthread_mutex_unlock(&lock);
-}
-
-/* Threads post to the server, so all of them must end before it is freed. */
-static void wait_for_threads(void)
-{
-    pthread_mutex_lock(&lock);
-    while (running > 0)
-        pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
-}
 
 /* Runs on the worker's thread. */
 static void send_result(uvhttp_server_t *server, size_t worker, void *arg)
@@ -63,14 +43,13 @@ static void *compute(void *arg)
     struct job *job = arg;
     for (unsigned long long i = 1; i <= job->to; i++)
         job->sum += i;
-    int err = uvhttp_server_post(job->server, job->worker, send_result, job);
+    uvhttp_server_t *server = job->server; /* `job` may be freed when it is posted */
+    int err = uvhttp_server_post(server, job->worker, send_result, job);
     while (err == UVHTTP_ENOMEM) { /* memory may be available again later */
         sched_yield();
-        err = uvhttp_server_post(job->server, job->worker, send_result, job);
+        err = uvhttp_server_post(server, job->worker, send_result, job);
     }
-    if (err != 0) /* UVHTTP_ESTOPPED: the worker has no open exchange, so on_abort has run */
-        free(job);
-    add_to_running(-1);
+    uvhttp_server_unref(server);
     return NULL;
 }
 
@@ -85,9 +64,9 @@ static int sum(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     job->worker = uvhttp_request_worker(req);
     job->response = res;
     job->to = to == NULL ? 0 : strtoull(to, NULL, 10);
-    add_to_running(1);
+    uvhttp_server_ref(job->server);
     if (pthread_create(&thread, NULL, compute, job) != 0) {
-        add_to_running(-1);
+        uvhttp_server_unref(job->server);
         free(job);
         return UVHTTP_ENOMEM;
     }
@@ -117,7 +96,6 @@ int main(int argc, char **argv)
     }
     if (err)
         fprintf(stderr, "%s\n", uvhttp_strerror(err));
-    wait_for_threads();
     uvhttp_server_free(server);
     return err != 0;
 }

@@ -6,6 +6,7 @@
 
 static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
+    (void)req, (void)arg;
     return uvhttp_response_send_text(res, 200, "Hello, world\n");
 }
 

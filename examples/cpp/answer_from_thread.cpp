@@ -1,16 +1,14 @@
 /* Responds from an application thread. The handler keeps the response and the number of its worker.
  * The thread posts the result to that worker, and only the worker's thread uses the response. When
- * the client disconnects first, the abort callback clears the response on the same thread.
+ * the client disconnects first, the abort callback clears the response on the same thread. Each
+ * thread has a reference to the server, which does not end before it is released.
  *
  *     curl 'http://127.0.0.1:8080/sum?to=100000000'
  *
  * Usage: answer_from_thread [PORT] */
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -33,37 +31,13 @@ struct Job {
     }
 };
 
-/* Threads post to the server, so all of them must end before it is destroyed. */
-class Threads
-{
-public:
-    ~Threads()
-    {
-        std::unique_lock<std::mutex> guard(lock_);
-        changed_.wait(guard, [this] { return running_ == 0; });
-    }
-    void add(int change)
-    {
-        const std::lock_guard<std::mutex> guard(lock_);
-        running_ += change;
-        changed_.notify_one();
-    }
-
-private:
-    std::mutex lock_;
-    std::condition_variable changed_;
-    int running_ = 0;
-};
-
-static void compute(const uvhttp::Server &server, Threads &threads, std::unique_ptr<Job> job)
+static void compute(const uvhttp::ServerRef &server, std::unique_ptr<Job> job)
 {
     for (unsigned long long i = 1; i <= job->to; i++)
         job->sum += i;
     /* memory may be available again later */
     while (server.postTo(job->worker, job) == UVHTTP_ENOMEM)
         std::this_thread::yield();
-    job.reset(); /* UVHTTP_ESTOPPED: the worker has no open exchange */
-    threads.add(-1);
 }
 
 int main(int argc, char **argv)
@@ -71,15 +45,13 @@ int main(int argc, char **argv)
     uvhttp::Config config;
     config->workers = uvhttp_core_count();
     uvhttp::Server server(std::move(config));
-    Threads threads;
-    server.get("/sum", [&server, &threads](Request req, Response res) {
+    server.get("/sum", [&server](Request req, Response res) {
         const std::string to(req.query("to").value_or(""));
         std::unique_ptr<Job> job(
             new Job{res.later(), req.worker(), std::strtoull(to.c_str(), nullptr, 10)});
         if (!job->later)
             return Result(UVHTTP_ENOMEM); /* the client gets 503 */
-        std::thread(compute, std::cref(server), std::ref(threads), std::move(job)).detach();
-        threads.add(1);
+        std::thread(compute, server.ref(), std::move(job)).detach();
         return Result(); /* the response follows later */
     });
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);

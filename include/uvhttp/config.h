@@ -92,7 +92,9 @@ typedef struct uvhttp_config {
 
     /* Other settings */
     const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the server. */
-    uvhttp_log_cb log;                   /* NULL: no log; for example uvhttp_log_to_stderr */
+    /* Default: warnings and errors to standard error. NULL: no log. uvhttp_log_to_stderr writes all
+     * lines up to log_level. */
+    uvhttp_log_cb log;
     void *log_arg;
     /* lines above this level are not formatted; default UVHTTP_LOG_INFO */
     uvhttp_log_level_t log_level;

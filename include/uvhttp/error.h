@@ -17,7 +17,7 @@ extern "C" {
     X(ENOMEM, -10001, "out of memory")                                          \
     X(EINVAL, -10002, "invalid argument")                                       \
     X(ECONFIG, -10003, "invalid configuration value")                           \
-    X(EFROZEN, -10004, "routes must be added before the server listens")        \
+    X(EFROZEN, -10004, "this must be set up before the server listens")         \
     X(EROUTE, -10005, "invalid route pattern")                                  \
     X(ECONFLICT, -10006, "a route with this method and pattern already exists") \
     X(ERESPONDED, -10007, "the response has already been sent")                 \

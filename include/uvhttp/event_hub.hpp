@@ -1,11 +1,11 @@
-/* Publishes events to all subscribed streams (event_hub.h).
+/* Publishes events to all subscribed streams, on all workers (event_hub.h).
  *
- *     uvhttp::EventHub hub;
+ *     uvhttp::EventHub hub({.keep = 100});
  *     uvhttp::Server server;
  *     server.get("/news", [&hub](uvhttp::Response res) { return hub.subscribe(res); });
  *
- * and anywhere on the loop thread hub.publish({.data = "hello"}). A hub belongs to one loop and
- * its thread. It outlives the server, or ends its streams when destroyed before. */
+ * and on any thread hub.publish({.data = "hello"}). A hub outlives the server, or ends its streams
+ * when destroyed before. */
 #ifndef UVHTTP_EVENT_HUB_HPP
 #define UVHTTP_EVENT_HUB_HPP
 
@@ -20,19 +20,31 @@
 namespace uvhttp
 {
 
+struct EventHubOptions {
+    std::size_t keep = 0; /* events for clients that reconnect */
+    const uvhttp_allocator_t *allocator = nullptr;
+};
+
 class EventHub
 {
 public:
-    explicit EventHub(const uvhttp_allocator_t *allocator = nullptr) noexcept
-        : hub_(uvhttp_event_hub_new(allocator))
+    explicit EventHub(const EventHubOptions &options = {}) noexcept
     {
+        uvhttp_event_hub_t *hub = nullptr;
+        uvhttp_event_hub_options_t raw = {};
+        raw.keep = options.keep;
+        raw.allocator = options.allocator;
+        (void)uvhttp_event_hub_new(&hub, &raw, &details_);
+        hub_.reset(hub);
     }
-    /* UVHTTP_ENOMEM if the constructor ran out of memory; subscribe and publish then return it,
-     * too. */
-    Result error() const noexcept { return hub_ ? 0 : int{UVHTTP_ENOMEM}; }
+    /* That of the constructor, and what was wrong. subscribe and publish then return
+     * UVHTTP_ENOMEM. */
+    Result error() const noexcept { return details_.code; }
+    const SetupError &details() const noexcept { return details_; }
     uvhttp_event_hub_t *native() const noexcept { return hub_.get(); }
 
-    /* Makes the response a stream that gets all events published from now on. */
+    /* Makes the response a stream that gets all events published from now on, and before them the
+     * kept ones that its client has missed. On the request's thread; all others on any thread. */
     [[nodiscard]] Result subscribe(Response response) const noexcept
     {
         return hub_ ? uvhttp_event_hub_subscribe(native(), response.native()) : int{UVHTTP_ENOMEM};
@@ -42,7 +54,7 @@ public:
         const uvhttp_sse_event_t raw = event.native();
         return hub_ ? uvhttp_event_hub_publish(native(), &raw) : int{UVHTTP_ENOMEM};
     }
-    /* Ends all streams, for a stopping server. */
+    /* Ends all streams. A stopping server does this itself. */
     void end() const noexcept
     {
         if (hub_)
@@ -53,6 +65,7 @@ public:
     std::uint64_t dropped() const noexcept { return hub_ ? uvhttp_event_hub_dropped(native()) : 0; }
 
 private:
+    SetupError details_ = {};
     std::unique_ptr<uvhttp_event_hub_t, detail::Freer<uvhttp_event_hub_free>> hub_;
 };
 

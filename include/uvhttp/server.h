@@ -5,10 +5,10 @@
  * and callbacks then run on all of them concurrently. An exchange stays on one thread; the
  * application must protect data that several exchanges share.
  *
- * Any thread may call uvhttp_server_stop, uvhttp_server_post, uvhttp_server_read_stats,
- * uvhttp_server_worker_stats and uvhttp_server_worker_count, from uvhttp_server_listen until
- * uvhttp_server_free. All other functions belong to the thread that created the server. See
- * docs/workers.md. */
+ * Any thread may call uvhttp_server_stop, uvhttp_server_post, uvhttp_server_ref,
+ * uvhttp_server_unref, uvhttp_server_read_stats, uvhttp_server_worker_stats and
+ * uvhttp_server_worker_count, from uvhttp_server_listen until uvhttp_server_free. All other
+ * functions belong to the thread that created the server. See docs/workers.md. */
 #ifndef UVHTTP_SERVER_H
 #define UVHTTP_SERVER_H
 
@@ -225,6 +225,55 @@ UVHTTP_EXPORT size_t uvhttp_core_count(void);
 typedef void (*uvhttp_post_cb)(uvhttp_server_t *server, size_t worker, void *arg);
 UVHTTP_EXPORT int uvhttp_server_post(uvhttp_server_t *server, size_t worker, uvhttp_post_cb run,
                                      void *arg);
+
+/* Keeps the server from stopping, for threads of the application that post: until each reference is
+ * released, all workers accept posts after uvhttp_server_stop, and neither uvhttp_server_run nor
+ * uvhttp_server_free returns (with a loop of the caller, the server is not freed). Take a reference
+ * in a handler or before the server stops, start the thread, and release it as the last access of
+ * that thread to the server. Any thread; uvhttp_server_unref after the server listens. A thread
+ * without an end of its own ends on a sign of uvhttp_server_on_stopping. */
+UVHTTP_EXPORT void uvhttp_server_ref(uvhttp_server_t *server);
+UVHTTP_EXPORT void uvhttp_server_unref(uvhttp_server_t *server);
+
+/* ---- Timers and signals ----
+ * On the first worker's loop, which they do not keep running. The server ends them when its last
+ * connection is closed. On the thread that creates the server, before it runs, or on the first
+ * worker's thread. */
+
+/* A timer of a server. */
+typedef struct uvhttp_timer uvhttp_timer_t;
+
+/* A timer has expired. */
+typedef void (*uvhttp_timer_cb)(uvhttp_server_t *server, void *arg);
+
+/* Calls `run` every `interval_ms` milliseconds (at least 1) or, with uvhttp_server_after, once
+ * after `delay_ms`. `run` must not free the server. `*timer` (may be NULL) is valid until the timer
+ * ends: after uvhttp_timer_stop, when that one call begins, or with the server.
+ * Returns 0, or with `*timer` NULL
+ *   UVHTTP_EINVAL    no function, or an interval of 0
+ *   UVHTTP_ESTOPPED  the server has stopped
+ *   UVHTTP_ENOMEM    out of memory */
+UVHTTP_EXPORT int uvhttp_server_every(uvhttp_server_t *server, uint32_t interval_ms,
+                                      uvhttp_timer_cb run, void *arg, uvhttp_timer_t **timer);
+UVHTTP_EXPORT int uvhttp_server_after(uvhttp_server_t *server, uint32_t delay_ms,
+                                      uvhttp_timer_cb run, void *arg, uvhttp_timer_t **timer);
+
+/* Ends a timer; NULL does nothing. `run` may call it for its own timer of uvhttp_server_every. */
+UVHTTP_EXPORT void uvhttp_timer_stop(uvhttp_timer_t *timer);
+
+/* Calls `release(arg)` when the timer has ended and `run` has returned. */
+UVHTTP_EXPORT void uvhttp_timer_own(uvhttp_timer_t *timer, uvhttp_release_cb release);
+
+/* Calls `run` on each signal `number` (SIGHUP, SIGUSR1, ...). Several functions may have the same
+ * signal, and uvhttp_server_stop_on_signals works besides. `run` must not free the server.
+ * Returns 0, or
+ *   UVHTTP_EINVAL    no function
+ *   UVHTTP_ESTOPPED  the server has stopped
+ *   UVHTTP_ENOMEM    out of memory
+ *   UV_EINVAL        no such signal, or one that cannot be caught */
+typedef void (*uvhttp_signal_cb)(uvhttp_server_t *server, int number, void *arg);
+UVHTTP_EXPORT int uvhttp_server_on_signal(uvhttp_server_t *server, int number, uvhttp_signal_cb run,
+                                          void *arg);
 
 /* Stops the server gracefully. Any thread, until the server has stopped. Does nothing before the
  * server listens. A second call closes everything immediately.

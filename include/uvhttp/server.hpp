@@ -6,6 +6,7 @@
 #ifndef UVHTTP_SERVER_HPP
 #define UVHTTP_SERVER_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <initializer_list>
@@ -79,7 +80,86 @@ private:
     std::unique_ptr<void, void (*)(void *)> log_ = {nullptr, nullptr};
 };
 
-class Server : public detail::Routes<Server>
+namespace detail
+{
+
+/* Posting to the workers of a server: Server and ServerRef. Any thread. */
+template <class Derived> class Posts
+{
+public:
+    /* Calls `function`, with the worker's number if it takes one, on the thread of a worker:
+     * Request::worker for a response from another thread; 0 for timers and signals. It is moved to
+     * the heap, and destroyed after the call on the worker's thread; after an error immediately, on
+     * this thread. */
+    template <class F> [[nodiscard]] Result postTo(std::size_t worker, F &&function) const
+    {
+        using Kept = std::decay_t<F>;
+        std::unique_ptr<Kept> kept(new (std::nothrow) Kept(std::forward<F>(function)));
+        return kept ? postTo(worker, kept) : Result(UVHTTP_ENOMEM);
+    }
+    /* The same with a function on the heap, which the caller keeps after an error: for functions
+     * that hold a Later, which no other thread may destroy. */
+    template <class F>
+    [[nodiscard]] Result postTo(std::size_t worker, std::unique_ptr<F> &function) const noexcept
+    {
+        static_assert(takes<F, std::size_t>,
+                      "the function takes no argument or the index of the worker");
+        if (!function)
+            return UVHTTP_EINVAL;
+        /* it may run and be destroyed before the call returns */
+        F *const given = function.release();
+        const int error = uvhttp_server_post(
+            server(), worker,
+            [](uvhttp_server_t *, std::size_t number, void *arg) noexcept {
+                const std::unique_ptr<F> run(static_cast<F *>(arg));
+                swallow([&] { callWith(*run, number); });
+            },
+            given);
+        if (error != 0)
+            function.reset(given);
+        return error;
+    }
+    std::size_t workerCount() const noexcept { return uvhttp_server_worker_count(server()); }
+
+private:
+    uvhttp_server_t *server() const noexcept
+    {
+        return static_cast<const Derived *>(this)->native();
+    }
+};
+
+} // namespace detail
+
+/* A reference to a server for a thread that posts: the server does not end before the reference is
+ * destroyed, so posting to it succeeds, and Server::run waits for the thread (uvhttp_server_ref).
+ * Any thread. */
+class ServerRef : public detail::Posts<ServerRef>
+{
+public:
+    ServerRef(const ServerRef &other) noexcept : ServerRef(other.server_) {}
+    ServerRef(ServerRef &&other) noexcept : server_(std::exchange(other.server_, nullptr)) {}
+    ServerRef &operator=(ServerRef other) noexcept
+    {
+        std::swap(server_, other.server_);
+        return *this;
+    }
+    ~ServerRef() { uvhttp_server_unref(server_); }
+
+    /* NULL after a move. */
+    uvhttp_server_t *native() const noexcept { return server_; }
+    void stop() const noexcept { uvhttp_server_stop(server_); }
+
+private:
+    friend class Server;
+    explicit ServerRef(uvhttp_server_t *server) noexcept : server_(server)
+    {
+        uvhttp_server_ref(server);
+    }
+
+    uvhttp_server_t *server_;
+};
+
+class Server : public detail::Routes<Server>, public detail::Posts<Server>
 {
 public:
     /* Without `loop` the server owns a loop, which run() runs. Otherwise the loop must outlive
@@ -223,6 +303,35 @@ public:
         return *this;
     }
 
+    /* Calls `function` every `interval`, or once after `delay`, on the first worker's thread, until
+     * the server has stopped; `every` also until it returns false. Before run(), or on that thread.
+     * The function is destroyed when the timer has ended. */
+    template <class F> Server &every(std::chrono::milliseconds interval, F &&function)
+    {
+        return timer(uvhttp_server_every, interval, std::forward<F>(function));
+    }
+    template <class F> Server &after(std::chrono::milliseconds delay, F &&function)
+    {
+        return timer(uvhttp_server_after, delay, std::forward<F>(function));
+    }
+    /* Calls `function`, with the number if it takes one, on each signal, on the first worker's
+     * thread: server.onSignal(SIGHUP, reload). */
+    template <class F> Server &onSignal(int number, F &&function)
+    {
+        using Kept = std::decay_t<F>;
+        static_assert(detail::takes<Kept, int>, "the function takes no argument or the signal");
+        if (Kept *kept = setup_->keep(std::forward<F>(function), "onSignal"))
+            setup_->note(uvhttp_server_on_signal(
+                             native(), number,
+                             [](uvhttp_server_t *, int raised, void *arg) noexcept {
+                                 detail::swallow(
+                                     [&] { detail::callWith(detail::stored<Kept>(arg), raised); });
+                             },
+                             kept),
+                         "onSignal");
+        return *this;
+    }
+
     /* Keeps an object as long as the server, for handlers. Returns its address, NULL after an
      * error. */
     template <class T> std::decay_t<T> *own(T &&object)
@@ -315,39 +424,8 @@ public:
     /* Any thread. */
     void stop() noexcept { uvhttp_server_stop(native()); }
 
-    /* Calls `function`, with the worker's number if it takes one, on the thread of a worker:
-     * Request::worker for a response from another thread. Any thread. It is moved to the heap,
-     * and destroyed after the call on the worker's thread; after an error immediately, on this
-     * thread. */
-    template <class F> [[nodiscard]] Result postTo(std::size_t worker, F &&function) const
-    {
-        using Kept = std::decay_t<F>;
-        std::unique_ptr<Kept> kept(new (std::nothrow) Kept(std::forward<F>(function)));
-        return kept ? postTo(worker, kept) : Result(UVHTTP_ENOMEM);
-    }
-    /* The same with a function on the heap, which the caller keeps after an error: for functions
-     * that hold a Later, which no other thread may destroy. */
-    template <class F>
-    [[nodiscard]] Result postTo(std::size_t worker, std::unique_ptr<F> &function) const noexcept
-    {
-        static_assert(detail::takes<F, std::size_t>,
-                      "the function takes no argument or the index of the worker");
-        if (!function)
-            return UVHTTP_EINVAL;
-        /* it may run and be destroyed before the call returns */
-        F *const given = function.release();
-        const int error = uvhttp_server_post(
-            native(), worker,
-            [](uvhttp_server_t *, std::size_t number, void *arg) noexcept {
-                const std::unique_ptr<F> run(static_cast<F *>(arg));
-                detail::swallow([&] { detail::callWith(*run, number); });
-            },
-            given);
-        if (error != 0)
-            function.reset(given);
-        return error;
-    }
-    std::size_t workerCount() const noexcept { return uvhttp_server_worker_count(native()); }
+    /* For a thread that posts, taken in a handler or before the server stops. */
+    ServerRef ref() const noexcept { return ServerRef(native()); }
 
     /* The ports of the first and the last listener, 0 before; the loop; the refreshed counters, all
      * 0 without a server. */
@@ -375,6 +453,36 @@ public:
     }
 
 private:
+    template <class Start, class F>
+    Server &timer(Start start, std::chrono::milliseconds time, F &&function)
+    {
+        struct Timer {
+            std::decay_t<F> function;
+            uvhttp_timer_t *handle;
+        };
+        if (setup_->error())
+            return *this;
+        std::unique_ptr<Timer> kept(new (std::nothrow) Timer{std::forward<F>(function), nullptr});
+        if (!setup_->note(kept ? 0 : int{UVHTTP_ENOMEM}, "timer"))
+            return *this;
+        const auto run = [](uvhttp_server_t *, void *arg) noexcept {
+            Timer &timer = detail::stored<Timer>(arg);
+            detail::swallow([&] {
+                if constexpr (std::is_same_v<decltype(timer.function()), bool>) {
+                    if (!timer.function())
+                        uvhttp_timer_stop(timer.handle);
+                } else {
+                    timer.function();
+                }
+            });
+        };
+        if (setup_->note(start(native(), detail::toMs(time), run, kept.get(), &kept->handle),
+                         "timer")) {
+            uvhttp_timer_own(kept->handle, detail::destroy<Timer>);
+            (void)kept.release();
+        }
+        return *this;
+    }
     bool takes(const Tls &tls) noexcept
     {
         return setup_->note(tls.error().code(),

@@ -1,52 +1,237 @@
-/* Subscribers form a ring, embedded in the memory of their exchanges. Sending to one may end its
- * exchange and, by callbacks, those of others. So each iteration over the ring registers its
- * position (struct walk), which advances when the subscriber there is removed. */
+/* A hub has a branch for each worker that has had subscribers. A branch's subscribers are used on
+ * its worker's thread only; the lock protects everything that publishers share.
+ *
+ * Events form a list in the order of publishing. A branch refers to the first event it has not sent
+ * yet, and has a reference to each from there to the last: so publishing costs each worker one
+ * message, however many events are pending.
+ *
+ * Subscribers form a ring, embedded in the memory of their exchanges. Sending to one may end its
+ * exchange and, by callbacks, those of others. So the iteration over the ring is part of the
+ * branch, and advances when the subscriber there is removed. */
 #include <uvhttp/error.h>
 #include <uvhttp/event_hub.h>
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uvhttp/embedding.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/list.h"
+#include "options/error.h"
+#include "platform/lock.h"
+#include "platform/random.h"
 
-enum { USUAL_EVENT = 1024 }; /* an event up to this size is built on the stack */
+enum {
+    MAX_KEEP = 1000000,
+    MAX_PENDING = 65536, /* events that a worker has not sent yet */
+    NAME_SIZE = 17,      /* 16 hexadecimal digits */
+    ID_SIZE = 48,        /* "id: NAME-NUMBER\n" */
+};
 
 static const char key; /* identifies a subscriber in its exchange */
 
-struct subscriber {
-    struct uvh_list link;
-    uvhttp_event_hub_t *hub; /* NULL once it is unsubscribed */
-    uvhttp_response_t *response;
+struct event {
+    atomic_size_t refs;
+    struct event *next; /* read only by those who know that there is one */
+    uint64_t number;
+    size_t size;
+    char *bytes; /* in `space` */
+    char space[];
 };
 
-struct walk {
-    struct subscriber *at; /* NULL: removed, and possibly freed */
-    struct uvh_list *next;
-    struct walk *outer; /* of the call whose callback started this one */
+struct branch {
+    struct branch *next;
+    uvhttp_event_hub_t *hub;
+    uvhttp_server_t *server;
+    size_t worker;
+    /* On the worker's thread: */
+    struct uvh_list subscribers;
+    struct subscriber *at; /* of the iteration; NULL: removed, and possibly freed */
+    struct uvh_list *after;
+    /* Under the lock: */
+    size_t count;
+    struct event *pending; /* the first one; NULL: none */
+    bool posted;           /* `deliver` will run */
+};
+
+struct subscriber {
+    struct uvh_list link;
+    struct branch *branch; /* NULL once it is unsubscribed */
+    uvhttp_response_t *response;
+    uint64_t after; /* gets events with greater numbers */
+    uint64_t ends;  /* hub->ends when it subscribed */
 };
 
 struct uvhttp_event_hub {
     const uvhttp_allocator_t *allocator;
-    struct uvh_list subscribers;
-    struct walk *walks;
-    size_t count;
+    atomic_size_t refs; /* the application, each subscriber, each posted branch */
+    size_t keep;
+    char name[NAME_SIZE]; /* part of ids, so that ids of another process are recognized */
+    struct uvh_lock lock;
+    /* Under the lock: */
+    struct branch *branches;
+    struct event *last;     /* NULL: nothing was published */
+    struct event **kept;    /* the last `keep` events, by number */
+    uint64_t number;        /* of the last event */
+    uint64_t ends;          /* calls of uvhttp_event_hub_end */
+    uint64_t last_of_ended; /* number of the last event before the last of these calls */
     uint64_t dropped;
 };
+
+/* ---- events ---- */
+
+static void event_ref(struct event *event)
+{
+    atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);
+}
+
+static void event_unref(const uvhttp_event_hub_t *hub, struct event *event)
+{
+    if (event != NULL && atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) == 1)
+        uvh_free(hub->allocator, event);
+}
+
+/* The list from one event to another has a reference to each. */
+static void unref_list(const uvhttp_event_hub_t *hub, struct event *first, const struct event *last)
+{
+    while (first != NULL) {
+        struct event *next = first == last ? NULL : first->next;
+        event_unref(hub, first);
+        first = next;
+    }
+}
+
+/* Encodes an event, with space for an id before it. Returns 0, UVHTTP_EINVAL or UVHTTP_ENOMEM. */
+static int event_new(const uvhttp_event_hub_t *hub, const uvhttp_sse_event_t *source,
+                     struct event **out)
+{
+    ptrdiff_t size = uvhttp_sse_encode(source, NULL, 0);
+    if (size < 0 || (hub->keep > 0 && source->id.base != NULL))
+        return UVHTTP_EINVAL;
+    struct event *event = uvh_alloc(hub->allocator, sizeof(*event) + ID_SIZE + (size_t)size);
+    if (event == NULL)
+        return UVHTTP_ENOMEM;
+    *event = (struct event){.size = (size_t)size};
+    atomic_init(&event->refs, 1);
+    event->bytes = event->space + ID_SIZE;
+    uvhttp_sse_encode(source, event->bytes, event->size);
+    *out = event;
+    return 0;
+}
+
+static void put_id(const uvhttp_event_hub_t *hub, struct event *event)
+{
+    char line[ID_SIZE];
+    int length = snprintf(line, sizeof(line), "id: %s-%" PRIu64 "\n", hub->name, event->number);
+    event->bytes -= length;
+    event->size += (size_t)length;
+    memcpy(event->bytes, line, (size_t)length);
+}
+
+/* The number in an id of this hub; otherwise 0, the number before the first event. */
+static uint64_t number_of(const uvhttp_event_hub_t *hub, const char *id)
+{
+    size_t length = strlen(hub->name);
+    char *end;
+    if (strncmp(id, hub->name, length) != 0 || id[length] != '-')
+        return 0;
+    uint64_t number = strtoull(id + length + 1, &end, 10);
+    return *end == '\0' && number <= hub->number ? number : 0;
+}
+
+/* ---- the hub ---- */
+
+static void hub_unref(uvhttp_event_hub_t *hub)
+{
+    if (atomic_fetch_sub_explicit(&hub->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    struct branch *branch = hub->branches;
+    while (branch != NULL) {
+        struct branch *next = branch->next;
+        unref_list(hub, branch->pending, hub->last);
+        uvh_free(hub->allocator, branch);
+        branch = next;
+    }
+    for (size_t i = 0; i < hub->keep; i++)
+        event_unref(hub, hub->kept[i]);
+    event_unref(hub, hub->last);
+    uvh_lock_destroy(&hub->lock);
+    uvh_free(hub->allocator, hub->kept);
+    uvh_free(hub->allocator, hub);
+}
+
+static int create(uvhttp_event_hub_t **out, const uvhttp_event_hub_options_t *options,
+                  uvhttp_error_t *error)
+{
+    static const uvhttp_event_hub_options_t defaults;
+    uint64_t name;
+    if (out == NULL)
+        return UVHTTP_EINVAL;
+    *out = NULL;
+    if (options == NULL)
+        options = &defaults;
+    if (options->keep > MAX_KEEP)
+        return uvh_error_size(error, "keep", options->keep, "allowed are 0 to %d events", MAX_KEEP);
+    int err = uvh_random_number(&name);
+    if (err != 0)
+        return err;
+    const uvhttp_allocator_t *allocator =
+        options->allocator != NULL ? options->allocator : uvh_alloc_default();
+    uvhttp_event_hub_t *hub = uvh_alloc_zero(allocator, sizeof(*hub));
+    if (hub == NULL)
+        return UVHTTP_ENOMEM;
+    hub->allocator = allocator;
+    hub->keep = options->keep;
+    if (hub->keep > 0 &&
+        (hub->kept = uvh_alloc_zero(allocator, hub->keep * sizeof(struct event *))) == NULL) {
+        uvh_free(allocator, hub);
+        return UVHTTP_ENOMEM;
+    }
+    atomic_init(&hub->refs, 1);
+    uvh_lock_init(&hub->lock);
+    snprintf(hub->name, sizeof(hub->name), "%" PRIx64, name);
+    *out = hub;
+    return 0;
+}
+
+int uvhttp_event_hub_new(uvhttp_event_hub_t **out, const uvhttp_event_hub_options_t *options,
+                         uvhttp_error_t *error)
+{
+    uvh_error_clear(error);
+    return uvh_error_end(error, create(out, options, error));
+}
+
+void uvhttp_event_hub_free(void *hub)
+{
+    if (hub == NULL)
+        return;
+    uvhttp_event_hub_end(hub);
+    hub_unref(hub);
+}
+
+/* ---- sending, on a worker's thread ---- */
 
 static void leave(void *subscriber)
 {
     struct subscriber *one = subscriber;
-    uvhttp_event_hub_t *hub = one->hub;
-    if (hub == NULL)
+    struct branch *branch = one->branch;
+    if (branch == NULL)
         return;
-    for (struct walk *walk = hub->walks; walk != NULL; walk = walk->outer) {
-        if (walk->next == &one->link)
-            walk->next = one->link.next;
-        if (walk->at == one)
-            walk->at = NULL;
-    }
+    if (branch->after == &one->link)
+        branch->after = one->link.next;
+    if (branch->at == one)
+        branch->at = NULL;
     uvh_list_remove(&one->link);
-    one->hub = NULL;
-    hub->count--;
+    one->branch = NULL;
+    uvh_lock_acquire(&branch->hub->lock);
+    branch->count--;
+    uvh_lock_release(&branch->hub->lock);
+    hub_unref(branch->hub);
 }
 
 static void end_stream(struct subscriber *one)
@@ -56,59 +241,221 @@ static void end_stream(struct subscriber *one)
     (void)uvhttp_response_end(response); /* it may have ended already */
 }
 
-/* Calls `visit` for all subscribers, including those added meanwhile. */
-static void for_each(uvhttp_event_hub_t *hub,
-                     void (*visit)(struct subscriber *one, uvhttp_slice_t bytes),
-                     uvhttp_slice_t bytes)
+/* False when the stream has ended. */
+static bool send_event(struct branch *branch, struct subscriber *one, const struct event *event)
 {
-    struct walk walk = {.next = hub->subscribers.next, .outer = hub->walks};
-    hub->walks = &walk;
-    while (walk.next != &hub->subscribers) {
-        struct subscriber *one = UVH_CONTAINER_OF(walk.next, struct subscriber, link);
-        walk.next = one->link.next;
-        walk.at = one;
-        visit(one, bytes);
+    branch->at = one;
+    int err = uvhttp_response_write(one->response, event->bytes, event->size);
+    if (err == 0)
+        return branch->at == one;
+    if (err != UVHTTP_EDISCONNECTED && err != UVHTTP_ERESPONDED) {
+        uvh_lock_acquire(&branch->hub->lock);
+        branch->hub->dropped++;
+        uvh_lock_release(&branch->hub->lock);
     }
-    hub->walks = walk.outer;
-}
-
-static void send_bytes(struct subscriber *one, uvhttp_slice_t bytes)
-{
-    uvhttp_event_hub_t *hub = one->hub;
-    int err = uvhttp_response_write(one->response, bytes.base, bytes.length);
-    if (err == 0 || err == UVHTTP_EDISCONNECTED)
-        return;
-    if (err != UVHTTP_ERESPONDED)
-        hub->dropped++;
-    if (hub->walks->at == one) /* some errors end the stream themselves */
+    if (branch->at == one && err != UVHTTP_EDISCONNECTED) /* some errors end the stream */
         end_stream(one);
+    return false;
 }
 
-static void send_end(struct subscriber *one, uvhttp_slice_t bytes)
+/* Streams with less than `ends` get no event after `last_of_ended`. */
+static void send_to_all(struct branch *branch, const struct event *event, uint64_t ends,
+                        uint64_t last_of_ended)
 {
-    (void)bytes;
-    end_stream(one);
+    branch->after = branch->subscribers.next;
+    while (branch->after != &branch->subscribers) {
+        struct subscriber *one = UVH_CONTAINER_OF(branch->after, struct subscriber, link);
+        branch->after = one->link.next;
+        if (event->number > one->after && (one->ends == ends || event->number <= last_of_ended))
+            (void)send_event(branch, one, event);
+    }
 }
 
-uvhttp_event_hub_t *uvhttp_event_hub_new(const uvhttp_allocator_t *allocator)
+static void end_streams(struct branch *branch, uint64_t ends)
 {
-    if (allocator == NULL)
-        allocator = uvh_alloc_default();
-    uvhttp_event_hub_t *hub = uvh_alloc_zero(allocator, sizeof(*hub));
-    if (hub == NULL)
-        return NULL;
-    hub->allocator = allocator;
-    uvh_list_init(&hub->subscribers);
-    return hub;
+    branch->after = branch->subscribers.next;
+    while (branch->after != &branch->subscribers) {
+        struct subscriber *one = UVH_CONTAINER_OF(branch->after, struct subscriber, link);
+        branch->after = one->link.next;
+        if (one->ends < ends)
+            end_stream(one);
+    }
 }
 
-void uvhttp_event_hub_free(void *hub)
+static void deliver(uvhttp_server_t *server, size_t worker, void *arg)
 {
-    uvhttp_event_hub_t *old = hub;
-    if (old == NULL)
+    struct branch *branch = arg;
+    uvhttp_event_hub_t *hub = branch->hub;
+    (void)server, (void)worker;
+    uvh_lock_acquire(&hub->lock);
+    struct event *first = branch->pending, *last = hub->last;
+    uint64_t ends = hub->ends, last_of_ended = hub->last_of_ended;
+    branch->pending = NULL;
+    branch->posted = false;
+    uvh_lock_release(&hub->lock);
+    while (first != NULL) {
+        struct event *next = first == last ? NULL : first->next;
+        send_to_all(branch, first, ends, last_of_ended);
+        event_unref(hub, first);
+        first = next;
+    }
+    end_streams(branch, ends);
+    branch->at = NULL;
+    branch->after = NULL;
+    hub_unref(hub);
+}
+
+/* ---- publishing, under the lock ---- */
+
+/* Without memory, the next event has the pending ones sent as well. */
+static void post(struct branch *branch)
+{
+    uvhttp_event_hub_t *hub = branch->hub;
+    if (branch->posted)
         return;
-    uvhttp_event_hub_end(old);
-    uvh_free(old->allocator, old);
+    atomic_fetch_add_explicit(&hub->refs, 1, memory_order_relaxed);
+    int err = uvhttp_server_post(branch->server, branch->worker, deliver, branch);
+    branch->posted = err == 0;
+    if (err == 0)
+        return;
+    atomic_fetch_sub_explicit(&hub->refs, 1, memory_order_relaxed); /* the caller has one */
+    if (err == UVHTTP_ESTOPPED) {                                   /* its streams have ended */
+        unref_list(hub, branch->pending, hub->last);
+        branch->pending = NULL;
+        return;
+    }
+    uvhttp_server_log(branch->server, UVHTTP_LOG_ERROR, "events for worker %zu are late: %s",
+                      branch->worker, uvhttp_strerror(err));
+}
+
+static bool is_full(const uvhttp_event_hub_t *hub)
+{
+    for (const struct branch *branch = hub->branches; branch != NULL; branch = branch->next) {
+        if (branch->pending != NULL && hub->number - branch->pending->number >= MAX_PENDING - 1)
+            return true;
+    }
+    return false;
+}
+
+/* Takes the caller's reference. */
+static void append(uvhttp_event_hub_t *hub, struct event *event)
+{
+    event->number = ++hub->number;
+    if (hub->keep > 0) {
+        struct event **slot = &hub->kept[event->number % hub->keep];
+        put_id(hub, event);
+        event_unref(hub, *slot);
+        event_ref(event);
+        *slot = event;
+    }
+    if (hub->last != NULL)
+        hub->last->next = event;
+    event_unref(hub, hub->last);
+    hub->last = event;
+    for (struct branch *branch = hub->branches; branch != NULL; branch = branch->next) {
+        if (branch->count == 0 && branch->pending == NULL)
+            continue;
+        event_ref(event);
+        if (branch->pending == NULL)
+            branch->pending = event;
+        post(branch);
+    }
+}
+
+int uvhttp_event_hub_publish(uvhttp_event_hub_t *hub, const uvhttp_sse_event_t *source)
+{
+    struct event *event;
+    if (hub == NULL)
+        return UVHTTP_ENOMEM;
+    int err = event_new(hub, source, &event);
+    if (err != 0)
+        return err;
+    uvh_lock_acquire(&hub->lock);
+    if (is_full(hub))
+        err = UVHTTP_EFULL;
+    else
+        append(hub, event);
+    uvh_lock_release(&hub->lock);
+    if (err != 0)
+        event_unref(hub, event);
+    return err;
+}
+
+void uvhttp_event_hub_end(uvhttp_event_hub_t *hub)
+{
+    if (hub == NULL)
+        return;
+    uvh_lock_acquire(&hub->lock);
+    hub->ends++;
+    hub->last_of_ended = hub->number;
+    for (struct branch *branch = hub->branches; branch != NULL; branch = branch->next) {
+        if (branch->count > 0)
+            post(branch);
+    }
+    uvh_lock_release(&hub->lock);
+}
+
+/* ---- subscribing ---- */
+
+/* NULL when out of memory. */
+static struct branch *find_branch(uvhttp_event_hub_t *hub, uvhttp_request_t *request)
+{
+    uvhttp_server_t *server = uvhttp_request_server(request);
+    size_t worker = uvhttp_request_worker(request);
+    uvh_lock_acquire(&hub->lock);
+    struct branch *branch = hub->branches;
+    while (branch != NULL && (branch->server != server || branch->worker != worker))
+        branch = branch->next;
+    if (branch == NULL && (branch = uvh_alloc_zero(hub->allocator, sizeof(*branch))) != NULL) {
+        *branch =
+            (struct branch){.next = hub->branches, .hub = hub, .server = server, .worker = worker};
+        uvh_list_init(&branch->subscribers);
+        hub->branches = branch;
+    }
+    uvh_lock_release(&hub->lock);
+    return branch;
+}
+
+/* Adds the subscriber. Returns the first event it has missed, with a reference to each from there
+ * to `*last`; NULL: none. */
+static struct event *join(struct branch *branch, struct subscriber *one, const char *last_id,
+                          struct event **last)
+{
+    uvhttp_event_hub_t *hub = branch->hub;
+    struct event *first = NULL;
+    atomic_fetch_add_explicit(&hub->refs, 1, memory_order_relaxed);
+    one->branch = branch;
+    uvh_list_append(&branch->subscribers, &one->link);
+    uvh_lock_acquire(&hub->lock);
+    branch->count++;
+    one->after = hub->number;
+    one->ends = hub->ends;
+    *last = hub->last;
+    if (hub->keep > 0 && last_id != NULL) {
+        uint64_t seen = number_of(hub, last_id);
+        if (hub->number - seen > hub->keep)
+            seen = hub->number - hub->keep;
+        if (seen < hub->number)
+            first = hub->kept[(seen + 1) % hub->keep];
+        for (struct event *event = first; event != NULL; event = event->next)
+            event_ref(event);
+    }
+    uvh_lock_release(&hub->lock);
+    return first;
+}
+
+static void subscribe(struct branch *branch, struct subscriber *one, const char *last_id)
+{
+    uvhttp_event_hub_t *hub = branch->hub;
+    struct event *last, *event = join(branch, one, last_id, &last);
+    bool open = true;
+    while (event != NULL) {
+        struct event *next = event == last ? NULL : event->next;
+        open = open && send_event(branch, one, event);
+        event_unref(hub, event);
+        event = next;
+    }
+    branch->at = NULL;
 }
 
 int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *response)
@@ -118,8 +465,9 @@ int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *respo
     uvhttp_request_t *request = uvhttp_response_request(response);
     if (uvhttp_request_is_blocking(request) || uvhttp_request_attached(request, &key) != NULL)
         return UVHTTP_EINVAL;
+    struct branch *branch = find_branch(hub, request);
     struct subscriber *one = uvhttp_request_allocate(request, sizeof(*one));
-    if (one == NULL)
+    if (branch == NULL || one == NULL)
         return UVHTTP_ENOMEM;
     *one = (struct subscriber){.response = response};
     uvh_list_init(&one->link);
@@ -133,45 +481,30 @@ int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *respo
     /* The server ends the stream after the handler, which may still send events of its own. */
     if (uvhttp_request_method(request) == UVHTTP_METHOD_HEAD)
         return 0;
-    one->hub = hub;
-    uvh_list_append(&hub->subscribers, &one->link);
-    hub->count++;
+    subscribe(branch, one, uvhttp_request_header(request, "Last-Event-ID"));
     return 0;
 }
 
-int uvhttp_event_hub_publish(uvhttp_event_hub_t *hub, const uvhttp_sse_event_t *event)
+/* ---- counters ---- */
+
+size_t uvhttp_event_hub_count(uvhttp_event_hub_t *hub)
 {
-    char usual[USUAL_EVENT];
-    char *bytes = usual;
+    size_t count = 0;
     if (hub == NULL)
-        return UVHTTP_ENOMEM;
-    ptrdiff_t size = uvhttp_sse_encode(event, usual, sizeof(usual));
-    if (size < 0)
-        return UVHTTP_EINVAL;
-    if ((size_t)size > sizeof(usual)) {
-        bytes = uvh_alloc(hub->allocator, (size_t)size);
-        if (bytes == NULL)
-            return UVHTTP_ENOMEM;
-        uvhttp_sse_encode(event, bytes, (size_t)size);
-    }
-    for_each(hub, send_bytes, (uvhttp_slice_t){bytes, (size_t)size});
-    if (bytes != usual)
-        uvh_free(hub->allocator, bytes);
-    return 0;
+        return 0;
+    uvh_lock_acquire(&hub->lock);
+    for (const struct branch *branch = hub->branches; branch != NULL; branch = branch->next)
+        count += branch->count;
+    uvh_lock_release(&hub->lock);
+    return count;
 }
 
-void uvhttp_event_hub_end(uvhttp_event_hub_t *hub)
+uint64_t uvhttp_event_hub_dropped(uvhttp_event_hub_t *hub)
 {
-    if (hub != NULL)
-        for_each(hub, send_end, (uvhttp_slice_t){NULL, 0});
-}
-
-size_t uvhttp_event_hub_count(const uvhttp_event_hub_t *hub)
-{
-    return hub == NULL ? 0 : hub->count;
-}
-
-uint64_t uvhttp_event_hub_dropped(const uvhttp_event_hub_t *hub)
-{
-    return hub == NULL ? 0 : hub->dropped;
+    if (hub == NULL)
+        return 0;
+    uvh_lock_acquire(&hub->lock);
+    uint64_t dropped = hub->dropped;
+    uvh_lock_release(&hub->lock);
+    return dropped;
 }

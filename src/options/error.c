@@ -160,6 +160,12 @@ int uvh_error_sentence(uvhttp_error_t *error, const char *field, const char *val
     return err;
 }
 
+int uvh_error_frozen(uvhttp_error_t *error, const char *what)
+{
+    (void)uvh_error_sentence(error, "", NULL, "%s before the server listens", what);
+    return UVHTTP_EFROZEN;
+}
+
 void uvh_error_copy(uvhttp_error_t *error, const uvhttp_error_t *from)
 {
     if (error != NULL)

@@ -41,6 +41,9 @@ UVH_ERROR_PRINTF(4, 0)
 int uvh_error_sentence_list(uvhttp_error_t *error, const char *field, const char *value,
                             const char *format, va_list arguments);
 
+/* What the server must have before it listens: "routes must be added". Returns UVHTTP_EFROZEN. */
+int uvh_error_frozen(uvhttp_error_t *error, const char *what);
+
 /* Adds to the reason and the text. */
 void uvh_error_append(uvhttp_error_t *error, const char *text);
 

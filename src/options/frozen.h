@@ -6,10 +6,15 @@
 #include <uvhttp/error.h>
 #include <uvhttp/server.h>
 
-/* UVHTTP_EFROZEN when the server listens or has listened, else 0. */
-static inline int uvh_check_not_frozen(uvhttp_server_t *server)
+#include "options/error.h"
+
+/* UVHTTP_EFROZEN when the server listens or has listened, else 0. `what`: as for
+ * uvh_error_frozen. */
+static inline int uvh_check_not_frozen(uvhttp_server_t *server, uvhttp_error_t *error,
+                                       const char *what)
 {
-    return uvhttp_router_is_frozen(uvhttp_server_router(server)) ? UVHTTP_EFROZEN : 0;
+    return uvhttp_router_is_frozen(uvhttp_server_router(server)) ? uvh_error_frozen(error, what)
+                                                                 : 0;
 }
 
 #endif

@@ -57,12 +57,12 @@ static int refuse(struct uvhttp_router *router, int err, const char *prefix, con
     return err;
 }
 
-/* Returns 0 unless the router is frozen. */
-static int may_change(const struct uvhttp_router *router)
+/* Returns 0 unless the router is frozen. `what`: as for uvh_error_frozen. */
+static int may_change(struct uvhttp_router *router, const char *what)
 {
     if (router == NULL)
         return UVHTTP_ENOMEM;
-    return router->all->frozen ? UVHTTP_EFROZEN : 0;
+    return router->all->frozen ? uvh_error_frozen(&router->all->error, what) : 0;
 }
 
 /* Concatenates two strings; NULL when out of memory. */
@@ -300,7 +300,7 @@ static int refuse_blocking_files(struct uvhttp_router *router, const uvhttp_rout
 
 static int add(struct uvhttp_router *router, const uvhttp_route_t *given)
 {
-    int err = may_change(router);
+    int err = may_change(router, "routes must be added");
     if (err != 0 || (err = check_route(router, given)) != 0 ||
         (err = check_middleware(router, given)) != 0)
         return err;
@@ -341,7 +341,7 @@ int uvhttp_router_add_route(uvhttp_router_t *router, const char *pattern, uvhttp
 
 static int use(struct uvhttp_router *router, uvhttp_handler_cb middleware, void *arg)
 {
-    int err = may_change(router);
+    int err = may_change(router, "middleware must be added");
     if (err != 0)
         return err;
     if (middleware == NULL)
@@ -385,7 +385,7 @@ static int add_group(struct uvhttp_router *router, const char *prefix, uvhttp_ro
     if (group == NULL)
         return UVHTTP_EINVAL;
     *group = NULL;
-    int err = may_change(router);
+    int err = may_change(router, "groups must be added");
     if (err != 0)
         return err;
     if (prefix == NULL)
@@ -442,7 +442,7 @@ static int find_host(struct uvhttp_router *router, const char *host, uvhttp_rout
     if (out == NULL)
         return UVHTTP_EINVAL;
     *out = NULL;
-    int err = may_change(router);
+    int err = may_change(router, "hosts must be added");
     if (err != 0)
         return err;
     if (host == NULL)
@@ -470,7 +470,7 @@ int uvhttp_router_host(uvhttp_router_t *router, const char *host, uvhttp_router_
 
 static int set_slash(struct uvhttp_router *router, uvhttp_slash_t slash)
 {
-    int err = may_change(router);
+    int err = may_change(router, "the slash policy must be set");
     if (err != 0)
         return err;
     if (slash != UVHTTP_SLASH_STRICT && slash != UVHTTP_SLASH_REDIRECT &&

@@ -45,7 +45,7 @@ static int trust(struct uvh_server *server, const char *const *prefixes, size_t 
                  uvhttp_forwarding_t fields)
 {
     if (server->life != UVH_SERVER_NEW)
-        return UVHTTP_EFROZEN;
+        return uvh_error_frozen(uvh_server_error(server), "trusted proxies must be set");
     if ((count > 0 && prefixes == NULL) || (unsigned)fields > UVHTTP_FORWARDING_STANDARD)
         return UVHTTP_EINVAL;
     if (count > (SIZE_MAX - sizeof(struct uvh_proxies)) / sizeof(struct uvh_address_prefix))

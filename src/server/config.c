@@ -9,6 +9,7 @@
 #include "options/error.h"
 #include "server/config_field.h"
 #include "server/limits.h"
+#include "server/server.h"
 
 #define LIMIT_ROW(field, preset, min, max, unit, status, help) \
     {#field, unit, help, preset, min, max, status},
@@ -36,6 +37,7 @@ uvhttp_config_t *uvhttp_config_new(void)
         return NULL;
     for (size_t i = 0; i < UVH_COUNT_OF(limits); i++)
         *value_of(config, i) = (size_t)limits[i].preset;
+    config->log = uvh_log_problems;
     config->log_level = UVHTTP_LOG_INFO;
     return config;
 }

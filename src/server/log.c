@@ -73,6 +73,13 @@ static const char *level_name(uvhttp_log_level_t level)
     return "note";
 }
 
+void uvh_log_problems(uvhttp_log_level_t level, const char *message, void *arg)
+{
+    (void)arg;
+    if (level <= UVHTTP_LOG_WARNING)
+        uvhttp_log_to_stderr(level, message, NULL);
+}
+
 void uvhttp_log_to_stderr(uvhttp_log_level_t level, const char *message, void *arg)
 {
     const uvhttp_log_level_t *wanted = arg;

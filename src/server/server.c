@@ -204,8 +204,11 @@ uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop, const uvhttp_con
     if (server == NULL)
         return NULL;
     server->config = *config;
+    if (config->log == uvh_log_problems && config->log_level > UVHTTP_LOG_WARNING)
+        server->config.log_level = UVHTTP_LOG_WARNING; /* others need not be formatted */
     server->allocator = allocator;
     server->loop = loop;
+    uvh_application_init(&server->application);
     server->router = uvh_router_new(allocator, log_refused_route, server);
     if (server->router == NULL) {
         uvh_free(allocator, server);

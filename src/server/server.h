@@ -12,6 +12,7 @@
 
 #include "net/listener.h"
 #include "net/thread_pool.h"
+#include "server/application.h"
 #include "server/jobs.h"
 #include "server/worker.h"
 
@@ -76,6 +77,7 @@ struct uvh_server {
     uv_timer_t drain_timer;
     uv_signal_t signals[2];
     size_t signal_count;
+    struct uvh_application application;
     uvhttp_stopping_cb on_stopping;
     void *stopping_arg;
     uvhttp_stopped_cb on_stopped;
@@ -111,6 +113,9 @@ __attribute__((format(printf, 3, 0)))
 #endif
 void uvh_server_log_list(struct uvh_server *server, uvhttp_log_level_t level, const char *format,
                          va_list arguments);
+
+/* The default log: warnings and errors to standard error. */
+void uvh_log_problems(uvhttp_log_level_t level, const char *message, void *arg);
 
 /* True when that level is logged; for lines whose values are costly to compute. */
 static inline bool uvh_server_logs(const struct uvh_server *server, uvhttp_log_level_t level)

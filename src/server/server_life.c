@@ -44,6 +44,7 @@ void uvh_server_close_handles(struct uvh_server *server)
     server->life = UVH_SERVER_CLOSING;
     for (size_t i = 0; i < server->signal_count; i++)
         uv_close((uv_handle_t *)&server->signals[i], on_own_handle_closed);
+    uvh_application_close(&server->application);
     if (!started)
         return;
     uvh_workers_join(server);

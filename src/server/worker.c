@@ -167,6 +167,8 @@ void uvh_worker_settle(struct uvh_worker *worker)
 {
     if (worker->life != UVH_WORKER_DRAINING || worker->conns.count > 0 || worker->reading)
         return;
+    if (uvh_application_is_busy(&worker->server->application))
+        return;
     /* The first worker waits for the others, so that no message they send while they end is
      * lost. */
     if (worker->index == 0 && !uvh_workers_ended(worker->server))

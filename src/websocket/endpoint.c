@@ -255,7 +255,7 @@ static int create(uvhttp_websocket_endpoint_t **out, uvhttp_server_t *server,
     *out = NULL;
     if (server == NULL)
         return UVHTTP_ENOMEM;
-    int err = uvh_check_not_frozen(server);
+    int err = uvh_check_not_frozen(server, error, "WebSocket endpoints must be added");
     if (err != 0)
         return err;
     err = check(options, error);

@@ -51,7 +51,7 @@ static void put_options(struct uvhttp_topics *topics, const uvhttp_topics_option
 }
 
 static int create(uvhttp_topics_t **out, uvhttp_server_t *server,
-                  const uvhttp_topics_options_t *options)
+                  const uvhttp_topics_options_t *options, uvhttp_error_t *error)
 {
     const uvhttp_allocator_t *allocator =
         options == NULL || options->allocator == NULL ? uvh_alloc_default() : options->allocator;
@@ -61,7 +61,8 @@ static int create(uvhttp_topics_t **out, uvhttp_server_t *server,
     if (out == NULL)
         return UVHTTP_EINVAL;
     *out = NULL;
-    int err = server == NULL ? UVHTTP_ENOMEM : uvh_check_not_frozen(server);
+    int err = server == NULL ? UVHTTP_ENOMEM
+                             : uvh_check_not_frozen(server, error, "topics must be created");
     if (err == 0)
         err = uvh_random_number(&seed);
     if (err != 0)
@@ -97,7 +98,7 @@ int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server,
                       const uvhttp_topics_options_t *options, uvhttp_error_t *error)
 {
     uvh_error_clear(error);
-    return uvh_error_end(error, create(out, server, options));
+    return uvh_error_end(error, create(out, server, options, error));
 }
 
 int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapter_t *functions,
@@ -108,7 +109,8 @@ int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapt
     if (functions == NULL || functions->publish == NULL ||
         topics->presence.functions.publish != NULL)
         return UVHTTP_EINVAL;
-    int err = uvh_check_not_frozen(topics->server); /* connections read it without a lock */
+    int err = uvh_check_not_frozen(
+        topics->server, NULL, "the adapter must be set"); /* connections read it without a lock */
     if (err != 0)
         return err;
     topics->presence.functions = *functions;

@@ -149,7 +149,7 @@ static void subscriber_over_body_limit_is_dropped(void **state)
     size_t limit = 60;
     (void)state;
     stage_begin(&stage);
-    hub = uvhttp_event_hub_new(NULL);
+    assert_int_equal(uvhttp_event_hub_new(&hub, NULL, NULL), 0);
     assert_non_null(stage_new_server(&stage));
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/limited", subscribe, &limit), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/all", subscribe, NULL), 0);
@@ -166,12 +166,15 @@ static void subscriber_over_body_limit_is_dropped(void **state)
     }
     assert_int_equal(uvhttp_event_hub_count(hub), 3);
     assert_int_equal(uvhttp_event_hub_publish(hub, &event), 0);
+    stage_iterations(&stage, 2);
     assert_int_equal(uvhttp_event_hub_count(hub), 3);
     assert_int_equal(uvhttp_event_hub_publish(hub, &event), 0);
+    stage_iterations(&stage, 2);
     assert_int_equal(uvhttp_event_hub_count(hub), 1);
     assert_int_equal(uvhttp_event_hub_dropped(hub), 2);
     assert_int_equal(stage.errors_logged, 2);
     assert_int_equal(uvhttp_event_hub_publish(hub, &event), 0);
+    stage_iterations(&stage, 2);
     assert_int_equal(uvhttp_event_hub_count(hub), 1);
     for (int i = 0; i < 3; i++)
         raw_client_close(&clients[i], false);

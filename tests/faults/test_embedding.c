@@ -477,6 +477,41 @@ static void null_log_writes_nothing(void **state)
     end();
 }
 
+static int fail_with_code(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request, (void)response, (void)arg;
+    return UVHTTP_EHEADER;
+}
+
+static void send_failing_request(void)
+{
+    make_server();
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/fails", fail_with_code, NULL), 0);
+    connect_client();
+    raw_client_send_text(&client, "GET /fails HTTP/1.1\r\nHost: h\r\n\r\n");
+    stage_drive_responses(&stage, &client, 1000, 1);
+    raw_client_close(&client, true);
+    uvhttp_server_stop(stage.server);
+    stage_iterations(&stage, 5);
+}
+
+/* The log of a configuration that is not changed. */
+static void default_log_writes_only_problems(void **state)
+{
+    (void)state;
+    uvhttp_config_t *defaults = uvhttp_config_new();
+    assert_non_null(defaults);
+    begin();
+    stage.config->log = defaults->log;
+    stage.config->log_level = defaults->log_level;
+    const char *text = captured(send_failing_request);
+    assert_non_null(strstr(text, "Z error "));
+    assert_non_null(strstr(text, "/fails"));
+    assert_null(strstr(text, "Z info ")); /* the stop */
+    end();
+    uvhttp_config_free(defaults);
+}
+
 static uvhttp_log_level_t threshold = UVHTTP_LOG_WARNING;
 
 static void write_lines(void)
@@ -711,6 +746,7 @@ int main(void)
         cmocka_unit_test(debug_log_reports_timeout),
         cmocka_unit_test(invalid_log_level_gets_econfig),
         cmocka_unit_test(null_log_writes_nothing),
+        cmocka_unit_test(default_log_writes_only_problems),
         cmocka_unit_test(log_to_stderr_filters_and_formats_lines),
         cmocka_unit_test(custom_clock_sets_date),
         cmocka_unit_test(repeated_servers_on_one_loop_leak_nothing),

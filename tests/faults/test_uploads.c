@@ -107,8 +107,8 @@ static void begin(size_t n, bool keep_failing)
                                            .upload_overwrite = true,
                                            .allocator = &stage.heap.allocator};
     assert_int_equal(uvhttp_static_mount(stage.server, "/files/", &files, NULL), 0);
-    hub = uvhttp_event_hub_new(&stage.heap.allocator);
-    assert_non_null(hub);
+    const uvhttp_event_hub_options_t options = {.keep = 4, .allocator = &stage.heap.allocator};
+    assert_int_equal(uvhttp_event_hub_new(&hub, &options, NULL), 0);
     stage_listen(&stage);
     parts_seen = 0;
     fault_heap_arm(&stage.heap, n, keep_failing);

@@ -149,7 +149,10 @@ def test_decisions_have_problem_decision_cost(page):
 @pytest.mark.parametrize(
     "page", [ROOT / "docs/architecture.md", *sorted((ROOT / "docs/design").glob("*.md"))], ids=ids)
 def test_named_source_files_exist(page):
-    sources = [path.as_posix() for path in (ROOT / "src").rglob("*.[ch]")]
+    sources = [
+        path.as_posix() for directory in ("src", "app", "tests")
+        for path in (ROOT / directory).rglob("*.[ch]")
+    ]
     named = re.findall(r"`([a-z0-9_/]+\.[ch])`", page.read_text())
     found = {name for name in named if any(source.endswith(f"/{name}") for source in sources)}
     assert set(named) == found
@@ -412,6 +415,26 @@ def hello(prefix, library_directory, tmp_path):  # noqa: F811
     return tmp_path
 
 
+def without_comments(program):
+    return " ".join(re.sub(r"/\*.*?\*/", "", program, flags=re.S).split())
+
+
+def test_hello_is_the_same_everywhere():
+    header = (ROOT / "include/uvhttp.h").read_text()
+    shown = re.search(r"A complete program:\n \*\n(.*?)\n \*\n \* Not included", header, re.S)[1]
+    hello_c = without_comments((ROOT / "examples/hello.c").read_text())
+    assert without_comments(re.sub(r"^ \* ?", "", shown, flags=re.M)) == hello_c
+    assert without_comments(pages.code(ROOT / "README.md", "c")[0]) == hello_c
+    hello_cpp = without_comments((ROOT / "examples/cpp/hello.cpp").read_text())
+    assert without_comments(pages.code(ROOT / "README.md", "cpp")[0]) == hello_cpp
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_hello_compiles_without_warnings(prefix, compiler):  # noqa: F811
+    run(compiler, "-std=c11", *WARNINGS[:3], "-Wpedantic", f"-I{prefix}/include", "-fsyntax-only",
+        ROOT / "examples/hello.c")
+
+
 def test_readme_commands_run_or_are_marked():
     lines = {line.split("    #")[0].rstrip() for line in pages.indented(ROOT / "README.md")}
     assert lines == README_RUNS | README_DOES_NOT_RUN.keys()
@@ -419,8 +442,8 @@ def test_readme_commands_run_or_are_marked():
 
 @pytest.mark.parametrize("line", sorted(README_RUNS))
 def test_readme_hello(hello, library_directory, line):  # noqa: F811
-    run_compiler_line(line.replace(" $(", " -Wno-unused-parameter -Wno-misleading-indentation $("),
-                      hello, parser_environment(library_directory))
+    run_compiler_line(line.replace(" $(", " -Wno-misleading-indentation $("), hello,
+                      parser_environment(library_directory))
     assert (hello / "hello").exists()
 
 

@@ -44,7 +44,7 @@ static void defaults_match_table_and_are_valid(void **state)
         assert_true(limits[i].min <= limits[i].preset && limits[i].preset <= limits[i].max);
     }
     assert_null(config->allocator);
-    assert_null(config->log);
+    assert_non_null(config->log); /* warnings and errors to standard error */
     assert_null(config->log_arg);
     assert_int_equal(uvhttp_config_check(config, &error), 0);
     assert_string_equal(error.text, "");

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <csetjmp>
+#include <csignal>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -1727,8 +1728,8 @@ static void test_files_are_served_with_options(void **)
 
 static void test_event_hub_publishes_to_subscribers(void **)
 {
-    uvhttp::EventHub hub;
-    assert_true(hub.error() == 0);
+    const uvhttp::EventHub hub;
+    assert_true(hub.error() == 0 && hub.details().code == 0);
     Stage stage;
     stage.server->get("/events", [&hub](Response res) {
         Result error = hub.subscribe(res);
@@ -1746,12 +1747,32 @@ static void test_event_hub_publishes_to_subscribers(void **)
     assert_int_equal(hub.dropped(), 0);
 
     out_of_memory = true;
-    const uvhttp::EventHub without(&counted);
+    const uvhttp::EventHub without({.keep = 1, .allocator = &counted});
     out_of_memory = false;
     assert_true(without.error() == UVHTTP_ENOMEM &&
                 without.publish({.data = "x"}) == UVHTTP_ENOMEM);
     without.end();
     assert_int_equal(without.count(), 0);
+    const uvhttp::EventHub refused({.keep = 1000001});
+    assert_true(refused.error() == UVHTTP_ECONFIG);
+    assert_string_equal(refused.details().text, "keep is 1000001; allowed are 0 to 1000000 events");
+}
+
+static void test_event_hub_sends_missed_events(void **)
+{
+    const uvhttp::EventHub hub({.keep = 2});
+    Stage stage;
+    stage.server->get("/events", [&hub](Response res) { return hub.subscribe(res); });
+    stage.listen();
+    for (const char *data : {"one", "two", "three"})
+        assert_true(hub.publish({.data = data}) == 0);
+    assert_true(hub.publish({.id = "1", .data = "own id"}) == UVHTTP_EINVAL);
+    stage.send("GET /events HTTP/1.1\r\nHost: h\r\nLast-Event-ID: unknown\r\n\r\n");
+    stage.runUntil([&] { return contains(stage.received(), "data: three\n\n"); });
+    assert_true(contains(stage.received(), "data: two\n\n"));
+    assert_false(contains(stage.received(), "data: one\n\n"));
+    hub.end();
+    stage.runUntil([&] { return contains(stage.received(), "\r\n0\r\n\r\n"); });
 }
 
 static void test_post_to_runs_on_worker(void **)
@@ -1813,6 +1834,52 @@ static int listening_socket()
     assert_int_equal(bind(descriptor, reinterpret_cast<sockaddr *>(&address), sizeof address), 0);
     assert_int_equal(listen(descriptor, 8), 0);
     return descriptor;
+}
+
+static void test_timers_and_signals_end_with_server(void **)
+{
+    int alive = 0, ticks = 0, once = 0, raised = 0, late = 0;
+    Stage stage;
+    Server &server = *stage.server;
+    const std::chrono::milliseconds ms(1);
+    server.every(ms, [&ticks, tracked = Tracked(alive)] { return ++ticks < 3; });
+    server.after(ms, [&, tracked = Tracked(alive)] {
+        once++;
+        server.after(ms, [&once, tracked = Tracked(alive)] { once++; });
+    });
+    server.every(60000 * ms, [&late, tracked = std::make_unique<Tracked>(alive)] { late++; });
+    server.onSignal(SIGUSR1, [&raised](int number) { raised = number; });
+    server.onSignal(SIGUSR1, [&raised] { raised++; });
+    stage.listen();
+    std::raise(SIGUSR1);
+    stage.runUntil([&] { return alive == 1 && raised > SIGUSR1; });
+    assert_true(ticks == 3 && once == 2 && raised == SIGUSR1 + 1 && late == 0);
+    stage.end();
+    assert_int_equal(alive, 0);
+    Server other;
+    other.every(0 * ms, [tracked = Tracked(alive)] {});
+    assert_true(other.error() == UVHTTP_EINVAL && alive == 0);
+    assert_string_equal(other.where(), "timer");
+}
+
+static void test_server_waits_for_threads_with_reference(void **)
+{
+    Server server;
+    int posted = 0;
+    server.listen("127.0.0.1", 0);
+    std::thread thread([&posted, ref = server.ref()]() mutable {
+        const uvhttp::ServerRef copy = ref;
+        uvhttp::ServerRef moved = std::move(ref);
+        moved.stop();
+        for (int i = 0; i < 100; i++) {
+            std::this_thread::yield();
+            assert_true(moved.postTo(0, [&posted] { posted++; }) == 0);
+        }
+        assert_int_equal(copy.workerCount(), 1);
+    });
+    assert_true(server.run() == 0);
+    assert_int_equal(posted, 100);
+    thread.join();
 }
 
 static void test_sockets_proxies_and_connection_data_work(void **)
@@ -2055,7 +2122,10 @@ int main()
         cmocka_unit_test(test_body_parts_are_sent),
         cmocka_unit_test(test_files_are_served_with_options),
         cmocka_unit_test(test_event_hub_publishes_to_subscribers),
+        cmocka_unit_test(test_event_hub_sends_missed_events),
         cmocka_unit_test(test_post_to_runs_on_worker),
+        cmocka_unit_test(test_timers_and_signals_end_with_server),
+        cmocka_unit_test(test_server_waits_for_threads_with_reference),
         cmocka_unit_test(test_sockets_proxies_and_connection_data_work),
         cmocka_unit_test(test_tls_options_are_applied),
         cmocka_unit_test(test_failed_allocations_of_exchange_are_handled),

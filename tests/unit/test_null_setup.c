@@ -33,6 +33,11 @@ static int handler(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return UVHTTP_DECLINED;
 }
 
+static void ignore(uvhttp_server_t *server, void *arg)
+{
+    (void)server, (void)arg;
+}
+
 static void release(void *arg)
 {
     (void)arg;
@@ -143,6 +148,7 @@ static void server_functions_check_null(void **state)
     (void)state;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_server_t *other = NULL;
+    static uvhttp_timer_t *timer;
     uvhttp_stats_t stats;
     null_rows_begin();
     NULL_ROW(uvhttp_server_new, loop, (other = uvhttp_server_new(NULL)) != NULL);
@@ -174,6 +180,27 @@ static void server_functions_check_null(void **state)
     NULL_ROW(uvhttp_server_worker_count, server, uvhttp_server_worker_count(NULL) == 0);
     NULL_ROW(uvhttp_server_post, server, uvhttp_server_post(NULL, 0, NULL, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_post, run, uvhttp_server_post(server, 0, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_server_ref, server, uvhttp_server_ref(NULL));
+    NULL_CALL(uvhttp_server_unref, server, uvhttp_server_unref(NULL));
+    NULL_ROW(uvhttp_server_every, server,
+             uvhttp_server_every(NULL, 1, NULL, NULL, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_every, run,
+             uvhttp_server_every(server, 1, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_every, timer,
+             uvhttp_server_every(server, 1, ignore, NULL, NULL) == 0 &&
+                 uvhttp_server_every(server, 1, ignore, NULL, &timer) == 0);
+    NULL_ROW(uvhttp_server_after, server,
+             uvhttp_server_after(NULL, 1, NULL, NULL, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_after, run,
+             uvhttp_server_after(server, 1, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_after, timer, uvhttp_server_after(server, 1, ignore, NULL, NULL) == 0);
+    NULL_CALL(uvhttp_timer_stop, timer, uvhttp_timer_stop(NULL));
+    NULL_CALL(uvhttp_timer_own, timer, uvhttp_timer_own(NULL, release));
+    NULL_CALL(uvhttp_timer_own, release, uvhttp_timer_own(timer, NULL));
+    NULL_ROW(uvhttp_server_on_signal, server,
+             uvhttp_server_on_signal(NULL, 1, NULL, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_on_signal, run,
+             uvhttp_server_on_signal(server, 1, NULL, NULL) == UVHTTP_EINVAL);
     NULL_CALL(uvhttp_server_stop, server, uvhttp_server_stop(NULL));
     NULL_ROW(uvhttp_server_stop_on_signals, server,
              uvhttp_server_stop_on_signals(NULL) == UVHTTP_ENOMEM);
@@ -569,7 +596,9 @@ static void hub_form_and_prepared_functions_check_null(void **state)
     static uvhttp_prepared_t *prepared;
     uvhttp_prepared_t *empty = uvhttp_prepared_new(NULL);
     null_rows_begin();
-    NULL_ROW(uvhttp_event_hub_new, allocator, (hub = uvhttp_event_hub_new(NULL)) != NULL);
+    NULL_ROW(uvhttp_event_hub_new, hub, uvhttp_event_hub_new(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_event_hub_new, options, uvhttp_event_hub_new(&hub, NULL, NULL) == 0);
+    NULL_ROW(uvhttp_event_hub_new, error, hub != NULL);
     NULL_CALL(uvhttp_event_hub_free, hub, uvhttp_event_hub_free(NULL));
     NULL_ROW(uvhttp_event_hub_publish, hub,
              uvhttp_event_hub_publish(NULL, &event) == UVHTTP_ENOMEM);

@@ -171,7 +171,13 @@ static void server_error_describes_last_setup_call(void **state)
     expect_server(second, uvhttp_server_listen(second, "127.0.0.1", uvhttp_server_port(server)),
                   UV_EADDRINUSE, "address", value, "address already in use");
     expect_server(server, uvhttp_server_route(server, "GET", "/b", respond, NULL), UVHTTP_EFROZEN,
-                  "", "", "before the server listens");
+                  "", "", "routes must be added before the server listens");
+    expect_server(server, uvhttp_server_use(server, respond, NULL), UVHTTP_EFROZEN, "", "",
+                  "middleware must be added before the server listens");
+    expect_server(server, uvhttp_server_trust_proxies(server, NULL, 0, UVHTTP_FORWARDING_X),
+                  UVHTTP_EFROZEN, "", "", "trusted proxies must be set before the server listens");
+    assert_string_equal(uvhttp_strerror(UVHTTP_EFROZEN),
+                        "this must be set up before the server listens");
     assert_int_equal(uvhttp_server_run(second), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_server_error(second)->code, UV_EADDRINUSE); /* why it cannot run */
     assert_int_equal(uvhttp_server_stop_on_signals(second), 0);

@@ -103,8 +103,10 @@ static int give_back(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         return uvhttp_response_send_text(
             res, 200, uvhttp_error_name(uvhttp_response_defer(res, wait_for_gate, NULL, NULL)));
     if (how != NULL && strcmp(how, "subscribe") == 0) {
-        uvhttp_event_hub_t *hub = uvhttp_event_hub_new(NULL);
-        int err = hub == NULL ? UVHTTP_ENOMEM : uvhttp_event_hub_subscribe(hub, res);
+        uvhttp_event_hub_t *hub;
+        int err = uvhttp_event_hub_new(&hub, NULL, NULL);
+        if (err == 0)
+            err = uvhttp_event_hub_subscribe(hub, res);
         uvhttp_event_hub_free(hub);
         return uvhttp_response_send_text(res, 200, uvhttp_error_name(err));
     }

@@ -117,7 +117,8 @@ static void listener_aborted(uvhttp_response_t *res, void *arg)
 int hub_listen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)arg;
-    if (hub == NULL && (hub = uvhttp_event_hub_new(&counting_allocator)) == NULL)
+    const uvhttp_event_hub_options_t options = {.allocator = &counting_allocator};
+    if (hub == NULL && uvhttp_event_hub_new(&hub, &options, NULL) != 0)
         return UVHTTP_ENOMEM;
     if (has_query(req, "told"))
         uvhttp_response_on_abort(res, listener_aborted, NULL);
@@ -134,11 +135,20 @@ int hub_listen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err;
 }
 
+/* After the streams have got the event. */
+static void hub_report(uvhttp_server_t *server, size_t worker, void *res)
+{
+    char text[64];
+    (void)server, (void)worker;
+    (void)snprintf(text, sizeof text, "%zu %" PRIu64, uvhttp_event_hub_count(hub),
+                   uvhttp_event_hub_dropped(hub));
+    (void)uvhttp_response_send_text(res, 200, text);
+}
+
 int hub_publish(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_slice_t body = uvhttp_request_body(req);
     const char *id = uvhttp_request_query(req, "id");
-    char text[64];
     (void)arg;
     if (hub == NULL)
         return uvhttp_response_send_status(res, 404);
@@ -147,9 +157,7 @@ int hub_publish(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     else
         app.last_error = uvhttp_event_hub_publish(
             hub, &(uvhttp_sse_event_t){.id = {id, id == NULL ? 0 : strlen(id)}, .data = body});
-    (void)snprintf(text, sizeof text, "%zu %" PRIu64, uvhttp_event_hub_count(hub),
-                   uvhttp_event_hub_dropped(hub));
-    return uvhttp_response_send_text(res, 200, text);
+    return uvhttp_server_post(uvhttp_request_server(req), 0, hub_report, res);
 }
 
 void hub_release(void)

@@ -1,0 +1,198 @@
+/* See the header. Handles do not keep the loop running: the server does. */
+#include "server/application.h"
+
+#include <uvhttp/error.h>
+#include <uvhttp/server.h>
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "server/server.h"
+
+/* ---- timers and signals ---- */
+
+struct uvhttp_timer { /* or a signal */
+    struct uvh_list link;
+    struct uvh_server *server;
+    union {
+        uv_handle_t handle;
+        uv_timer_t timer;
+        uv_signal_t signal;
+    } uv;
+    uvhttp_timer_cb on_timer;
+    uvhttp_signal_cb on_signal;
+    void *arg;
+    uvhttp_release_cb release;
+};
+
+void uvh_application_init(struct uvh_application *application)
+{
+    uvh_list_init(&application->handles);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct uvhttp_timer *one = handle->data;
+    struct uvh_server *server = one->server;
+    if (one->release != NULL)
+        one->release(one->arg);
+    uvh_free(server->allocator, one);
+    uvh_server_handle_closed(server);
+}
+
+static void close_handle(struct uvhttp_timer *one)
+{
+    if (uv_is_closing(&one->uv.handle))
+        return;
+    uvh_list_remove(&one->link);
+    uv_close(&one->uv.handle, on_closed);
+}
+
+void uvh_application_close(struct uvh_application *application)
+{
+    while (!uvh_list_empty(&application->handles))
+        close_handle(UVH_CONTAINER_OF(application->handles.next, struct uvhttp_timer, link));
+}
+
+/* Returns 0 with the memory of a handle, or an error. */
+static int new_handle(uvhttp_server_t *view, bool has_callback, struct uvhttp_timer **out)
+{
+    struct uvh_server *server = uvh_server_of(view);
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    if (!has_callback)
+        return UVHTTP_EINVAL;
+    if (server->life > UVH_SERVER_DRAINING)
+        return UVHTTP_ESTOPPED;
+    struct uvhttp_timer *one = uvh_alloc_zero(server->allocator, sizeof(*one));
+    if (one == NULL)
+        return UVHTTP_ENOMEM;
+    one->server = server;
+    *out = one;
+    return 0;
+}
+
+static void add_handle(struct uvhttp_timer *one)
+{
+    struct uvh_server *server = one->server;
+    one->uv.handle.data = one;
+    uv_unref(&one->uv.handle);
+    uvh_list_append(&server->application.handles, &one->link);
+    server->open_handles++;
+}
+
+static void note_event(struct uvh_server *server)
+{
+    if (server->workers != NULL)
+        uvh_loop_stats_event(&server->workers[0].loop_stats);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct uvhttp_timer *one = timer->data;
+    note_event(one->server);
+    if (uv_timer_get_repeat(timer) == 0)
+        close_handle(one); /* `one` is valid until a later iteration */
+    one->on_timer(&one->server->view, one->arg);
+}
+
+static int start_timer(uvhttp_server_t *server, uint32_t delay_ms, uint32_t interval_ms,
+                       uvhttp_timer_cb run, void *arg, uvhttp_timer_t **out)
+{
+    struct uvhttp_timer *one;
+    if (out != NULL)
+        *out = NULL;
+    int err = new_handle(server, run != NULL, &one);
+    if (err != 0)
+        return err;
+    one->on_timer = run;
+    one->arg = arg;
+    uv_timer_init(one->server->loop, &one->uv.timer);
+    add_handle(one);
+    uv_update_time(one->server->loop);
+    uv_timer_start(&one->uv.timer, on_timer, delay_ms, interval_ms);
+    if (out != NULL)
+        *out = one;
+    return 0;
+}
+
+int uvhttp_server_every(uvhttp_server_t *server, uint32_t interval_ms, uvhttp_timer_cb run,
+                        void *arg, uvhttp_timer_t **timer)
+{
+    if (interval_ms == 0)
+        run = NULL; /* rejected */
+    return start_timer(server, interval_ms, interval_ms, run, arg, timer);
+}
+
+int uvhttp_server_after(uvhttp_server_t *server, uint32_t delay_ms, uvhttp_timer_cb run, void *arg,
+                        uvhttp_timer_t **timer)
+{
+    return start_timer(server, delay_ms, 0, run, arg, timer);
+}
+
+void uvhttp_timer_stop(uvhttp_timer_t *timer)
+{
+    if (timer != NULL)
+        close_handle(timer);
+}
+
+void uvhttp_timer_own(uvhttp_timer_t *timer, uvhttp_release_cb release)
+{
+    if (timer != NULL)
+        timer->release = release;
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+    struct uvhttp_timer *one = signal->data;
+    note_event(one->server);
+    one->on_signal(&one->server->view, number, one->arg);
+}
+
+int uvhttp_server_on_signal(uvhttp_server_t *server, int number, uvhttp_signal_cb run, void *arg)
+{
+    struct uvhttp_timer *one;
+    int err = new_handle(server, run != NULL, &one);
+    if (err != 0)
+        return err;
+    one->on_signal = run;
+    one->arg = arg;
+    err = uv_signal_init(one->server->loop, &one->uv.signal);
+    if (err != 0) {
+        uvh_free(one->server->allocator, one);
+        return err;
+    }
+    add_handle(one);
+    err = uv_signal_start(&one->uv.signal, on_signal, number);
+    if (err != 0)
+        close_handle(one);
+    return err;
+}
+
+/* ---- references ---- */
+
+void uvhttp_server_ref(uvhttp_server_t *view)
+{
+    if (view != NULL)
+        atomic_fetch_add(&uvh_server_of(view)->application.refs, 1);
+}
+
+/* The first worker takes the lock of its inbox before it ends the server, so the server is valid
+ * until this function releases it. */
+void uvhttp_server_unref(uvhttp_server_t *view)
+{
+    if (view == NULL)
+        return;
+    struct uvh_server *server = uvh_server_of(view);
+    struct uvh_inbox *first = server->workers == NULL ? NULL : &server->workers[0].inbox;
+    if (first == NULL) { /* it does not listen */
+        atomic_fetch_sub(&server->application.refs, 1);
+        return;
+    }
+    uv_mutex_lock(&first->lock);
+    if (atomic_fetch_sub(&server->application.refs, 1) == 1) {
+        for (size_t i = 1; i < server->worker_count; i++)
+            uvh_inbox_wake(&server->workers[i].inbox);
+        uv_async_send(&first->wake);
+    }
+    uv_mutex_unlock(&first->lock);
+}

@@ -1,0 +1,278 @@
+/* An event hub on several workers: threads publish while clients connect, reconnect and leave. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <uvhttp.h>
+
+#include "support/fault_heap.h"
+
+enum { WORKERS = 3, CLIENTS = 6, PUBLISHERS = 2, EVENTS = 300, KEEP = PUBLISHERS * EVENTS };
+
+static struct fault_heap heap;
+static uvhttp_server_t *server;
+static uvhttp_event_hub_t *hub;
+static pthread_t runner;
+
+struct client {
+    int socket;
+    char text[1 << 18]; /* received */
+    size_t length;
+};
+
+static struct client clients[CLIENTS];
+
+static int subscribe(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request, (void)arg;
+    return uvhttp_event_hub_subscribe(hub, response);
+}
+
+static void *run(void *arg)
+{
+    (void)arg;
+    return (void *)(intptr_t)uvhttp_server_run(server);
+}
+
+static void begin(size_t keep)
+{
+    fault_heap_init(&heap);
+    uvhttp_config_t *config = uvhttp_config_new();
+    assert_non_null(config);
+    config->workers = WORKERS;
+    config->allocator = &heap.allocator;
+    config->drain_timeout = 0;
+    server = uvhttp_server_new_with(NULL, config);
+    uvhttp_config_free(config);
+    const uvhttp_event_hub_options_t options = {.keep = keep, .allocator = &heap.allocator};
+    assert_int_equal(uvhttp_event_hub_new(&hub, &options, NULL), 0);
+    assert_int_equal(uvhttp_server_route(server, "GET", "/", subscribe, NULL), 0);
+    assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
+    assert_int_equal(pthread_create(&runner, NULL, run, NULL), 0);
+}
+
+/* `before`: the hub is freed first. */
+static void end(bool before)
+{
+    void *result;
+    if (before)
+        uvhttp_event_hub_free(hub);
+    uvhttp_server_stop(server);
+    assert_int_equal(pthread_join(runner, &result), 0);
+    assert_null(result);
+    uvhttp_server_free(server);
+    if (!before)
+        uvhttp_event_hub_free(hub);
+    assert_int_equal(atomic_load(&heap.live), 0);
+}
+
+static void connect_client(struct client *client, const char *last_id)
+{
+    char request[256];
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)uvhttp_server_port(server)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    client->length = 0;
+    client->text[0] = '\0';
+    client->socket = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(client->socket, (struct sockaddr *)&address, sizeof(address)), 0);
+    int length =
+        snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: h\r\n%s%s\r\n\r\n",
+                 last_id == NULL ? "X-None: " : "Last-Event-ID: ", last_id == NULL ? "" : last_id);
+    assert_int_equal(write(client->socket, request, (size_t)length), length);
+}
+
+/* False at the end of the connection. */
+static bool receive(struct client *client)
+{
+    ssize_t size = read(client->socket, client->text + client->length,
+                        sizeof(client->text) - 1 - client->length);
+    if (size <= 0)
+        return false;
+    client->length += (size_t)size;
+    client->text[client->length] = '\0';
+    return true;
+}
+
+static void receive_until(struct client *client, const char *wanted)
+{
+    while (strstr(client->text, wanted) == NULL)
+        assert_true(receive(client));
+}
+
+static void wait_for_count(size_t count)
+{
+    while (uvhttp_event_hub_count(hub) != count)
+        sched_yield();
+}
+
+/* The only stream. */
+static void end_stream_of(struct client *client)
+{
+    uvhttp_event_hub_end(hub);
+    receive_until(client, "\r\n0\r\n\r\n");
+    close(client->socket);
+}
+
+static void *publish_all(void *name)
+{
+    for (int i = 1; i <= EVENTS; i++) {
+        char text[64];
+        int length = snprintf(text, sizeof(text), "%s%d.", (const char *)name, i);
+        const uvhttp_sse_event_t event = {.data = {text, (size_t)length}};
+        if (uvhttp_event_hub_publish(hub, &event) != 0)
+            return name;
+    }
+    return NULL;
+}
+
+static void publish_from_threads(void)
+{
+    static char names[PUBLISHERS][2] = {"a", "b"};
+    pthread_t threads[PUBLISHERS];
+    for (int i = 0; i < PUBLISHERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, publish_all, names[i]), 0);
+    for (int i = 0; i < PUBLISHERS; i++) {
+        void *result;
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_null(result);
+    }
+}
+
+/* The number in the next id after `*at`, which moves past it; 0: none. The id is copied. */
+static unsigned long next_id(const char **at, char *id, size_t size)
+{
+    const char *found = strstr(*at, "id: ");
+    if (found == NULL)
+        return 0;
+    *at = found + 4;
+    size_t length = strcspn(*at, "\n");
+    assert_true(length < size);
+    memcpy(id, *at, length);
+    id[length] = '\0';
+    return strtoul(strchr(id, '-') + 1, NULL, 10);
+}
+
+/* Each event once, numbered without a gap, in the order of each publisher. */
+static void check_events(const struct client *client, unsigned long first, unsigned long last)
+{
+    const char *at = client->text;
+    int seen[256] = {0};
+    char id[64];
+    for (unsigned long number = first; number <= last; number++) {
+        assert_int_equal(next_id(&at, id, sizeof(id)), number);
+        const char *data = strstr(at, "data: ");
+        assert_non_null(data);
+        unsigned char name = (unsigned char)data[6];
+        int event = (int)strtol(data + 7, NULL, 10);
+        assert_true(seen[name] == 0 ? event > 0 : event == seen[name] + 1);
+        seen[name] = event;
+    }
+    assert_int_equal(next_id(&at, id, sizeof(id)), 0);
+}
+
+static void threads_publish_to_all_workers(void **state)
+{
+    (void)state;
+    begin(KEEP);
+    for (int i = 0; i < CLIENTS; i++)
+        connect_client(&clients[i], NULL);
+    wait_for_count(CLIENTS);
+    publish_from_threads();
+    uvhttp_event_hub_end(hub); /* after all events */
+    for (int i = 0; i < CLIENTS; i++) {
+        receive_until(&clients[i], "\r\n0\r\n\r\n");
+        check_events(&clients[i], 1, KEEP);
+        close(clients[i].socket);
+    }
+    wait_for_count(0);
+    assert_int_equal(uvhttp_event_hub_dropped(hub), 0);
+    end(true);
+}
+
+static void reconnecting_client_gets_missed_events(void **state)
+{
+    static const unsigned long seen[] = {1, KEEP / 2, KEEP - 1, KEEP};
+    char id[64], wanted[64], last[64];
+    (void)state;
+    begin(KEEP);
+    connect_client(&clients[0], NULL);
+    wait_for_count(1);
+    publish_from_threads();
+    snprintf(wanted, sizeof(wanted), "-%d\n", KEEP);
+    receive_until(&clients[0], wanted);
+    end_stream_of(&clients[0]);
+    const char *at = clients[0].text;
+    next_id(&at, last, sizeof(last));
+    for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
+        snprintf(id, sizeof(id), "%.*s-%lu", (int)strcspn(last, "-"), last, seen[i]);
+        connect_client(&clients[1], id);
+        wait_for_count(1);
+        end_stream_of(&clients[1]);
+        check_events(&clients[1], seen[i] + 1, KEEP);
+    }
+    end(false);
+}
+
+static void only_last_events_are_kept(void **state)
+{
+    static const char *const ids[] = {"1", "0123456789abcdef-600", "x-", ""};
+    (void)state;
+    begin(10);
+    publish_from_threads();
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        connect_client(&clients[0], ids[i]);
+        wait_for_count(1);
+        end_stream_of(&clients[0]);
+        check_events(&clients[0], KEEP - 9, KEEP);
+    }
+    connect_client(&clients[0], NULL); /* a new client gets none */
+    wait_for_count(1);
+    end_stream_of(&clients[0]);
+    check_events(&clients[0], 1, 0);
+    end(true);
+}
+
+static void clients_come_and_go_while_threads_publish(void **state)
+{
+    pthread_t thread;
+    void *result;
+    (void)state;
+    begin(20);
+    assert_int_equal(pthread_create(&thread, NULL, publish_all, (char[]){"a"}), 0);
+    for (int round = 0; round < 50; round++) {
+        struct client *client = &clients[round % CLIENTS];
+        if (round >= CLIENTS)
+            close(client->socket);
+        connect_client(client, "1");
+    }
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_null(result);
+    end(false); /* with open streams */
+    for (int i = 0; i < CLIENTS; i++) {
+        while (receive(&clients[i]))
+            ;
+        close(clients[i].socket);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_publish_to_all_workers),
+        cmocka_unit_test(reconnecting_client_gets_missed_events),
+        cmocka_unit_test(only_last_events_are_kept),
+        cmocka_unit_test(clients_come_and_go_while_threads_publish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
