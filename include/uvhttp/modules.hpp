@@ -168,6 +168,17 @@ public:
     Native uploads() const && = delete;
     Native uploads() const &noexcept { return as(uvhttp_static_handle_upload); }
 
+    /* Sends one file, from the cache (uvhttp_static_send). */
+    Result send(Response response, const Text &path,
+                const SendFileOptions &options = {}) const noexcept
+    {
+        if (error_)
+            return error_;
+        return options.with(path, [&](const uvhttp_send_file_options_t &raw) {
+            return uvhttp_static_send(files_.get(), response.native(), path.c_str(), &raw);
+        });
+    }
+
     /* Loads a file into the cache; before the server runs. */
     Result prewarm(const Text &path) const noexcept
     {

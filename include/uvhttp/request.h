@@ -82,6 +82,28 @@ UVHTTP_EXPORT void uvhttp_request_header_at(uvhttp_request_t *request, size_t in
  * into the headers. */
 UVHTTP_EXPORT const char *uvhttp_request_trailer(uvhttp_request_t *request, const char *name);
 
+/* What a client may compare a representation with (RFC 9110 section 8.8). */
+typedef struct uvhttp_validators {
+    const char *etag; /* as sent: "\"v17\"", or "W/\"v17\"" for a weak one; NULL: none */
+    int64_t modified; /* seconds since 1970; 0: unknown */
+} uvhttp_validators_t;
+
+/* Evaluates If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of RFC
+ * 9110 section 13.2.2. Call it before a change, and before making a body that need not be sent.
+ * `current` describes the representation that the request is for; NULL: there is none, for example
+ * before PUT creates it. For a 304 set ETag, Cache-Control and Vary before it is sent, as for the
+ * 200.
+ *
+ *     int status = uvhttp_request_precondition(req, &(uvhttp_validators_t){.etag = tag});
+ *     if (status != 0)
+ *         return status < 0 ? status : uvhttp_response_send_status(res, status);
+ *
+ * Returns 0 to proceed, the status to send (304 or 412), or
+ *   UVHTTP_EINVAL  the tag is not quoted, or has characters that are not allowed in one
+ *   UVHTTP_ENOMEM  out of memory */
+UVHTTP_EXPORT int uvhttp_request_precondition(uvhttp_request_t *request,
+                                              const uvhttp_validators_t *current);
+
 /* The complete body, for a handler, which runs once the body has arrived. Empty without a body,
  * in middleware (which runs when the head has arrived), and for routes with UVHTTP_ROUTE_STREAM,
  * which use uvhttp_request_on_body. Not NUL-terminated: it may point into the receive buffer,

@@ -7,8 +7,6 @@
 
 #include "base/alloc.h"
 #include "codec/fields/field.h"
-#include "codec/fields/mime.h"
-#include "platform/file.h"
 #include "server/blocking.h"
 #include "server/send.h"
 #include "server/server.h"
@@ -242,29 +240,6 @@ int uvhttp_response_redirect(uvhttp_response_t *response, int status, const char
         return UVHTTP_EINVAL;
     int err = uvhttp_response_set_header(response, "Location", location);
     return err != 0 ? err : uvhttp_response_send_status(response, status);
-}
-
-static void close_descriptor(void *arg)
-{
-    uvh_file_close((int)(intptr_t)arg);
-}
-
-int uvhttp_response_send_file(uvhttp_response_t *response, int status, const char *path)
-{
-    struct uvh_file_facts facts;
-    int descriptor;
-    if (path == NULL)
-        return UVHTTP_EINVAL;
-    int err = uvh_file_open_anywhere(path, &descriptor, &facts);
-    if (err != 0)
-        return err;
-    if (facts.kind != UVH_FILE_REGULAR) {
-        uvh_file_close(descriptor);
-        return UVHTTP_ENOTREG;
-    }
-    const char *type = uvh_mime_type((uvhttp_slice_t){path, strlen(path)});
-    return uvhttp_response_send_descriptor(response, status, type, descriptor, 0, facts.size,
-                                           close_descriptor, (void *)(intptr_t)descriptor);
 }
 
 int uvhttp_response_fail(uvhttp_response_t *response, int error)

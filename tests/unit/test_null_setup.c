@@ -224,6 +224,7 @@ static void listen_functions_check_null(void **state)
     NULL_ROW(uvhttp_server_error, server, uvhttp_server_error(NULL)->code == UVHTTP_ENOMEM);
     NULL_CALL(uvhttp_server_set_data, server, uvhttp_server_set_data(NULL, text));
     NULL_ROW(uvhttp_server_data, server, uvhttp_server_data(NULL) == NULL);
+    NULL_ROW(uvhttp_server_allocator, server, uvhttp_server_allocator(NULL) != NULL);
     NULL_ROW(uvhttp_server_unix_ms, server, uvhttp_server_unix_ms(NULL) == 0);
     NULL_CALL(uvhttp_server_log, server, uvhttp_server_log(NULL, UVHTTP_LOG_ERROR, "x"));
     NULL_CALL(uvhttp_server_log, format, log_line(server, UVHTTP_LOG_ERROR, NULL));
@@ -495,6 +496,11 @@ static void static_file_functions_check_null(void **state)
     NULL_CALL(uvhttp_static_free, context, uvhttp_static_free(NULL));
     NULL_ROW(uvhttp_static_handle_request, context,
              uvhttp_static_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_send, context,
+             uvhttp_static_send(NULL, NULL, "a", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_send, path, uvhttp_static_send(NULL, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_send, options,
+             uvhttp_static_send(NULL, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_handle_upload, context,
              uvhttp_static_handle_upload(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_prewarm_cache, context,
