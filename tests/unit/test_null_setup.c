@@ -498,7 +498,8 @@ static void static_file_functions_check_null(void **state)
              uvhttp_static_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_send, context,
              uvhttp_static_send(NULL, NULL, "a", NULL) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_static_send, path, uvhttp_static_send(NULL, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_send, path,
+             uvhttp_static_send(files, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_send, options,
              uvhttp_static_send(NULL, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_handle_upload, context,

@@ -54,7 +54,7 @@ static int send_any(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     snprintf(path, sizeof(path), "%s/%s", directory, uvhttp_request_query(req, "name"));
     int err = uvhttp_response_set_header(res, "Cache-Control", "private");
     if (err == 0)
-        err = status != NULL ? uvhttp_response_send_file(res, atoi(status), path)
+        err = status != NULL ? uvhttp_response_send_file(res, (int)strtol(status, NULL, 10), path)
                              : uvhttp_response_send_file_with(res, path, &options);
     return err == 0 ? 0 : uvhttp_response_send_text(res, 500, uvhttp_error_name(err));
 }
