@@ -61,6 +61,11 @@ UVHTTP_EXPORT const char *uvhttp_request_cookie(uvhttp_request_t *request, const
  * parameter or out of memory. */
 UVHTTP_EXPORT const char *uvhttp_request_param(uvhttp_request_t *request, const char *name);
 
+/* The pattern of the route that the router has found, with the prefixes of its groups
+ * ("/notes/:id"). NULL without a route, and for a request that was rejected before routing. For
+ * logs and metrics: unlike paths, patterns are few. It lives as long as the server. Any thread. */
+UVHTTP_EXPORT const char *uvhttp_request_route(const uvhttp_request_t *request);
+
 /* The parameter as in uvhttp_request_path, where every '/' is a separator; for code that splits
  * the value as a path. Not NUL-terminated. `base` is NULL when the route has no such parameter. */
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_param_path(uvhttp_request_t *request, const char *name);

@@ -312,6 +312,12 @@ public:
         return uvhttp_request_precondition(request_, nullptr);
     }
 
+    /* The pattern of its route: "/notes/:id". */
+    std::optional<std::string_view> route() const noexcept
+    {
+        return optional(uvhttp_request_route(request_));
+    }
+
     int httpMinor() const noexcept { return uvhttp_request_http_minor(request_); }
     std::string_view clientAddress() const noexcept
     {

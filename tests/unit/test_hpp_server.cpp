@@ -1104,6 +1104,22 @@ static void test_empty_spans_are_accepted(void **)
     assert_true(files.prewarm({.patterns = std::span(&text, 0)}) == 0);
 }
 
+static void route_is_known_and_counted(void **)
+{
+    Stage stage(100);
+    stage.server->get("/notes/:id", [](Request req, Response res) {
+        return res.sendText(200, req.route().value_or("none"));
+    });
+    stage.listen();
+    assert_response(stage.request("/notes/1"), 200, "/notes/:id");
+    std::size_t count = 0;
+    stage.server->eachRouteStats([&](const uvhttp_route_stats_t &stats) {
+        assert_string_equal(stats.route, "/notes/:id");
+        count += stats.count;
+    });
+    assert_int_equal(count, 1);
+}
+
 static void chosen_files_and_own_tags_evaluate_conditions(void **)
 {
     const std::string site = UVHTTP_TESTS_DIR "/../examples/site";
@@ -1954,6 +1970,7 @@ int main()
         cmocka_unit_test(test_uploads_and_forms_are_received),
         cmocka_unit_test(test_body_parts_are_sent),
         cmocka_unit_test(test_files_are_served_with_options),
+        cmocka_unit_test(route_is_known_and_counted),
         cmocka_unit_test(chosen_files_and_own_tags_evaluate_conditions),
         cmocka_unit_test(test_event_hub_publishes_to_subscribers),
         cmocka_unit_test(test_post_to_runs_on_worker),
