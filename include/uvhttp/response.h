@@ -249,6 +249,23 @@ UVHTTP_EXPORT bool uvhttp_response_is_streamed(const uvhttp_response_t *response
 UVHTTP_EXPORT int uvhttp_response_replace_body(uvhttp_response_t *response, const void *data,
                                                size_t size);
 
+/* In a uvhttp_send_cb, for a body in memory: has `work(body, arg)` called on a thread of the heavy
+ * lane, then `done(response, arg)` on the loop as a uvhttp_send_cb of the same response; then the
+ * callbacks that were added earlier, and the response is sent. The send function returns 0 at once;
+ * for the handler the response is sent, and errors from then on are logged and answered with 500.
+ * For callbacks that need long for a large body, such as compression.
+ *
+ * `done` runs exactly once and may free `arg`, also after a disconnect;
+ * uvhttp_response_replace_body then fails. The callback must not change the body after this call,
+ * and returns 0. Returns 0, or with neither function called UVHTTP_EINVAL  no function, not in a
+ * uvhttp_send_cb, no body in memory, called before for this response by the same callback, or on
+ * the thread of a blocking handler UVHTTP_EFULL   config->heavy_queue jobs are pending
+ *   UVHTTP_ENOMEM  out of memory */
+typedef void (*uvhttp_body_work_cb)(uvhttp_slice_t body, void *arg);
+typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
+UVHTTP_EXPORT int uvhttp_response_defer_send(uvhttp_response_t *response, uvhttp_body_work_cb work,
+                                             uvhttp_done_cb done, void *arg);
+
 /* ---- Filters of streamed bodies ----
  * A filter receives each chunk that is written and appends its output, which is sent instead:
  * more, less, or nothing yet. For compression, a checksum in a trailer, a watermark. */
@@ -481,7 +498,6 @@ UVHTTP_EXPORT bool uvhttp_response_peer_ended(const uvhttp_response_t *response)
  *   UVHTTP_ERESPONDED     the response was sent
  *   UVHTTP_EDISCONNECTED  the client has disconnected */
 typedef void (*uvhttp_work_cb)(void *arg);
-typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work,
                                         uvhttp_done_cb done, void *arg);
 

@@ -287,7 +287,8 @@ void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_
 {
     struct uvhttp_request *request = &exchange->request;
     bool over = exchange->response.state == UVH_RESPONSE_SENT ||
-                exchange->response.state == UVH_RESPONSE_DISCONNECTED;
+                exchange->response.state == UVH_RESPONSE_DISCONNECTED ||
+                exchange->response.deferred != NULL;
     if (over)
         return;
     uvh_exchange_ref(exchange);
@@ -591,8 +592,9 @@ int uvhttp_request_on_body(uvhttp_request_t *request, uvhttp_body_cb body, void 
 {
     struct uvh_exchange *exchange = UVH_CONTAINER_OF(request, struct uvh_exchange, request);
     const uvhttp_response_t *response = &exchange->response;
-    if (response->state != UVH_RESPONSE_BEGUN && response->state != UVH_RESPONSE_OPEN)
-        return uvh_response_check_open(response);
+    int err = response->state == UVH_RESPONSE_BEGUN ? 0 : uvh_response_check_open(response);
+    if (err != 0)
+        return err;
     if (body == NULL || request->on_body != NULL || !exchange->handled ||
         !uvh_exchange_streams_body(exchange))
         return UVHTTP_EINVAL;
@@ -619,7 +621,7 @@ void uvhttp_request_resume_body(uvhttp_request_t *request)
     request->body_paused = false;
     /* After the response the body is not read: the connection closes, or the rest of the body was
      * consumed. */
-    bool wanted = state == UVH_RESPONSE_OPEN || state == UVH_RESPONSE_BEGUN;
+    bool wanted = uvhttp_response_open(&exchange->response) || state == UVH_RESPONSE_BEGUN;
     if (!wanted || exchange->finished)
         return;
     if (request->on_body != NULL)
