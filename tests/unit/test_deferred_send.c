@@ -133,6 +133,41 @@ static int send_doubled(uvhttp_request_t *req, uvhttp_response_t *res, void *arg
     return uvhttp_response_send_text(res, 200, "abc");
 }
 
+/* ---- chunks of a blocking handler ---- */
+
+static size_t largest_chunk, chunk_bytes;
+
+static int note_chunk(uvhttp_response_t *res, uvhttp_filter_event_t event, const void *data,
+                      size_t size, uvhttp_filter_output_t *output, void *arg)
+{
+    (void)res, (void)event, (void)arg;
+    largest_chunk = size > largest_chunk ? size : largest_chunk;
+    chunk_bytes += size;
+    return uvhttp_filter_output_append(output, data, size);
+}
+
+static int filter_on_send(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req;
+    return uvhttp_response_filter(res, note_chunk, NULL, arg);
+}
+
+static int add_filter(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req;
+    int err = uvhttp_response_on_send(res, filter_on_send, arg);
+    return err != 0 ? err : UVHTTP_DECLINED;
+}
+
+static int write_one_chunk(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)arg;
+    int err = uvhttp_response_begin(res, 200, "text/x-plain", sizeof(large));
+    if (err == 0)
+        err = uvhttp_response_write(res, large, sizeof(large));
+    return err != 0 ? err : uvhttp_response_end(res);
+}
+
 static int set_up(void **state)
 {
     const uvhttp_route_t blocking = {
@@ -152,6 +187,13 @@ static int set_up(void **state)
     assert_int_equal(uvhttp_router_use(group, uvhttp_compress_handle_request, compress), 0);
     assert_int_equal(uvhttp_router_add_route(group, "/large", send_large), 0);
     assert_int_equal(uvhttp_router_add(group, &blocking), 0);
+    static const uvhttp_middleware_t filter = {add_filter, NULL};
+    const uvhttp_route_t chunks = {.pattern = "/chunks",
+                                   .handler = write_one_chunk,
+                                   .flags = UVHTTP_ROUTE_BLOCKING,
+                                   .middleware = &filter,
+                                   .middleware_count = 1};
+    assert_int_equal(uvhttp_router_add(router, &chunks), 0);
     assert_int_equal(uvhttp_router_add_route(router, "/gate", close_gate), 0);
     assert_int_equal(uvhttp_router_add_route(router, "/small", send_small), 0);
     assert_int_equal(uvhttp_router_add_route(router, "/doubled", send_doubled), 0);
@@ -331,6 +373,19 @@ static void failed_callback_gets_500(void **state)
     assert_int_equal(stage.errors_logged, 1);
 }
 
+/* The loop may handle other events between two parts. */
+static void chunk_of_blocking_handler_is_filtered_in_parts(void **state)
+{
+    (void)state;
+    largest_chunk = chunk_bytes = 0;
+    ask(&client, "GET /chunks");
+    stage_drive(&stage, &client, 1 << 20, has_reply, NULL);
+    assert_int_equal(reply.body_length, LARGE);
+    assert_memory_equal(reply.body, large, LARGE);
+    assert_int_equal(chunk_bytes, LARGE);
+    assert_int_equal(largest_chunk, 131072);
+}
+
 int main(void)
 {
     const struct CMUnitTest all[] = {
@@ -340,6 +395,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(smaller_body_needs_no_job, set_up, tear_down),
         cmocka_unit_test_setup_teardown(full_queue_sends_uncompressed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(disconnect_ends_deferred_response, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(chunk_of_blocking_handler_is_filtered_in_parts, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(head_has_length_of_compressed_body, set_up, tear_down),
     };
     if (!uvhttp_compress_available())
