@@ -240,6 +240,7 @@ const struct uvh_option uvh_option_table[] = {
     CONFIG("max-handshakes", max_handshakes, NUMBER, "N"),
     CONFIG("response-cache-memory", response_cache_memory, SIZE, "SIZE"),
     CONFIG("buffer-size", buffer_size, SIZE, "SIZE"),
+    CONFIG("route-stats", route_stats, NUMBER, "N"),
 
     GROUP("Times, in seconds"),
     CONFIG("keep-alive-timeout", keep_alive_timeout, NUMBER, "S"),

@@ -26,7 +26,7 @@ typedef enum uvhttp_access_format {
     UVHTTP_ACCESS_COMMON = 0,
     /* The same with Referer and User-Agent: Apache's "combined". */
     UVHTTP_ACCESS_COMBINED,
-    /* One JSON object per line: time, client, user, method, target, protocol, host, status,
+    /* One JSON object per line: time, client, user, method, target, route, protocol, host, status,
      * bytes, duration_ms, referer, user_agent, request_id, aborted. Absent values are null.
      * Bytes that are not UTF-8 become U+FFFD. */
     UVHTTP_ACCESS_JSON
@@ -44,12 +44,12 @@ typedef struct uvhttp_access_log_options {
      *     {client} - {user} [{time}] "{request}" {status} {bytes} "{referer}" "{user_agent}"
      *
      * Names: {client} address, {user} authenticated user (uvhttp/auth.h), spaces escaped,
-     * {method}, {target} as sent, {protocol} "HTTP/1.1", {request} these three separated by
-     * spaces ("-" if the client sent none), {host}, {referer}, {user_agent}, {request_id}
-     * (uvhttp/request_id.h, else X-Request-Id of the request), {status}, {bytes} sent, head and
-     * body, {duration_ms} "1.234", {duration_us}, {aborted} 1 or 0, {time} "22/Nov/2026:03:04:05
-     * +0100", {time_iso} "2026-11-22T02:04:05.678Z", {unix_ms}. All times are those of the
-     * complete request head. An empty value is "-". */
+     * {method}, {target} as sent, {route} its pattern (uvhttp_request_route), {protocol}
+     * "HTTP/1.1", {request} these three separated by spaces ("-" if the client sent none), {host},
+     * {referer}, {user_agent}, {request_id} (uvhttp/request_id.h, else X-Request-Id of the
+     * request), {status}, {bytes} sent, head and body, {duration_ms} "1.234", {duration_us},
+     * {aborted} 1 or 0, {time} "22/Nov/2026:03:04:05 +0100", {time_iso} "2026-11-22T02:04:05.678Z",
+     * {unix_ms}. All times are those of the complete request head. An empty value is "-". */
     const char *pattern;
     /* Bytes of queued lines, 65,536 to 1 GiB; twice that is allocated; 0: 262,144. */
     size_t buffer_size;
@@ -67,6 +67,7 @@ typedef struct uvhttp_access_facts {
     uvhttp_slice_t user;
     uvhttp_slice_t method;
     uvhttp_slice_t target;
+    uvhttp_slice_t route;
     uvhttp_slice_t host;
     uvhttp_slice_t referer;
     uvhttp_slice_t user_agent;

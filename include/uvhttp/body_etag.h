@@ -5,9 +5,11 @@
  *
  * A 200 to GET or HEAD with a body sent as a whole from memory gets a strong ETag (RFC 9110 section
  * 8.8.3), a hash of its bytes. If-Match and If-None-Match are evaluated with it (section 13): the
- * response may become 304 or 412. This saves transfer, not the generation of the body. Unchanged
- * are responses with their own ETag, with "Cache-Control: no-store", streamed, from files
- * (uvhttp/static.h has its own tags), above 16 MiB, and those to HEAD without a body.
+ * response may become 304 or 412. This saves transfer, not the generation of the body. An ETag and
+ * Last-Modified of the handler are kept, and the conditions evaluated with them. A handler that
+ * knows its tag before it makes the body calls uvhttp_request_precondition. Unchanged are responses
+ * with "Cache-Control: no-store" and no ETag, streamed, from files (uvhttp/static.h has its own
+ * tags), above 16 MiB without an ETag, and those to HEAD without a body.
  *
  * The hash is 128-bit XXH3: fast, without accidental collisions, but not collision-resistant
  * against an attacker. An attacker who can create two bodies with one hash can make clients keep

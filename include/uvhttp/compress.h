@@ -6,12 +6,14 @@
  *     if (err == 0) err = uvhttp_server_use(server, uvhttp_compress_handle_request, compress);
  *
  * It compresses bodies in memory from `min_size` to `max_size` when they are sent, and streamed
- * bodies of any length while they are written, if their type is in the list. The response gets
- * Content-Encoding and, in all cases, "Vary: Accept-Encoding"; a strong ETag becomes weak, because
- * the bytes differ (RFC 9110 section 8.8.1). Unchanged are 204, 205, 206 and 304; responses with
- * Content-Encoding, Content-Range, Accept-Ranges (ranges count stored bytes), a digest or
- * "Cache-Control: no-transform" (section 7.7); prepared fields with an ETag; and bodies in files
- * (uvhttp/static.h has its own compression).
+ * bodies of any length while they are written, if their type is in the list. Above `job_size` a
+ * body in memory is compressed by a job of the heavy lane, also one of a blocking handler, so that
+ * the loop is not blocked; it is sent uncompressed if config->heavy_queue jobs are pending. The
+ * response gets Content-Encoding and, in all cases, "Vary: Accept-Encoding"; a strong ETag becomes
+ * weak, because the bytes differ (RFC 9110 section 8.8.1). Unchanged are 204, 205, 206 and 304;
+ * responses with Content-Encoding, Content-Range, Accept-Ranges (ranges count stored bytes), a
+ * digest or "Cache-Control: no-transform" (section 7.7); prepared fields with an ETag; and bodies
+ * in files (uvhttp/static.h has its own compression).
  *
  * BREACH attack: if a response contains both a secret (a token in a form) and text from the
  * request, an attacker can guess the secret from the compressed length, if he can make a victim's
@@ -49,9 +51,12 @@ typedef struct uvhttp_compress uvhttp_compress_t;
 /* Zeros are the defaults. Strings are copied. */
 typedef struct uvhttp_compress_options {
     size_t min_size; /* bytes; a smaller body sent as a whole is not compressed; 0: 1,024 */
-    /* Bytes; a larger one is not compressed either, because it blocks the loop (5 to 40 ms per
-     * MiB); 0: 1 MiB. */
+    /* Bytes; a larger one is not compressed either, because of the memory for body and result; 0:
+     * 16 MiB. */
     size_t max_size;
+    /* Bytes; a larger body sent as a whole is compressed by a job of the heavy lane, because it
+     * would block the loop (5 to 40 ms per MiB); 0: 65,536. */
+    size_t job_size;
     /* Media types, separated by spaces or commas: "text/html", all of "text" with a star after
      * its slash, a suffix "+json"; NULL: text formats, uncompressed fonts and similar. */
     const char *types;

@@ -90,6 +90,12 @@ typedef struct uvhttp_config {
     size_t response_cache_memory;
     size_t buffer_size; /* bytes of a receive or transmit buffer, shared by connections */
 
+    /* Statistics */
+
+    /* Routes counted separately by uvhttp_server_each_route_stats and the metrics; the others count
+     * as one; 0 = none */
+    size_t route_stats;
+
     /* Other settings */
     const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the server. */
     /* Default: warnings and errors to standard error. NULL: no log. uvhttp_log_to_stderr writes all

@@ -113,6 +113,10 @@ UVHTTP_EXPORT void *uvhttp_request_connection_data(uvhttp_request_t *request);
  * when out of memory. */
 UVHTTP_EXPORT uint64_t uvhttp_request_connection_id(uvhttp_request_t *request);
 
+/* The allocator of the server (config->allocator), or the built-in one; also for NULL. Any
+ * thread. */
+UVHTTP_EXPORT const uvhttp_allocator_t *uvhttp_server_allocator(const uvhttp_server_t *server);
+
 /* ---- Time and log ---- */
 
 /* Milliseconds since 1970-01-01 00:00 UTC by the server's clock (config->clock); 0 for NULL. Any

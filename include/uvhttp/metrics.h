@@ -22,12 +22,19 @@ extern "C" {
  * metrics may be appended. Any thread. */
 UVHTTP_EXPORT size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size);
 
+/* Writes the metric uvhttp_route_duration_seconds of `server`, with the labels host (if the route
+ * was added to one), route, method and class, as uvhttp_server_each_route_stats reports them. Empty
+ * without config->route_stats. Result and `size` as above; `server` NULL: 0. Values may grow
+ * between two calls. Any thread. */
+UVHTTP_EXPORT size_t uvhttp_metrics_write_routes(uvhttp_server_t *server, char *out, size_t size);
+
 /* Writes a label value with backslash, quote and line end escaped, for application metrics.
  * Result and `size` as above; truncation never splits an escape. Any thread. */
 UVHTTP_EXPORT size_t uvhttp_metrics_escape(uvhttp_slice_t value, char *out, size_t size);
 
-/* A handler: responds 200 with the metrics of `server`, summed over its workers; `server` may be
- * another server than that of the request. The current request is not included. */
+/* A handler: responds 200 with the metrics of `server`, summed over its workers, those of its
+ * routes included; `server` may be another server than that of the request. The current request is
+ * not included. */
 UVHTTP_EXPORT int uvhttp_metrics_handle_request(uvhttp_request_t *request,
                                                 uvhttp_response_t *response, void *server);
 

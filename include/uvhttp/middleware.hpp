@@ -513,6 +513,7 @@ public:
 struct CompressOptions {
     std::size_t minSize = 0;
     std::size_t maxSize = 0;
+    std::size_t jobSize = 0;
     std::string_view types = {};
     unsigned codings = 0; /* UVHTTP_CODING_BROTLI | UVHTTP_CODING_GZIP; 0: all */
     int gzipLevel = 0;
@@ -530,6 +531,7 @@ public:
         uvhttp_compress_options_t raw = {};
         raw.min_size = options.minSize;
         raw.max_size = options.maxSize;
+        raw.job_size = options.jobSize;
         raw.types = types.c_str();
         raw.codings = options.codings;
         raw.gzip_level = options.gzipLevel;

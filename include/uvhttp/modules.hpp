@@ -177,6 +177,17 @@ public:
     }
     void invalidateAll() const noexcept { uvhttp_static_invalidate(native(), nullptr); }
 
+    /* Sends one file, from the cache (uvhttp_static_send). */
+    Result send(Response response, const Text &path,
+                const SendFileOptions &options = {}) const noexcept
+    {
+        if (error_)
+            return error_;
+        return options.with(path, [&](const uvhttp_send_file_options_t &raw) {
+            return uvhttp_static_send(files_.get(), response.native(), path.c_str(), &raw);
+        });
+    }
+
     /* Loads a file into the cache; before the server runs. */
     [[nodiscard]] Result prewarm(const Text &path) const noexcept
     {

@@ -63,6 +63,11 @@ UVHTTP_EXPORT const char *uvhttp_request_cookie(uvhttp_request_t *request, const
  * parameter or out of memory. */
 UVHTTP_EXPORT const char *uvhttp_request_param(uvhttp_request_t *request, const char *name);
 
+/* The pattern of the route that the router has found, with the prefixes of its groups
+ * ("/notes/:id"). NULL without a route, and for a request that was rejected before routing. For
+ * logs and metrics: unlike paths, patterns are few. It lives as long as the server. Any thread. */
+UVHTTP_EXPORT const char *uvhttp_request_route(const uvhttp_request_t *request);
+
 /* The parameter as in uvhttp_request_path, where every '/' is a separator; for code that splits
  * the value as a path. Not NUL-terminated. `base` is NULL when the route has no such parameter. */
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_param_path(uvhttp_request_t *request, const char *name);
@@ -83,6 +88,28 @@ UVHTTP_EXPORT void uvhttp_request_header_at(uvhttp_request_t *request, size_t in
 /* The first trailer field of that name (RFC 9110 section 6.5), or NULL. Trailers are never merged
  * into the headers. */
 UVHTTP_EXPORT const char *uvhttp_request_trailer(uvhttp_request_t *request, const char *name);
+
+/* What a client may compare a representation with (RFC 9110 section 8.8). */
+typedef struct uvhttp_validators {
+    const char *etag; /* as sent: "\"v17\"", or "W/\"v17\"" for a weak one; NULL: none */
+    int64_t modified; /* seconds since 1970; 0: unknown */
+} uvhttp_validators_t;
+
+/* Evaluates If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of RFC
+ * 9110 section 13.2.2. Call it before a change, and before making a body that need not be sent.
+ * `current` describes the representation that the request is for; NULL: there is none, for example
+ * before PUT creates it. For a 304 set ETag, Cache-Control and Vary before it is sent, as for the
+ * 200.
+ *
+ *     int status = uvhttp_request_precondition(req, &(uvhttp_validators_t){.etag = tag});
+ *     if (status != 0)
+ *         return status < 0 ? status : uvhttp_response_send_status(res, status);
+ *
+ * Returns 0 to proceed, the status to send (304 or 412), or
+ *   UVHTTP_EINVAL  the tag is not quoted, or has characters that are not allowed in one
+ *   UVHTTP_ENOMEM  out of memory */
+UVHTTP_EXPORT int uvhttp_request_precondition(uvhttp_request_t *request,
+                                              const uvhttp_validators_t *current);
 
 /* The complete body, for a handler, which runs once the body has arrived. Empty without a body,
  * in middleware (which runs when the head has arrived), and for routes with UVHTTP_ROUTE_STREAM,

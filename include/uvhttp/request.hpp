@@ -299,6 +299,25 @@ public:
         return uvhttp_request_limit_body(request_, most);
     }
 
+    /* Evaluates the conditions for a representation with this entity tag, in quotes, and time in
+     * seconds since 1970 (0: unknown); or for none, before it is created. 0, the status to send
+     * (304 or 412), or an error. */
+    int precondition(const Text &etag, std::int64_t modified = 0) const noexcept
+    {
+        const uvhttp_validators_t current = {etag.c_str(), modified};
+        return etag.error() != 0 ? etag.error() : uvhttp_request_precondition(request_, &current);
+    }
+    int precondition(std::nullptr_t) const noexcept
+    {
+        return uvhttp_request_precondition(request_, nullptr);
+    }
+
+    /* The pattern of its route: "/notes/:id". */
+    std::optional<std::string_view> route() const noexcept
+    {
+        return optional(uvhttp_request_route(request_));
+    }
+
     int httpMinor() const noexcept { return uvhttp_request_http_minor(request_); }
     std::string_view clientAddress() const noexcept
     {

@@ -84,11 +84,37 @@ UVHTTP_EXPORT int uvhttp_response_send_too_early(uvhttp_response_t *response);
 UVHTTP_EXPORT int uvhttp_response_redirect(uvhttp_response_t *response, int status,
                                            const char *location);
 
-/* Sends a file, opened during the call; the content type is derived from the name. After an error
- * nothing was sent, so the handler can still respond. For directories, conditional requests and
- * ranges use uvhttp/static.h. Returns 0, the errors of send, or
+/* Options of uvhttp_response_send_file_with and uvhttp_static_send. Zeros are the defaults. Read
+ * during the call only. */
+typedef struct uvhttp_send_file_options {
+    /* The media type; NULL: derived from the name. */
+    const char *content_type;
+    /* The client saves the file under this name, in UTF-8: Content-Disposition of a 200 and 206
+     * (RFC 6266); NULL: no such field. */
+    const char *download_name;
+    /* The client shows the file if it can, and uses `download_name` when the user saves it. */
+    bool show_inline;
+} uvhttp_send_file_options_t;
+
+/* Sends a file as static files are sent: with ETag, Last-Modified and Accept-Ranges, as 206 for a
+ * Range, and as 304, 412 or 416 by the conditions of a GET or HEAD (RFC 9110 sections 13 and 14).
+ * Other methods get the whole file. `options` may be NULL. `path` is any path of the file system:
+ * check a name that comes from the client, or use uvhttp_static_send. The file is opened during the
+ * call. After an error nothing was sent, so the handler can still respond. Also in a blocking
+ * handler.
+ *
+ *     return uvhttp_response_send_file_with(
+ *         res, "/srv/reports/2026.pdf", &(uvhttp_send_file_options_t){.download_name =
+ * "Report.pdf"});
+ *
+ * Returns 0, the errors of send, or
  *   UVHTTP_ENOTREG  a directory or device
  *   libuv           errors of opening (UV_ENOENT, UV_EACCES, ...) */
+UVHTTP_EXPORT int uvhttp_response_send_file_with(uvhttp_response_t *response, const char *path,
+                                                 const uvhttp_send_file_options_t *options);
+
+/* The same without options; with another status than 200, such as 404, always the whole file,
+ * without ETag and Last-Modified. */
 UVHTTP_EXPORT int uvhttp_response_send_file(uvhttp_response_t *response, int status,
                                             const char *path);
 
@@ -235,6 +261,23 @@ UVHTTP_EXPORT bool uvhttp_response_is_streamed(const uvhttp_response_t *response
  *   UVHTTP_ENOMEM  out of memory */
 UVHTTP_EXPORT int uvhttp_response_replace_body(uvhttp_response_t *response, const void *data,
                                                size_t size);
+
+/* In a uvhttp_send_cb, for a body in memory: has `work(body, arg)` called on a thread of the heavy
+ * lane, then `done(response, arg)` on the loop as a uvhttp_send_cb of the same response; then the
+ * callbacks that were added earlier, and the response is sent. The send function returns 0 at once;
+ * for the handler the response is sent, and errors from then on are logged and answered with 500.
+ * For callbacks that need long for a large body, such as compression.
+ *
+ * `done` runs exactly once and may free `arg`, also after a disconnect;
+ * uvhttp_response_replace_body then fails. The callback must not change the body after this call,
+ * and returns 0. Returns 0, or with neither function called UVHTTP_EINVAL  no function, not in a
+ * uvhttp_send_cb, no body in memory, called before for this response by the same callback, or on
+ * the thread of a blocking handler UVHTTP_EFULL   config->heavy_queue jobs are pending
+ *   UVHTTP_ENOMEM  out of memory */
+typedef void (*uvhttp_body_work_cb)(uvhttp_slice_t body, void *arg);
+typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
+UVHTTP_EXPORT int uvhttp_response_defer_send(uvhttp_response_t *response, uvhttp_body_work_cb work,
+                                             uvhttp_done_cb done, void *arg);
 
 /* ---- Filters of streamed bodies ----
  * A filter receives each chunk that is written and appends its output, which is sent instead:
@@ -468,7 +511,6 @@ UVHTTP_EXPORT bool uvhttp_response_peer_ended(const uvhttp_response_t *response)
  *   UVHTTP_ERESPONDED     the response was sent
  *   UVHTTP_EDISCONNECTED  the client has disconnected */
 typedef void (*uvhttp_work_cb)(void *arg);
-typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
 UVHTTP_EXPORT int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work,
                                         uvhttp_done_cb done, void *arg);
 

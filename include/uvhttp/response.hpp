@@ -88,6 +88,27 @@ private:
     uvhttp_filter_output_t *output_;
 };
 
+/* How a file is sent (response.h). */
+struct SendFileOptions {
+    std::string_view contentType = {};  /* omitted: derived from the name */
+    std::string_view downloadName = {}; /* omitted: no Content-Disposition */
+    bool showInline = false;
+
+    /* Calls `call` with the C options, unless the path or an option is invalid. */
+    template <class Call> int with(const Text &path, Call call) const noexcept
+    {
+        const detail::Option type(contentType), name(downloadName);
+        const int unfit = path.error() != 0 ? path.error() : detail::errorOf(type, name);
+        if (unfit != 0)
+            return unfit;
+        uvhttp_send_file_options_t raw = {};
+        raw.content_type = type.c_str();
+        raw.download_name = name.c_str();
+        raw.show_inline = showInline;
+        return call(raw);
+    }
+};
+
 /* Fields encoded once and sent many times. */
 class Prepared
 {
@@ -274,6 +295,14 @@ public:
     {
         return path.error() != 0 ? path.error()
                                  : uvhttp_response_send_file(response_, status, path.c_str());
+    }
+    /* With ETag and Last-Modified, by the conditions and the Range of the request; the server's
+     * files (Files::send) also from its cache. */
+    Result sendFile(const Text &path, const SendFileOptions &options = {}) const noexcept
+    {
+        return options.with(path, [&](const uvhttp_send_file_options_t &raw) {
+            return uvhttp_response_send_file_with(response_, path.c_str(), &raw);
+        });
     }
     Result sendEarlyHints() const noexcept { return uvhttp_response_send_early_hints(response_); }
 

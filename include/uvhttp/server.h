@@ -6,9 +6,10 @@
  * application must protect data that several exchanges share.
  *
  * Any thread may call uvhttp_server_stop, uvhttp_server_post, uvhttp_server_ref,
- * uvhttp_server_unref, uvhttp_server_read_stats, uvhttp_server_worker_stats and
- * uvhttp_server_worker_count, from uvhttp_server_listen until uvhttp_server_free. All other
- * functions belong to the thread that created the server. See docs/workers.md. */
+ * uvhttp_server_unref, uvhttp_server_read_stats, uvhttp_server_worker_stats,
+ * uvhttp_server_each_route_stats and uvhttp_server_worker_count, from uvhttp_server_listen until
+ * uvhttp_server_free. All other functions belong to the thread that created the server. See
+ * docs/workers.md. */
 #ifndef UVHTTP_SERVER_H
 #define UVHTTP_SERVER_H
 
@@ -327,6 +328,29 @@ UVHTTP_EXPORT const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *server)
 UVHTTP_EXPORT int uvhttp_server_read_stats(uvhttp_server_t *server, uvhttp_stats_t *stats);
 UVHTTP_EXPORT int uvhttp_server_worker_stats(uvhttp_server_t *server, size_t worker,
                                              uvhttp_stats_t *stats);
+
+/* Responses of one route to one method with one status class. */
+typedef struct uvhttp_route_stats {
+    /* The pattern ("/notes/:id"), "unmatched" for requests without a route, or "others" for routes
+     * beyond config->route_stats. */
+    const char *route;
+    const char *host;     /* that the route was added to; NULL: the server itself */
+    const char *method;   /* of the request ("GET"); "other" for an extension method */
+    int status_class;     /* 2 for 2xx; 4 if the client disconnected before the response */
+    uint64_t count;       /* finished exchanges */
+    uint64_t duration_us; /* their sum */
+} uvhttp_route_stats_t;
+
+/* Calls `each` for each route, method and status class with at least one exchange, in the order in
+ * which the routes were added. Strings are static or live as long as the server. Sums over all
+ * workers; needs config->route_stats. Threads as for uvhttp_server_read_stats. If `each` returns
+ * another value than 0, the iteration ends.
+ * Returns 0, the value of `each`, or
+ *   UVHTTP_EINVAL  no function
+ *   UVHTTP_ENOMEM  `server` is NULL */
+typedef int (*uvhttp_route_stats_cb)(const uvhttp_route_stats_t *stats, void *arg);
+UVHTTP_EXPORT int uvhttp_server_each_route_stats(uvhttp_server_t *server,
+                                                 uvhttp_route_stats_cb each, void *arg);
 
 /* Counts a lookup in a cache of the application in cache_hits or cache_misses; static.h counts
  * its own. Loop thread only; does nothing in a blocking handler. */

@@ -439,6 +439,20 @@ public:
         return found == nullptr ? none : *found;
     }
     /* A copy of the counters, of all workers or of one, on any thread; all 0 without a server. */
+    /* Calls `each` with a const uvhttp_route_stats_t & for each route, method and status class
+     * (config->route_stats). */
+    template <class F> void eachRouteStats(F &&each) const
+    {
+        auto call = [&each](const uvhttp_route_stats_t &stats) { each(stats); };
+        (void)uvhttp_server_each_route_stats(
+            native(),
+            [](const uvhttp_route_stats_t *stats, void *arg) noexcept {
+                return detail::swallow([&] { detail::stored<decltype(call)>(arg)(*stats); })
+                           ? 0
+                           : int{UVHTTP_EINVAL};
+            },
+            &call);
+    }
     Stats readStats() const noexcept
     {
         Stats stats = {};

@@ -225,6 +225,24 @@ UVHTTP_EXPORT void uvhttp_static_free(void *context);
 UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request,
                                                uvhttp_response_t *response, void *context);
 
+/* Sends one file of the context, which the handler has chosen, from the context's cache. `path` is
+ * the path of the file below the root, decoded ("reports/2026.pdf"). For files that only some users
+ * may get, or whose URL is not their path:
+ *
+ *     return uvhttp_static_send(files, res, "reports/2026.pdf",
+ *                               &(uvhttp_send_file_options_t){.download_name = "Report.pdf"});
+ *
+ * Responds as for a request of that file: by conditions and ranges, compressed if the context
+ * compresses, with the types, rules and error pages of its options. Index files, alternatives,
+ * listings and redirects do not apply: a directory gets 403, a missing or hidden file 404.
+ * `options` may be NULL. The response may be sent after this call has returned. The context need
+ * not be mounted. Returns 0, the errors of send, or UVHTTP_EINVAL  no context or path; options with
+ * a content_type, which the types of the context determine; a blocking handler
+ * (uvhttp_response_send_file_with works there); or a context of another server. The last two are
+ * logged. */
+UVHTTP_EXPORT int uvhttp_static_send(uvhttp_static_t *context, uvhttp_response_t *response,
+                                     const char *path, const uvhttp_send_file_options_t *options);
+
 /* The upload handler, for routes with UVHTTP_ROUTE_STREAM and the methods PUT and POST. `context`
  * as above, opened with `uploads` (else 405). It does not authenticate: add a middleware before it.
  *

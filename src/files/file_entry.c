@@ -176,6 +176,8 @@ static int load_opened(const struct uvh_file_load_options *options, int descript
     err = remember_rules(made, options->rules, named);
     if (err == 0) {
         describe(made, facts, named, now_ms);
+        if (options->type != NULL)
+            made->type = options->type;
         err = prepare(made, options->coding, options->varies);
     }
     if (err != 0) {
@@ -191,7 +193,9 @@ int uvh_file_entry_load(const struct uvh_file_load_options *options, struct uvh_
     struct uvh_file_facts facts;
     int descriptor;
     *entry = NULL;
-    int err = uvh_file_open(options->root, options->path, &descriptor, &facts);
+    int err = options->root == NULL
+                  ? uvh_file_open_anywhere(options->path, &descriptor, &facts)
+                  : uvh_file_open(options->root, options->path, &descriptor, &facts);
     if (err != 0)
         return err;
     return load_opened(options, descriptor, &facts, entry);

@@ -91,9 +91,10 @@ size_t uvh_file_entry_format_etag(const struct uvh_file_facts *facts,
 
 struct uvh_file_load_options {
     const uvhttp_allocator_t *allocator;
-    const struct uvh_file_root *root;
+    const struct uvh_file_root *root;     /* NULL: `path` is any path of the file system */
     const struct uvh_static_rules *rules; /* NULL: none; must outlive the entry */
     const char *path;                     /* of the file, below the root */
+    const char *type;                     /* must outlive the entry; NULL: by the name */
     uvhttp_slice_t key;                   /* its key in the cache */
     size_t memory_file_size;              /* bytes; larger files stay on disk */
     /* The path that determines the type; NULL: `path`. Different for a sibling. */
@@ -103,7 +104,8 @@ struct uvh_file_load_options {
 };
 
 /* Opens and reads a file; stat it first (uvh_file_facts_read). `*entry` has one reference. Returns
- * 0, a negative errno, UVHTTP_ENOTREG, or UVHTTP_ENOMEM. Any thread. */
+ * 0, a negative errno, UVHTTP_ENOTREG, UVHTTP_EHEADER (an invalid type), or UVHTTP_ENOMEM. Any
+ * thread. */
 int uvh_file_entry_load(const struct uvh_file_load_options *options, struct uvh_file_entry **entry);
 
 /* The content of `source` in a coding, just made: with a weak entity tag, since compressing again

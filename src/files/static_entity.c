@@ -231,6 +231,9 @@ int uvh_static_entity_respond(uvhttp_request_t *request, uvhttp_response_t *resp
                    fields.if_unmodified_since.base == NULL && range.base == NULL))
         return send_part(response, entry, 200, 0, entry->size);
 
+    uvhttp_method_t method = uvhttp_request_method(request);
+    if (method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD)
+        return send_part(response, entry, 200, 0, entry->size); /* it is not the target's file */
     int err = uvh_field_lines_join_conditions(request, &fields);
     if (err != 0)
         return err;

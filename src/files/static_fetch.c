@@ -23,7 +23,7 @@
 /* A lookup: a path, or a page of the settings, whatever the request's path. */
 struct lookup {
     uvhttp_slice_t path; /* below the root, NUL-terminated; lives as long as the request */
-    uvhttp_slice_t key;  /* its key in the cache */
+    uvhttp_slice_t key;  /* its key in the cache; see is_exact */
     int page;            /* UVH_STATIC_NO_PAGE for a path */
     /* Status of the response with a page: 200 sends it as a file, others as the body of an
      * error. */
@@ -52,6 +52,13 @@ struct waiter {
     struct lookup lookup;
     uint64_t seen; /* count of all changes when the request arrived */
 };
+
+/* Only that file is wanted, without index, alternatives and redirects. Then the key begins with
+ * NUL, so that the result is not cached for a request of the path. */
+static bool is_exact(const struct lookup *lookup)
+{
+    return lookup->key.length != lookup->path.length;
+}
 
 /* ---- cached results ---- */
 
@@ -192,7 +199,7 @@ static void store(struct pending *pending)
              known->checked_at <= pending->started)
         uvh_file_cache_remove(files, known);
     shed_descriptors(pending);
-    if (pending->lookup.page == UVH_STATIC_NO_PAGE && !outdated)
+    if (!is_exact(&pending->lookup) && !outdated)
         store_absent(pending);
     uvh_counter_add(load->outcome == UVH_STATIC_ENTRY ? &pending->cache->counts.loads
                                                       : &pending->cache->counts.lookups,
@@ -439,7 +446,7 @@ static int start_load(struct uvhttp_static *context, struct uvh_static_cache *ca
         .load = {.settings = &context->settings,
                  .path = lookup->path,
                  .key = lookup->key,
-                 .exact = lookup->page != UVH_STATIC_NO_PAGE,
+                 .exact = is_exact(lookup),
                  .title = uvhttp_request_path(request)},
     };
     pending->state.version_index = uvh_path_versions_index(&context->versions, lookup->path);
@@ -491,6 +498,18 @@ int uvh_static_fetch(struct uvhttp_static *context, struct uvh_static_cache *cac
                      uvhttp_response_t *response, uvhttp_slice_t path)
 {
     return look_up(context, cache, response, &(struct lookup){path, path, UVH_STATIC_NO_PAGE, 200});
+}
+
+int uvh_static_fetch_exact(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                           uvhttp_response_t *response, uvhttp_slice_t key)
+{
+    const struct lookup lookup = {
+        .path = {key.base + 1, key.length - 1},
+        .key = key,
+        .page = UVH_STATIC_NO_PAGE,
+        .status = 200,
+    };
+    return look_up(context, cache, response, &lookup);
 }
 
 int uvh_static_fetch_page(struct uvhttp_static *context, struct uvh_static_cache *cache,

@@ -28,6 +28,10 @@ bool uvh_static_fetch_absent(struct uvhttp_static *context, struct uvh_static_ca
 int uvh_static_fetch(struct uvhttp_static *context, struct uvh_static_cache *cache,
                      uvhttp_response_t *response, uvhttp_slice_t path);
 
+/* The same for exactly that file. `key` is NUL, then the path. */
+int uvh_static_fetch_exact(struct uvhttp_static *context, struct uvh_static_cache *cache,
+                           uvhttp_response_t *response, uvhttp_slice_t key);
+
 /* Sends a page of the settings: as a file for the status 200, as the body of an error for others.
  * When an error page cannot be loaded, it sends a line of text, and logs one line until the page is
  * there again. */

@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "base/counter.h"
 #include "codec/http1/target.h"
+#include "files/send_file.h"
 #include "files/static_entity.h"
 #include "files/static_fetch.h"
 #include "files/static_files.h"
@@ -165,25 +166,34 @@ static struct uvh_static_cache *open_cache(struct uvhttp_static *context,
     return cache;
 }
 
-static int serve(struct uvhttp_static *files, uvhttp_request_t *request,
-                 uvhttp_response_t *response, uvhttp_slice_t path)
+/* Prepares a response with a file: limits its rate, and finds the cache of the worker. Returns 0 or
+ * UVHTTP_ENOMEM. */
+static UVH_ALWAYS_INLINE int begin(struct uvhttp_static *files, uvhttp_request_t *request,
+                                   uvhttp_response_t *response, struct uvh_static_cache **cache)
 {
-    uvhttp_method_t method = uvhttp_request_method(request);
-    if (UVH_UNLIKELY(method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
-        return refuse_method(response, "GET, HEAD");
     if (UVH_UNLIKELY(files->settings.rate_limit != 0)) {
         int err = uvhttp_response_limit_rate(response, files->settings.rate_limit,
                                              files->settings.rate_burst);
         if (err != 0)
             return err;
     }
-    struct uvh_static_cache *cache =
+    *cache =
         atomic_load_explicit(&files->caches[uvhttp_request_worker(request)], memory_order_relaxed);
-    if (UVH_UNLIKELY(cache == NULL)) {
-        cache = open_cache(files, request);
-        if (cache == NULL)
-            return UVHTTP_ENOMEM;
-    }
+    if (UVH_UNLIKELY(*cache == NULL))
+        *cache = open_cache(files, request);
+    return *cache == NULL ? UVHTTP_ENOMEM : 0;
+}
+
+static int serve(struct uvhttp_static *files, uvhttp_request_t *request,
+                 uvhttp_response_t *response, uvhttp_slice_t path)
+{
+    uvhttp_method_t method = uvhttp_request_method(request);
+    struct uvh_static_cache *cache;
+    if (UVH_UNLIKELY(method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
+        return refuse_method(response, "GET, HEAD");
+    int err = begin(files, request, response, &cache);
+    if (UVH_UNLIKELY(err != 0))
+        return err;
     if (UVH_UNLIKELY(files->settings.map.only != UVH_STATIC_NO_PAGE))
         return serve_only_file(files, cache, response);
     if (UVH_UNLIKELY(memchr(path.base, '%', path.length) != NULL)) {
@@ -215,8 +225,13 @@ static int check_use(struct uvhttp_static *files, uvhttp_request_t *request,
 {
     const uvhttp_server_t *server = uvhttp_request_server(request);
     /* The router rejects a blocking route, but not a blocking handler that calls this one. */
-    if (UVH_UNLIKELY(uvhttp_request_is_blocking(request)))
+    if (UVH_UNLIKELY(uvhttp_request_is_blocking(request))) {
+        uvhttp_response_log(response, UVHTTP_LOG_ERROR,
+                            "static files: %s: a blocking handler cannot use a uvhttp_static_t; "
+                            "call uvhttp_response_send_file_with",
+                            uvhttp_request_path(request));
         return UVHTTP_EINVAL;
+    }
     if (UVH_LIKELY(atomic_load_explicit(&files->server, memory_order_relaxed) == server) ||
         uvh_static_files_belongs_to(files, server))
         return 0;
@@ -240,6 +255,44 @@ int uvh_static_files_serve_mounted(uvhttp_request_t *request, uvhttp_response_t 
 {
     struct uvhttp_static *files = context;
     return serve(files, request, response, path_after(request, files->prefix_length));
+}
+
+/* Sends the file with this key, see uvh_static_fetch_exact. */
+static int send_exact(struct uvhttp_static *files, uvhttp_response_t *response, uvhttp_slice_t key)
+{
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    struct uvh_static_cache *cache;
+    int err = begin(files, request, response, &cache);
+    if (err != 0)
+        return err;
+    if (uvh_static_path_is_denied(key.base + 1, files->settings.hidden))
+        return uvh_static_fetch_status(files, cache, response, 404);
+    struct uvh_file_entry *entry = uvh_file_cache_find(&cache->files, key.base, key.length);
+    if (entry != NULL && is_usable(files, entry, uvhttp_response_now(response)))
+        return respond_from_cache(files, request, response, cache, entry);
+    uvhttp_request_count_cache(request, false);
+    uvh_counter_add(&cache->counts.misses, 1);
+    return uvh_static_fetch_exact(files, cache, response, key);
+}
+
+int uvhttp_static_send(uvhttp_static_t *context, uvhttp_response_t *response, const char *path,
+                       const uvhttp_send_file_options_t *options)
+{
+    if (context == NULL || path == NULL || (options != NULL && options->content_type != NULL))
+        return UVHTTP_EINVAL;
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    int err = check_use(context, request, response);
+    if (err == 0)
+        err = uvh_send_file_disposition(response, options);
+    if (err != 0)
+        return err;
+    size_t length = strlen(path);
+    char *key = uvhttp_request_allocate(request, length + 2);
+    if (key == NULL)
+        return UVHTTP_ENOMEM;
+    key[0] = '\0';
+    length = uvh_static_path_normalize(path, length, key + 1);
+    return send_exact(context, response, (uvhttp_slice_t){key, length + 1});
 }
 
 /* Without watching, files are revalidated regularly, so failure is not fatal. */

@@ -59,7 +59,7 @@ int uvh_response_check_open(const struct uvhttp_response *response)
 {
     if (response->disconnected != NULL && atomic_load(response->disconnected))
         return UVHTTP_EDISCONNECTED;
-    if (response->state == UVH_RESPONSE_OPEN)
+    if (response->state == UVH_RESPONSE_OPEN && response->deferred == NULL)
         return 0;
     return uvh_response_over_code(response);
 }
@@ -126,10 +126,32 @@ void uvh_response_run_releases(struct uvhttp_response *response)
 void uvh_response_forget(struct uvhttp_response *response)
 {
     response->headers.count = 0;
+    response->deferred = NULL;
     response->prepared = NULL;
     response->body_limit = UINT64_MAX;
     response->pace = NULL;
     response->on_read_error = NULL;
+}
+
+int uvh_response_keep_lent(struct uvhttp_response *response)
+{
+    uvhttp_slice_t *type = &response->content_type;
+    const char *kept = type->base;
+    if (kept != NULL && (kept = uvh_arena_copy(response->arena, kept, type->length)) == NULL)
+        return UVHTTP_ENOMEM;
+    type->base = kept;
+    if (response->prepared == NULL)
+        return 0;
+    uvhttp_prepared_t *copy = uvh_arena_alloc(response->arena, sizeof(*copy));
+    if (copy == NULL)
+        return UVHTTP_ENOMEM;
+    *copy = *response->prepared;
+    if (copy->lines.length > 0)
+        copy->lines.data = uvh_arena_copy(response->arena, copy->lines.data, copy->lines.length);
+    if (copy->lines.length > 0 && copy->lines.data == NULL)
+        return UVHTTP_ENOMEM;
+    response->prepared = copy;
+    return 0;
 }
 
 int uvh_response_own_headers(struct uvhttp_response *response)
@@ -202,7 +224,7 @@ int uvhttp_response_set_cookie(uvhttp_response_t *response, const uvhttp_cookie_
 
 void uvhttp_response_remove_header(uvhttp_response_t *response, const char *name)
 {
-    if (name == NULL || response->state != UVH_RESPONSE_OPEN)
+    if (name == NULL || response->state != UVH_RESPONSE_OPEN || response->deferred != NULL)
         return;
     remove_header(&response->headers, text_slice(name));
     if (uvh_field_lookup(text_slice(name)) == UVHTTP_FIELD_CONTENT_TYPE)

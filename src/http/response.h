@@ -89,6 +89,9 @@ struct uvhttp_response {
     struct uvh_header_list headers;
     struct uvh_header_list trailers;
     struct uvh_send_hook *hooks; /* newest first */
+    /* server/send_deferred.c: passed on by the handler, and waits for a job of a hook; NULL: none
+     */
+    struct uvh_deferred_send *deferred;
     /* set by the send call; wins over a header of that name; NUL-terminated, or NULL */
     uvhttp_slice_t content_type;
     const uvhttp_prepared_t *prepared;
@@ -155,6 +158,10 @@ static inline void uvh_response_forget_lent(struct uvhttp_response *response)
     response->prepared = NULL;
     response->content_type = (uvhttp_slice_t){NULL, 0};
 }
+
+/* Copies these references into the arena instead, for a response that is sent later. Returns 0 or
+ * UVHTTP_ENOMEM. */
+int uvh_response_keep_lent(struct uvhttp_response *response);
 
 /* Copies the list of fields, so that an earlier copy of the struct is not changed. Returns 0 or
  * UVHTTP_ENOMEM. */

@@ -2,14 +2,14 @@
  * uvhttp_response_on_send. */
 #include <uvhttp/body_etag.h>
 
+#include <string.h>
+
 #include <uvhttp/error.h>
 
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/slice.h"
-#include "codec/fields/conditional.h"
-#include "codec/fields/field.h"
-#include "options/field_lines.h"
+#include "codec/fields/http_date.h"
 
 enum {
     MAX_HASHED = 16 << 20, /* at most some milliseconds of the loop's time */
@@ -17,18 +17,21 @@ enum {
     TAG_SIZE = HEX_SIZE + 3, /* quotes and NUL */
 };
 
-static bool is_tagged(uvhttp_request_t *request, const uvhttp_response_t *response)
+static bool is_evaluated(uvhttp_request_t *request, const uvhttp_response_t *response)
 {
     uvhttp_method_t method = uvhttp_request_method(request);
     uvhttp_slice_t body = uvhttp_response_body(response);
-    if (uvhttp_response_status(response) != 200 || body.base == NULL || body.length > MAX_HASHED)
-        return false;
-    /* A handler may omit the body for HEAD, so an empty body says nothing about the one of GET. */
-    if (method != UVHTTP_METHOD_GET && (method != UVHTTP_METHOD_HEAD || body.length == 0))
-        return false;
-    if (uvhttp_response_header_slice(response, "ETag").base != NULL)
-        return false;
-    return !uvhttp_response_header_lists(response, "Cache-Control", "no-store");
+    return uvhttp_response_status(response) == 200 && body.base != NULL &&
+           (method == UVHTTP_METHOD_GET || method == UVHTTP_METHOD_HEAD);
+}
+
+/* A handler may omit the body for HEAD, so an empty body says nothing about the one of GET. */
+static bool is_hashed(uvhttp_request_t *request, const uvhttp_response_t *response)
+{
+    uvhttp_slice_t body = uvhttp_response_body(response);
+    return body.length <= MAX_HASHED &&
+           (body.length > 0 || uvhttp_request_method(request) == UVHTTP_METHOD_GET) &&
+           !uvhttp_response_header_lists(response, "Cache-Control", "no-store");
 }
 
 static void write_tag(uvhttp_slice_t body, char tag[TAG_SIZE])
@@ -44,20 +47,6 @@ static void write_tag(uvhttp_slice_t body, char tag[TAG_SIZE])
     }
     *out++ = '"';
     *out = '\0';
-}
-
-static int evaluate(uvhttp_request_t *request, const char *tag,
-                    enum uvh_conditional_outcome *outcome)
-{
-    struct uvh_conditional_fields fields = {
-        .if_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_MATCH),
-        .if_none_match = uvhttp_request_field(request, UVHTTP_FIELD_IF_NONE_MATCH),
-    };
-    const struct uvh_conditional_entity entity = {.etag = uvh_slice(tag), .exists = true};
-    int err = uvh_field_lines_join_conditions(request, &fields);
-    if (err == 0)
-        *outcome = uvh_conditional_evaluate(&fields, &entity, true);
-    return err;
 }
 
 /* Removes the fields about the body, which a 304 need not repeat (RFC 9110 section 15.4.5) and a
@@ -79,23 +68,44 @@ static int become(uvhttp_response_t *response, int status)
     return uvhttp_response_set_status(response, status);
 }
 
+/* The tag that the handler has set, NUL-terminated; NULL when out of memory. */
+static const char *own_tag(uvhttp_request_t *request, uvhttp_slice_t tag)
+{
+    char *copy = uvhttp_request_allocate(request, tag.length + 1);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, tag.base, tag.length);
+    copy[tag.length] = '\0';
+    return copy;
+}
+
 static int on_send(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    char tag[TAG_SIZE];
+    char hashed[TAG_SIZE];
+    uvhttp_validators_t current = {.etag = hashed};
     (void)arg;
-    if (!is_tagged(request, response))
+    if (!is_evaluated(request, response))
         return 0;
-    write_tag(uvhttp_response_body(response), tag);
-    enum uvh_conditional_outcome outcome;
-    int err = evaluate(request, tag, &outcome);
-    if (err != 0)
-        return err;
-    if (outcome == UVH_CONDITIONAL_FAILED)
-        return become(response, 412);
-    err = uvhttp_response_set_header(response, "ETag", tag);
-    if (err == 0 && outcome == UVH_CONDITIONAL_NOT_MODIFIED)
-        err = become(response, 304);
-    return err;
+    uvhttp_slice_t own = uvhttp_response_header_slice(response, "ETag");
+    if (own.base != NULL) {
+        uvhttp_slice_t modified = uvhttp_response_header_slice(response, "Last-Modified");
+        current.etag = own_tag(request, own);
+        if (current.etag == NULL)
+            return UVHTTP_ENOMEM;
+        if (modified.base == NULL || !uvh_http_date_parse(modified, &current.modified))
+            current.modified = 0;
+    } else if (is_hashed(request, response)) {
+        write_tag(uvhttp_response_body(response), hashed);
+    } else {
+        return 0;
+    }
+    int status = uvhttp_request_precondition(request, &current);
+    if (status == UVHTTP_EINVAL) /* the handler's tag is malformed: no client's tag equals it */
+        return 0;
+    if (status < 0 || status == 412)
+        return status < 0 ? status : become(response, 412);
+    int err = own.base != NULL ? 0 : uvhttp_response_set_header(response, "ETag", hashed);
+    return err == 0 && status == 304 ? become(response, 304) : err;
 }
 
 int uvhttp_body_etag_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,

@@ -27,7 +27,8 @@
 
 enum {
     DEFAULT_MIN_SIZE = 1024,
-    DEFAULT_MAX_SIZE = 1 << 20,
+    DEFAULT_MAX_SIZE = 16 << 20,
+    DEFAULT_JOB_SIZE = 65536, /* at most some milliseconds of the loop's time */
     MAX_SIZE_LIMIT = 1 << 30,
     CHUNK_SIZE = 16384,
     /* streams of small chunks are often numerous: a small window for each */
@@ -43,6 +44,7 @@ struct uvhttp_compress {
     struct uvh_owned owned;
     size_t min_size;
     size_t max_size;
+    size_t job_size;
     const char *types; /* NULL: the defaults */
     unsigned codings;
     int levels[UVH_CODING_COUNT];
@@ -162,21 +164,54 @@ static int set_fields(uvhttp_request_t *request, uvhttp_response_t *response,
 
 /* ---- bodies in memory ---- */
 
+/* A body that is compressed; lives in the exchange's memory. */
+struct whole {
+    const struct uvhttp_compress *compress;
+    enum uvh_coding coding;
+    struct uvh_bytes coded;
+    int err;
+};
+
+/* A uvhttp_body_work_cb. */
+static void compress_whole(uvhttp_slice_t body, void *arg)
+{
+    struct whole *whole = arg;
+    const struct uvhttp_compress *compress = whole->compress;
+    uvh_bytes_init(&whole->coded, compress->owned.allocator, body.length - 1);
+    whole->err =
+        uvh_compress_bytes(compress->owned.allocator, whole->coding,
+                           compress->levels[whole->coding], body.base, body.length, &whole->coded);
+}
+
+/* A uvhttp_done_cb. */
+static int use_coded(uvhttp_response_t *response, void *arg)
+{
+    struct whole *whole = arg;
+    int err = whole->err;
+    if (err == 0)
+        err = uvhttp_response_replace_body(response, whole->coded.data, whole->coded.length);
+    uvh_bytes_release(&whole->coded);
+    /* Not smaller, out of memory, or disconnected: the body stays as it is. */
+    return err != 0 ? 0 : set_fields(uvhttp_response_request(response), response, whole->coding);
+}
+
 static int replace_body(const struct uvhttp_compress *compress, uvhttp_request_t *request,
                         uvhttp_response_t *response, enum uvh_coding coding)
 {
     uvhttp_slice_t body = uvhttp_response_body(response);
-    struct uvh_bytes coded;
     if (body.length == 0) /* of HEAD */
         return 0;
-    uvh_bytes_init(&coded, compress->owned.allocator, body.length - 1);
-    int err = uvh_compress_bytes(compress->owned.allocator, coding, compress->levels[coding],
-                                 body.base, body.length, &coded);
-    if (err == 0)
-        err = uvhttp_response_replace_body(response, coded.data, coded.length);
-    uvh_bytes_release(&coded);
-    /* Not smaller, or out of memory: the body stays as it is. */
-    return err != 0 ? 0 : set_fields(request, response, coding);
+    struct whole *whole = uvhttp_request_allocate(request, sizeof(*whole));
+    if (whole == NULL)
+        return 0;
+    *whole = (struct whole){.compress = compress, .coding = coding};
+    if (body.length > compress->job_size && !uvhttp_request_is_blocking(request)) {
+        /* If the queue is full, it is sent uncompressed. */
+        (void)uvhttp_response_defer_send(response, compress_whole, use_coded, whole);
+        return 0;
+    }
+    compress_whole(body, whole);
+    return use_coded(response, whole);
 }
 
 /* ---- streamed bodies ---- */
@@ -287,6 +322,7 @@ static int check(const uvhttp_compress_options_t *options, uvhttp_error_t *error
     const struct uvh_option_range ranges[] = {
         {"min_size", options->min_size, 0, MAX_SIZE_LIMIT, "bytes"},
         {"max_size", options->max_size, 0, MAX_SIZE_LIMIT, "bytes"},
+        {"job_size", options->job_size, 0, MAX_SIZE_LIMIT, "bytes"},
     };
     static const char *const names[UVH_CODING_COUNT] = {[UVH_CODING_GZIP] = "gzip_level",
                                                         [UVH_CODING_BROTLI] = "brotli_level",
@@ -340,6 +376,7 @@ static int create(uvhttp_compress_t **compress, const uvhttp_compress_options_t 
         return UVHTTP_ENOMEM;
     made->min_size = options->min_size != 0 ? options->min_size : DEFAULT_MIN_SIZE;
     made->max_size = options->max_size != 0 ? options->max_size : DEFAULT_MAX_SIZE;
+    made->job_size = options->job_size != 0 ? options->job_size : DEFAULT_JOB_SIZE;
     made->codings = options->codings != 0 ? options->codings : UVH_CODING_ALL;
     made->levels[UVH_CODING_GZIP] = options->gzip_level;
     made->levels[UVH_CODING_BROTLI] = options->brotli_level;

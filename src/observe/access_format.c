@@ -18,6 +18,7 @@ enum name {
     USER,
     METHOD,
     TARGET,
+    ROUTE,
     PROTOCOL,
     REQUEST,
     HOST,
@@ -42,6 +43,7 @@ static const char *const names[NAME_COUNT] = {
     [USER] = "user",
     [METHOD] = "method",
     [TARGET] = "target",
+    [ROUTE] = "route",
     [PROTOCOL] = "protocol",
     [REQUEST] = "request",
     [HOST] = "host",
@@ -63,7 +65,7 @@ const char uvh_access_format_combined[] =
     "{client} - {user} [{time}] \"{request}\" {status} {bytes} \"{referer}\" \"{user_agent}\"";
 const char uvh_access_format_json[] =
     "{{\"time\":\"{time_iso}\",\"client\":{client},\"user\":{user},\"method\":{method},\"target\":{"
-    "target},"
+    "target},\"route\":{route},"
     "\"protocol\":{protocol},\"host\":{host},\"status\":{status},\"bytes\":{bytes},"
     "\"duration_ms\":{duration_ms},\"referer\":{referer},\"user_agent\":{user_agent},"
     "\"request_id\":{request_id},\"aborted\":{aborted}}";
@@ -241,6 +243,8 @@ static uvhttp_slice_t value_of(const uvhttp_access_facts_t *facts, enum name nam
         return facts->user;
     case METHOD:
         return facts->method;
+    case ROUTE:
+        return facts->route;
     case TARGET:
         return facts->target;
     case PROTOCOL:

@@ -172,6 +172,7 @@ void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *re
         .user = uvh_slice(uvhttp_auth_user(request)),
         .method = uvh_slice(uvhttp_request_method_name(request)),
         .target = uvhttp_request_target(request),
+        .route = uvh_slice(uvhttp_request_route(request)),
         .host = uvhttp_request_field(request, UVHTTP_FIELD_HOST),
         .referer = uvhttp_request_field(request, UVHTTP_FIELD_REFERER),
         .user_agent = uvhttp_request_field(request, UVHTTP_FIELD_USER_AGENT),

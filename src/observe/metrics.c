@@ -9,6 +9,8 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 
+enum { ROUTES_GROWTH = 4096 }; /* bytes */
+
 /* The output buffer: counts the whole text, writes as much as fits. */
 struct text {
     char *out;
@@ -173,9 +175,11 @@ static void summary(struct text *text, const char *name, const char *help,
 
 static void add_label(struct text *text, const char *name, const char *value, const char *after)
 {
-    char escaped[256];
-    uvhttp_metrics_escape(uvh_slice(value), escaped, sizeof(escaped));
-    add(text, "%s=\"%s\"%s", name, escaped, after);
+    add(text, "%s=\"", name);
+    bool full = text->length >= text->size;
+    text->length += uvhttp_metrics_escape(uvh_slice(value), full ? NULL : text->out + text->length,
+                                          full ? 0 : text->size - text->length);
+    add(text, "\"%s", after);
 }
 
 size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
@@ -209,6 +213,38 @@ size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
     return text.length;
 }
 
+static void add_route_labels(struct text *text, const char *name, const uvhttp_route_stats_t *stats)
+{
+    add(text, "uvhttp_route_duration_seconds_%s{", name);
+    if (stats->host != NULL)
+        add_label(text, "host", stats->host, ",");
+    add_label(text, "route", stats->route, ",");
+    add_label(text, "method", stats->method, ",");
+    add(text, "class=\"%dxx\"}", stats->status_class);
+}
+
+static int add_route(const uvhttp_route_stats_t *stats, void *arg)
+{
+    struct text *text = arg;
+    if (text->length == 0)
+        begin(text, "route_duration_seconds", "summary",
+              "Time from the request head to the end of the response, by route.");
+    add_route_labels(text, "sum", stats);
+    add_seconds(text, stats->duration_us);
+    add_route_labels(text, "count", stats);
+    add(text, " %llu\n", (unsigned long long)stats->count);
+    return 0;
+}
+
+size_t uvhttp_metrics_write_routes(uvhttp_server_t *server, char *out, size_t size)
+{
+    struct text text = {out, out != NULL ? size : 0, 0};
+    if (text.size > 0)
+        out[0] = '\0';
+    uvhttp_server_each_route_stats(server, add_route, &text);
+    return text.length;
+}
+
 size_t uvhttp_metrics_escape(uvhttp_slice_t value, char *out, size_t size)
 {
     size_t length = 0, written = 0;
@@ -236,10 +272,19 @@ int uvhttp_metrics_handle_request(uvhttp_request_t *request, uvhttp_response_t *
     uvhttp_stats_t stats;
     if (uvhttp_server_read_stats(server, &stats) != 0)
         return UVHTTP_EINVAL;
-    size_t length = uvhttp_metrics_write(&stats, NULL, 0);
-    char *text = uvhttp_request_allocate(request, length + 1);
-    if (text == NULL)
-        return UVHTTP_ENOMEM;
+    size_t length = uvhttp_metrics_write(&stats, NULL, 0), routes, space = 0;
+    char *text = NULL;
+    /* Other workers may count a new series between two calls. */
+    while ((routes = uvhttp_metrics_write_routes(server, text == NULL ? NULL : text + length,
+                                                 space)) >= space) {
+        space = routes + ROUTES_GROWTH;
+        text = uvhttp_request_allocate(request, length + space);
+        if (text == NULL)
+            return UVHTTP_ENOMEM;
+    }
+    /* The NUL of the first part is the first byte of the second one. */
+    char first = text[length];
     uvhttp_metrics_write(&stats, text, length + 1);
-    return uvhttp_response_send(response, 200, UVHTTP_METRICS_CONTENT_TYPE, text, length);
+    text[length] = first;
+    return uvhttp_response_send(response, 200, UVHTTP_METRICS_CONTENT_TYPE, text, length + routes);
 }

@@ -24,6 +24,7 @@ struct uvh_route {
     unsigned flags;       /* of uvhttp_route_flags_t */
     uvhttp_slash_t slash; /* STRICT until frozen */
     unsigned param_count;
+    size_t index;           /* in the order of adding; set by freezing */
     char *method;           /* as given; NULL for any */
     char *upgrade;          /* the protocol a client must offer; NULL: none */
     char *pattern;          /* with the prefixes of its groups */

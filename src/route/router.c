@@ -130,6 +130,7 @@ int uvh_router_freeze(struct uvhttp_router *router)
     int err = 0;
     if (all->frozen)
         return 0;
+    all->route_count = 0;
     for (struct uvhttp_router *one = &all->own; err == 0 && one != NULL; one = one->next)
         err = build_chain(all, one->parent, one->middleware, one->middleware_count, &one->chain,
                           &one->chain_length);
@@ -137,6 +138,7 @@ int uvh_router_freeze(struct uvhttp_router *router)
          route = route->next_added) {
         err = build_chain(all, route->owner, route->middleware, route->middleware_count,
                           &route->chain, &route->chain_length);
+        route->index = all->route_count++;
         route->slash = slash_of(route->owner);
         if (route->slash != UVHTTP_SLASH_STRICT)
             route->owner->site->tree.lenient = true;
@@ -145,6 +147,21 @@ int uvh_router_freeze(struct uvhttp_router *router)
         drop_chains(all);
     all->frozen = err == 0;
     return err;
+}
+
+size_t uvh_router_count(const struct uvhttp_router *router)
+{
+    return router->all->route_count;
+}
+
+const struct uvh_route *uvh_router_first(const struct uvhttp_router *router)
+{
+    return router->all->routes;
+}
+
+const char *uvh_router_host(const struct uvh_route *route)
+{
+    return route->owner->site->host;
 }
 
 /* ---- matching ---- */

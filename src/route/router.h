@@ -28,6 +28,14 @@ uvhttp_error_t *uvh_router_error(struct uvhttp_router *router);
  * nothing frozen. No effect when frozen. */
 int uvh_router_freeze(struct uvhttp_router *router);
 
+/* The number of routes of a frozen router, and its first one; `next_added` leads to the others, in
+ * the order of their index. */
+size_t uvh_router_count(const struct uvhttp_router *router);
+const struct uvh_route *uvh_router_first(const struct uvhttp_router *router);
+
+/* The host that the route was added to; NULL: the server itself. */
+const char *uvh_router_host(const struct uvh_route *route);
+
 /* The site for a request to this host[:port]. */
 const struct uvh_site *uvh_router_site(const struct uvhttp_router *router,
                                        uvhttp_slice_t authority);

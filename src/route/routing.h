@@ -35,6 +35,7 @@ struct uvh_routing {
     struct uvh_hash_table hosts;
     struct uvhttp_router *last_router;
     struct uvh_route *routes, *last_route; /* in the order of adding */
+    size_t route_count;                    /* set by freezing */
     bool frozen;
 };
 

@@ -16,6 +16,9 @@
 #include "server/send.h"
 #include "server/server.h"
 
+/* Bytes of a chunk that filters, such as compression, process on the loop at a time. */
+enum { FILTERED_SIZE = 131072 };
+
 /* The operation that the thread requests from the loop. */
 enum want {
     WANT_BEGIN,   /* send the head of a streamed response */
@@ -39,6 +42,7 @@ struct blocking_job {
     atomic_bool peer_ended;   /* the client has ended its side */
     enum want want;
     uvhttp_slice_t chunk;
+    bool filtered;           /* the real response has filters */
     bool waits_for_writable; /* the loop cannot accept the chunk at present */
     int result;              /* of the operation, or of the handler */
     uv_sem_t notified;
@@ -65,23 +69,15 @@ static int keep_fields(struct uvh_exchange *proxy)
 {
     struct uvhttp_response *response = &proxy->response;
     struct blocking_job *job = job_of(proxy);
-    uvhttp_slice_t *type = &response->content_type;
-    if (type->base != NULL &&
-        (type->base = uvh_arena_copy(&proxy->arena, type->base, type->length)) == NULL)
-        return UVHTTP_ENOMEM;
-    if (response->prepared == NULL || response->prepared == job->prepared)
-        return 0;
-    /* A new copy each time: the loop may be reading the previous one. */
-    uvhttp_prepared_t *copy = uvh_arena_alloc(&proxy->arena, sizeof(*copy));
-    if (copy == NULL)
-        return UVHTTP_ENOMEM;
-    *copy = *response->prepared;
-    if (copy->lines.length > 0)
-        copy->lines.data = uvh_arena_copy(&proxy->arena, copy->lines.data, copy->lines.length);
-    if (copy->lines.length > 0 && copy->lines.data == NULL)
-        return UVHTTP_ENOMEM;
-    response->prepared = job->prepared = copy;
-    return 0;
+    const uvhttp_prepared_t *kept = job->prepared;
+    if (response->prepared == kept) /* else a new copy: the loop may be reading the previous one */
+        response->prepared = NULL;
+    int err = uvh_response_keep_lent(response);
+    if (response->prepared == NULL)
+        response->prepared = kept;
+    else if (err == 0)
+        job->prepared = response->prepared;
+    return err;
 }
 
 /* The response is sent when the handler has returned. */
@@ -105,8 +101,17 @@ static int begin(struct uvh_exchange *proxy)
 
 static int write_chunk(struct uvh_exchange *proxy, uvhttp_slice_t chunk)
 {
-    job_of(proxy)->chunk = chunk;
-    int err = run_on_loop(proxy, WANT_WRITE);
+    struct blocking_job *job = job_of(proxy);
+    int err;
+    do { /* an empty chunk is a flush */
+        size_t most = job->filtered ? FILTERED_SIZE : SIZE_MAX;
+        job->chunk = chunk;
+        if (job->chunk.length > most)
+            job->chunk.length = most;
+        chunk.base += job->chunk.length;
+        chunk.length -= job->chunk.length;
+        err = run_on_loop(proxy, WANT_WRITE);
+    } while (err == 0 && chunk.length > 0);
     if (err == UVHTTP_EDISCONNECTED)
         proxy->response.state = UVH_RESPONSE_DISCONNECTED;
     return err;
@@ -284,8 +289,10 @@ static int begin_stream(struct blocking_job *job)
         return err;
     response->heartbeat = given->heartbeat;
     uvhttp_response_on_drain(response, on_writable, job);
-    return uvhttp_response_begin(response, given->status, given->content_type.base,
-                                 given->body.size);
+    err =
+        uvhttp_response_begin(response, given->status, given->content_type.base, given->body.size);
+    job->filtered = response->filters != NULL;
+    return err;
 }
 
 static int end_stream(struct blocking_job *job)
@@ -439,6 +446,7 @@ static struct blocking_job *new_job(struct uvh_exchange *real)
     uvh_job_init(&job->base, real->worker, run, do_wanted);
     job->real = real;
     uvh_exchange_init(&job->proxy, real->worker, &proxy_object_protocol, arena);
+    job->proxy.routed = true;
     job->proxy.handled = true;
     job->proxy.began = real->began;
     return job;

@@ -12,6 +12,7 @@
 #include "conn/pace.h"
 #include "route/slash.h"
 #include "server/blocking.h"
+#include "server/route_stats.h"
 #include "server/send.h"
 #include "server/server.h"
 #include "tls/info.h"
@@ -68,6 +69,7 @@ void uvh_exchange_route(struct uvh_exchange *exchange)
 {
     struct uvhttp_request *request = &exchange->request;
     uvhttp_slice_t name = {request->bytes + request->head->start, request->head->method_length};
+    exchange->routed = true;
     const struct uvh_site *site =
         uvh_router_site(exchange->worker->server->router, request->framing.authority);
     uvh_router_match(site, (uvhttp_method_t)request->head->method, name, request->path,
@@ -287,7 +289,8 @@ void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_
 {
     struct uvhttp_request *request = &exchange->request;
     bool over = exchange->response.state == UVH_RESPONSE_SENT ||
-                exchange->response.state == UVH_RESPONSE_DISCONNECTED;
+                exchange->response.state == UVH_RESPONSE_DISCONNECTED ||
+                exchange->response.deferred != NULL;
     if (over)
         return;
     uvh_exchange_ref(exchange);
@@ -384,6 +387,11 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     uvh_exchange_unref(exchange);
 }
 
+static const struct uvh_route *route_of(const struct uvh_exchange *exchange)
+{
+    return exchange->routed ? exchange->match.route : NULL;
+}
+
 static void tell_finished(struct uvh_exchange *exchange, bool aborted)
 {
     const struct uvh_server *server = exchange->worker->server;
@@ -398,7 +406,12 @@ static void tell_finished(struct uvh_exchange *exchange, bool aborted)
                                 .duration_us = duration,
                                 .aborted = aborted,
                                 .unix_ms = uvh_server_unix_ms(server) - (int64_t)(duration / 1000)};
-    server->on_finished(&exchange->request, &exchange->response, &outcome, server->finished_arg);
+    if (server->config.route_stats > 0)
+        uvh_route_stats_count(exchange->worker, route_of(exchange),
+                              uvhttp_request_method(&exchange->request), &outcome);
+    if (server->on_finished != NULL)
+        server->on_finished(&exchange->request, &exchange->response, &outcome,
+                            server->finished_arg);
 }
 
 void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
@@ -417,7 +430,8 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     bool incomplete = response->state != UVH_RESPONSE_SENT;
     if (incomplete) /* before any callback that could try to send */
         response->state = UVH_RESPONSE_DISCONNECTED;
-    if (exchange->worker->server->on_finished != NULL)
+    const struct uvh_server *server = exchange->worker->server;
+    if (server->on_finished != NULL || server->config.route_stats > 0)
         tell_finished(exchange, aborted);
     else if (!aborted && exchange->began != 0)
         uvh_loop_stats_responded(&exchange->worker->loop_stats, exchange->began);
@@ -536,6 +550,13 @@ uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response)
     return &uvh_exchange_of_response(response)->request;
 }
 
+const char *uvhttp_request_route(const uvhttp_request_t *request)
+{
+    const struct uvh_route *route =
+        route_of(uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request));
+    return route == NULL ? NULL : route->pattern;
+}
+
 static struct uvh_worker *worker_of(const uvhttp_request_t *request)
 {
     return UVH_CONTAINER_OF((uvhttp_request_t *)(uintptr_t)request, struct uvh_exchange, request)
@@ -577,8 +598,9 @@ int uvhttp_request_on_body(uvhttp_request_t *request, uvhttp_body_cb body, void 
 {
     struct uvh_exchange *exchange = UVH_CONTAINER_OF(request, struct uvh_exchange, request);
     const uvhttp_response_t *response = &exchange->response;
-    if (response->state != UVH_RESPONSE_BEGUN && response->state != UVH_RESPONSE_OPEN)
-        return uvh_response_check_open(response);
+    int err = response->state == UVH_RESPONSE_BEGUN ? 0 : uvh_response_check_open(response);
+    if (err != 0)
+        return err;
     if (body == NULL || request->on_body != NULL || !exchange->handled ||
         !uvh_exchange_streams_body(exchange))
         return UVHTTP_EINVAL;
@@ -605,7 +627,7 @@ void uvhttp_request_resume_body(uvhttp_request_t *request)
     request->body_paused = false;
     /* After the response the body is not read: the connection closes, or the rest of the body was
      * consumed. */
-    bool wanted = state == UVH_RESPONSE_OPEN || state == UVH_RESPONSE_BEGUN;
+    bool wanted = uvhttp_response_open(&exchange->response) || state == UVH_RESPONSE_BEGUN;
     if (!wanted || exchange->finished)
         return;
     if (request->on_body != NULL)

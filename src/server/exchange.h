@@ -90,6 +90,7 @@ struct uvh_exchange {
     struct uvh_deferred *spare_jobs; /* completed jobs, whose memory is reused (jobs.c) */
     unsigned holders;                /* references: handlers and senders on the stack, jobs */
     uint32_t next_middleware;        /* index of the next one to run */
+    bool routed;                     /* `match` is set */
     bool handled;                    /* all middleware has run: the request is with the handler */
     /* a middleware has returned without a response: it may proceed later */
     bool deciding;

@@ -58,6 +58,8 @@
     X(response_cache_memory, 8388608, 0, 1073741824, "bytes", 0,                                  \
       "response cache of each worker; 0: no cache")                                               \
     X(buffer_size, 65536, 4096, 16777216, "bytes", 0,                                             \
-      "size of receive and transmit buffers, shared by the connections")
+      "size of receive and transmit buffers, shared by the connections")                          \
+    X(route_stats, 0, 0, 10000, "routes", 0,                                                      \
+      "routes with metrics of their own by method and status class; 0: none")
 
 #endif

@@ -7,8 +7,6 @@
 
 #include "base/alloc.h"
 #include "codec/fields/field.h"
-#include "codec/fields/mime.h"
-#include "platform/file.h"
 #include "server/blocking.h"
 #include "server/send.h"
 #include "server/server.h"
@@ -34,15 +32,16 @@ static int check_sendable(const struct uvhttp_response *response, int status,
     return 0;
 }
 
-/* Runs the send hooks, which may change the response. */
-static int run_hooks(struct uvhttp_response *response)
+/* Runs the send hooks, which may change the response, from this one on; until one defers it. */
+static int run_hooks(struct uvhttp_response *response, struct uvh_send_hook *hook)
 {
     int err = uvh_response_own_headers(response);
     response->sending = true;
-    for (struct uvh_send_hook *hook = response->hooks; hook != NULL && err >= 0; hook = hook->next)
+    for (; hook != NULL && err >= 0 && response->deferred == NULL; hook = hook->next)
         err = hook->send(uvhttp_response_request(response), response, hook->arg);
     response->sending = false;
-    return err < 0 ? err : 0;
+    err = err < 0 ? err : 0;
+    return response->deferred == NULL ? err : uvh_send_suspend(response, hook, err);
 }
 
 static int hand_over(struct uvh_exchange *exchange)
@@ -55,6 +54,36 @@ static int hand_over(struct uvh_exchange *exchange)
     default:
         return exchange->protocol->respond(exchange);
     }
+}
+
+int uvh_send_from(struct uvhttp_response *response, struct uvh_send_hook *hook)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    int err = hook == NULL ? 0 : run_hooks(response, hook);
+    if (response->deferred != NULL)
+        return err;
+    if (response->prepared != NULL && response->prepared->has_content_type)
+        response->content_type = (uvhttp_slice_t){NULL, 0};
+    if (response->status == 205)
+        response->body.size = 0; /* RFC 9110 section 15.3.6 */
+    uint64_t size = response->filters != NULL ? response->length_left : response->body.size;
+    bool too_large = size > response->body_limit && size != UVHTTP_LENGTH_UNKNOWN;
+    if (err == 0 && too_large && !uvh_response_is_bodiless(response->status))
+        err = UVHTTP_ETOOLARGE;
+    bool streamed = response->body.source == UVH_BODY_STREAMED;
+    if (err == 0 && streamed && response->heartbeat && !uvh_blocking_is(exchange) &&
+        exchange->worker->draining)
+        err = UVHTTP_ESTOPPED; /* an event stream would delay the stop of the server */
+    if (err == 0) {
+        response->state = streamed ? UVH_RESPONSE_BEGUN : UVH_RESPONSE_SENT;
+        err = hand_over(exchange);
+        if (err == 0 && streamed && response->heartbeat && !uvh_blocking_is(exchange) &&
+            !exchange->finished)
+            uvh_exchange_begin_events(exchange);
+    }
+    if (err == 0 && !uvh_blocking_is(exchange)) /* the proxy exchange has a copy */
+        uvh_response_forget_lent(response);
+    return err;
 }
 
 int uvh_send(struct uvhttp_response *response, int status, const char *content_type,
@@ -77,29 +106,7 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     response->content_type = type;
     response->body = *body;
     uvh_exchange_ref(exchange);
-    if (response->hooks != NULL)
-        err = run_hooks(response);
-    if (response->prepared != NULL && response->prepared->has_content_type)
-        response->content_type = (uvhttp_slice_t){NULL, 0};
-    if (response->status == 205)
-        response->body.size = 0; /* RFC 9110 section 15.3.6 */
-    uint64_t size = response->filters != NULL ? response->length_left : response->body.size;
-    bool too_large = size > response->body_limit && size != UVHTTP_LENGTH_UNKNOWN;
-    if (err == 0 && too_large && !uvh_response_is_bodiless(response->status))
-        err = UVHTTP_ETOOLARGE;
-    bool streamed = body->source == UVH_BODY_STREAMED;
-    if (err == 0 && streamed && response->heartbeat && !uvh_blocking_is(exchange) &&
-        exchange->worker->draining)
-        err = UVHTTP_ESTOPPED; /* an event stream would delay the stop of the server */
-    if (err == 0) {
-        response->state = streamed ? UVH_RESPONSE_BEGUN : UVH_RESPONSE_SENT;
-        err = hand_over(exchange);
-        if (err == 0 && streamed && response->heartbeat && !uvh_blocking_is(exchange) &&
-            !exchange->finished)
-            uvh_exchange_begin_events(exchange);
-    }
-    if (err == 0 && !uvh_blocking_is(exchange)) /* the proxy exchange has a copy */
-        uvh_response_forget_lent(response);
+    err = uvh_send_from(response, response->hooks);
     if (err != 0 && !exchange->finished) {
         response->state = UVH_RESPONSE_OPEN;
         response->status = status_before;
@@ -244,35 +251,12 @@ int uvhttp_response_redirect(uvhttp_response_t *response, int status, const char
     return err != 0 ? err : uvhttp_response_send_status(response, status);
 }
 
-static void close_descriptor(void *arg)
-{
-    uvh_file_close((int)(intptr_t)arg);
-}
-
-int uvhttp_response_send_file(uvhttp_response_t *response, int status, const char *path)
-{
-    struct uvh_file_facts facts;
-    int descriptor;
-    if (path == NULL)
-        return UVHTTP_EINVAL;
-    int err = uvh_file_open_anywhere(path, &descriptor, &facts);
-    if (err != 0)
-        return err;
-    if (facts.kind != UVH_FILE_REGULAR) {
-        uvh_file_close(descriptor);
-        return UVHTTP_ENOTREG;
-    }
-    const char *type = uvh_mime_type((uvhttp_slice_t){path, strlen(path)});
-    return uvhttp_response_send_descriptor(response, status, type, descriptor, 0, facts.size,
-                                           close_descriptor, (void *)(intptr_t)descriptor);
-}
-
 int uvhttp_response_fail(uvhttp_response_t *response, int error)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     if (error >= 0 || response->sending || uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
-    if (response->state == UVH_RESPONSE_DISCONNECTED || response->state == UVH_RESPONSE_SENT)
+    if (response->state != UVH_RESPONSE_BEGUN && !uvhttp_response_open(response))
         return uvh_response_over_code(response);
     uvh_exchange_ref(exchange);
     uvh_exchange_conclude(exchange, error);

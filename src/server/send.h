@@ -10,6 +10,14 @@
 int uvh_send(struct uvhttp_response *response, int status, const char *content_type,
              const struct uvh_body *body);
 
+/* Runs the hooks from this one on (NULL: none) and passes the response on, or defers that. On
+ * failure the caller restores the response. */
+int uvh_send_from(struct uvhttp_response *response, struct uvh_send_hook *hook);
+
+/* A hook has deferred the response: `next` follows it. With `err` the response is not sent. Returns
+ * `err`. */
+int uvh_send_suspend(struct uvhttp_response *response, struct uvh_send_hook *next, int err);
+
 /* Passes a chunk (which may be empty) and then an event to the response's filters, and their output
  * to the protocol. The exchange must be referenced. Returns 0; UVHTTP_ELENGTH and UVHTTP_EFULL
  * (never at the end) with nothing taken; UVHTTP_EDISCONNECTED; other errors end the stream. */

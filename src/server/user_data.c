@@ -1,5 +1,5 @@
-/* Application data of servers and connections. A connection has one pointer for it, so that unused
- * data costs no more. */
+/* Application data of servers and connections, and the allocator for it. A connection has one
+ * pointer for its data, so that unused data costs no more. */
 #include <uvhttp/embedding.h>
 
 #include "base/alloc.h"
@@ -58,4 +58,10 @@ void uvhttp_server_set_data(uvhttp_server_t *server, void *data)
 void *uvhttp_server_data(const uvhttp_server_t *server)
 {
     return server == NULL ? NULL : uvh_server_of((uvhttp_server_t *)(uintptr_t)server)->data;
+}
+
+const uvhttp_allocator_t *uvhttp_server_allocator(const uvhttp_server_t *server)
+{
+    return server == NULL ? uvh_alloc_default()
+                          : ((const struct uvh_server *)(const void *)server)->allocator;
 }

@@ -11,6 +11,7 @@
 #include "server/accept.h"
 #include "server/exchange.h"
 #include "server/protocols.h"
+#include "server/route_stats.h"
 #include "server/server.h"
 #include "server/workers.h"
 
@@ -415,6 +416,7 @@ void uvh_worker_release(struct uvh_worker *worker)
     uvh_response_cache_release(&worker->response_cache);
     uvh_inbox_release(&worker->inbox);
     uvh_free(worker->server->allocator, worker->exchange_lengths.lists);
+    uvh_route_stats_free(worker);
 }
 
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed)

@@ -21,6 +21,7 @@
 #include "server/loop_stats.h"
 #include "server/response_cache.h"
 
+struct uvh_route_stats;
 struct uvh_server;
 
 /* The timeout class of an exchange; each is one list. docs/design/timeouts.md says what a new one
@@ -75,6 +76,7 @@ struct uvh_worker {
     uvhttp_head_limits_t trailer_limits;
     struct uvh_counters counters;
     struct uvh_loop_stats loop_stats;
+    struct uvh_route_stats *_Atomic route_stats; /* NULL: nothing counted yet */
     struct uvh_response_cache response_cache;
     struct uvh_list listeners;
     struct uvh_list event_streams; /* exchanges that the worker ends when it drains */

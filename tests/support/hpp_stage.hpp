@@ -108,7 +108,7 @@ struct RawResponse {
 class Stage
 {
 public:
-    Stage()
+    explicit Stage(std::size_t routeStats = 0)
     {
         assert_int_equal(uv_loop_init(&loop), 0);
         uv_timer_init(&loop, &pulse_);
@@ -116,6 +116,7 @@ public:
         uvhttp::Config config;
         config->allocator = &counted;
         config->drain_timeout = 0;
+        config->route_stats = routeStats;
         config.onLog([this](uvhttp_log_level_t level, std::string_view message) {
             if (level == UVHTTP_LOG_ERROR)
                 (errors += message) += "\n";

@@ -32,6 +32,7 @@ static uvhttp_access_facts_t default_facts(void)
         .host = text("example.org:8080"),
         .referer = text("http://example.org/"),
         .user_agent = text("curl/8.0"),
+        .route = text("/:name"),
         .request_id = text("r-1"),
         .http_minor = 1,
         .outcome = {.status = 200,
@@ -85,7 +86,7 @@ static void json_absent_values_are_null(void **state)
         format_line(&facts, 60),
         "{\"time\":\"2000-10-10T20:55:36.007Z\",\"client\":\"192.0.2.7\",\"user\":\"ada "
         "l\\\"x\",\"method\":\"GET\","
-        "\"target\":\"/a?b=c\",\"protocol\":\"HTTP/"
+        "\"target\":\"/a?b=c\",\"route\":\"/:name\",\"protocol\":\"HTTP/"
         "1.1\",\"host\":\"example.org:8080\",\"status\":200,"
         "\"bytes\":2326,\"duration_ms\":1.234,\"referer\":\"http://example.org/"
         "\",\"user_agent\":\"curl/"
@@ -95,7 +96,7 @@ static void json_absent_values_are_null(void **state)
     assert_string_equal(
         format_line(&facts, 0),
         "{\"time\":\"1970-01-01T00:00:00.000Z\",\"client\":null,\"user\":null,\"method\":null,"
-        "\"target\":null,\"protocol\":null,\"host\":null,\"status\":400,\"bytes\":0,"
+        "\"target\":null,\"route\":null,\"protocol\":null,\"host\":null,\"status\":400,\"bytes\":0,"
         "\"duration_ms\":0.005,\"referer\":null,\"user_agent\":null,\"request_id\":null,"
         "\"aborted\":true}\n");
 }
@@ -113,14 +114,15 @@ static void pattern_variables_are_replaced(void **state)
 {
     (void)state;
     uvhttp_access_facts_t facts = default_facts();
-    compile(
-        "{{{client}} "
-        "{user}|{method}|{target}|{protocol}|{request}|{host}|{referer}|{user_agent}|{request_id}|"
-        "{status}|{bytes}|{duration_ms}|{duration_us}|{aborted}|{time}|{time_iso}|{unix_ms}\t}",
-        false);
+    compile("{{{client}} "
+            "{user}|{method}|{target}|{route}|{protocol}|{request}|{host}|{referer}|{user_agent}|{"
+            "request_id}|"
+            "{status}|{bytes}|{duration_ms}|{duration_us}|{aborted}|{time}|{time_iso}|{unix_ms}\t}",
+            false);
     assert_string_equal(
         format_line(&facts, 0),
-        "{192.0.2.7} ada\\x20l\\\"x|GET|/a?b=c|HTTP/1.1|GET /a?b=c HTTP/1.1|example.org:8080|"
+        "{192.0.2.7} ada\\x20l\\\"x|GET|/a?b=c|/:name|HTTP/1.1|GET /a?b=c "
+        "HTTP/1.1|example.org:8080|"
         "http://example.org/|curl/8.0|r-1|200|2326|1.234|1234|0|10/Oct/2000:20:55:36 +0000|"
         "2000-10-10T20:55:36.007Z|971211336007\t}\n");
     compile("", false);
@@ -272,7 +274,7 @@ static void line_length_is_limited(void **state)
     size_t length = 0;
     memset(value, '\n', sizeof(value));
     uvhttp_slice_t huge = {value, sizeof(value)};
-    uvhttp_access_facts_t facts = {huge, huge, huge, huge, huge,
+    uvhttp_access_facts_t facts = {huge, huge, huge, huge, huge,           huge,
                                    huge, huge, huge, 1,    {.status = 200}};
     for (unsigned i = 0; i < UVH_ACCESS_PARTS; i++)
         length += (size_t)snprintf(pattern + length, sizeof(pattern) - length,

@@ -1231,6 +1231,52 @@ static void test_empty_spans_are_accepted(void **)
     assert_true(files.prewarm({.patterns = std::span(&text, 0)}) == 0);
 }
 
+static void route_is_known_and_counted(void **)
+{
+    Stage stage(100);
+    stage.server->get("/notes/:id", [](Request req, Response res) {
+        return res.sendText(200, req.route().value_or("none"));
+    });
+    stage.listen();
+    assert_response(stage.request("/notes/1"), 200, "/notes/:id");
+    std::size_t count = 0;
+    stage.server->eachRouteStats([&](const uvhttp_route_stats_t &stats) {
+        assert_string_equal(stats.route, "/notes/:id");
+        count += stats.count;
+    });
+    assert_int_equal(count, 1);
+}
+
+static void chosen_files_and_own_tags_evaluate_conditions(void **)
+{
+    const std::string site = UVHTTP_TESTS_DIR "/../examples/site";
+    uvhttp::Files files({.root = site});
+    Stage stage;
+    stage.server->get("/path", [&](Response res) {
+        return res.sendFile(site + "/style.css",
+                            {.contentType = "text/x-mine", .downloadName = "mine.css"});
+    });
+    stage.server->get("/files", [&](Response res) {
+        return files.send(res, "style.css", {.downloadName = "s.css", .showInline = true});
+    });
+    stage.server->any("/own", [](Request req, Response res) {
+        const bool create = req.methodName() == "PUT";
+        const int status = create ? req.precondition(nullptr) : req.precondition("\"v1\"");
+        return res.sendStatus(status == 0 ? 200 : status);
+    });
+    stage.listen();
+    const RawResponse path = stage.request("/path");
+    assert_int_equal(path.status, 200);
+    assert_true(contains(path.head, "\r\nContent-Type: text/x-mine\r\n"));
+    assert_true(contains(path.head, "attachment; filename=\"mine.css\"\r\n"));
+    assert_int_equal(stage.request("/path", "If-None-Match: *\r\n").status, 304);
+    assert_int_equal(stage.request("/files", "Range: bytes=0-3\r\n").status, 206);
+    assert_true(contains(stage.request("/files").head, "inline; filename=\"s.css\"\r\n"));
+    assert_int_equal(stage.request("/own", "If-None-Match: \"v1\"\r\n").status, 304);
+    assert_int_equal(stage.request("/own", "If-Match: \"v2\"\r\n").status, 412);
+    assert_int_equal(stage.request("/own", "If-None-Match: *\r\n", "x", "PUT").status, 200);
+}
+
 static void test_middleware_modules_work(void **)
 {
     const std::string key(32, 'k');
@@ -2121,6 +2167,8 @@ int main()
         cmocka_unit_test(test_uploads_and_forms_are_received),
         cmocka_unit_test(test_body_parts_are_sent),
         cmocka_unit_test(test_files_are_served_with_options),
+        cmocka_unit_test(route_is_known_and_counted),
+        cmocka_unit_test(chosen_files_and_own_tags_evaluate_conditions),
         cmocka_unit_test(test_event_hub_publishes_to_subscribers),
         cmocka_unit_test(test_event_hub_sends_missed_events),
         cmocka_unit_test(test_post_to_runs_on_worker),

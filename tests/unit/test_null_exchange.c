@@ -134,6 +134,11 @@ static void request_functions_check_null(void **state)
 
 static int released;
 
+static void read_body(uvhttp_slice_t body, void *arg)
+{
+    (void)body, (void)arg;
+}
+
 static void release(void *arg)
 {
     (void)arg;
@@ -177,6 +182,16 @@ static void refuse_texts(uvhttp_response_t *res)
              uvhttp_response_send_json(res, 200, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_send_file, path,
              uvhttp_response_send_file(res, 200, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_file_with, path,
+             uvhttp_response_send_file_with(res, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_file_with, options,
+             uvhttp_response_send_file_with(res, "/nowhere/at/all", NULL) == UV_ENOENT);
+    NULL_ROW(uvhttp_request_precondition, current,
+             uvhttp_request_precondition(uvhttp_response_request(res), NULL) == 0);
+    NULL_ROW(uvhttp_response_defer_send, work,
+             uvhttp_response_defer_send(res, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_defer_send, done,
+             uvhttp_response_defer_send(res, read_body, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_response_redirect, location,
              uvhttp_response_redirect(res, 303, NULL) == UVHTTP_EINVAL);
 }

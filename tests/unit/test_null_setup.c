@@ -143,6 +143,12 @@ static void config_functions_check_null(void **state)
     uvhttp_config_free(invalid);
 }
 
+static int count_route(const uvhttp_route_stats_t *stats, void *arg)
+{
+    (void)stats, (void)arg;
+    return 0;
+}
+
 static void server_functions_check_null(void **state)
 {
     (void)state;
@@ -252,6 +258,13 @@ static void listen_functions_check_null(void **state)
     NULL_ROW(uvhttp_server_error, server, uvhttp_server_error(NULL)->code == UVHTTP_ENOMEM);
     NULL_CALL(uvhttp_server_set_data, server, uvhttp_server_set_data(NULL, text));
     NULL_ROW(uvhttp_server_data, server, uvhttp_server_data(NULL) == NULL);
+    NULL_ROW(uvhttp_server_each_route_stats, server,
+             uvhttp_server_each_route_stats(NULL, count_route, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_each_route_stats, each,
+             uvhttp_server_each_route_stats(server, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_metrics_write_routes, server, uvhttp_metrics_write_routes(NULL, text, 9) == 0);
+    NULL_ROW(uvhttp_metrics_write_routes, out, uvhttp_metrics_write_routes(server, NULL, 9) == 0);
+    NULL_ROW(uvhttp_server_allocator, server, uvhttp_server_allocator(NULL) != NULL);
     NULL_ROW(uvhttp_server_unix_ms, server, uvhttp_server_unix_ms(NULL) == 0);
     NULL_CALL(uvhttp_server_log, server, uvhttp_server_log(NULL, UVHTTP_LOG_ERROR, "x"));
     NULL_CALL(uvhttp_server_log, format, log_line(server, UVHTTP_LOG_ERROR, NULL));
@@ -547,6 +560,12 @@ static void static_file_functions_check_null(void **state)
     NULL_CALL(uvhttp_static_free, context, uvhttp_static_free(NULL));
     NULL_ROW(uvhttp_static_handle_request, context,
              uvhttp_static_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_send, context,
+             uvhttp_static_send(NULL, NULL, "a", NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_send, path,
+             uvhttp_static_send(files, NULL, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_static_send, options,
+             uvhttp_static_send(NULL, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_static_handle_upload, context,
              uvhttp_static_handle_upload(NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_CALL(uvhttp_static_invalidate, context, uvhttp_static_invalidate(NULL, "/"));

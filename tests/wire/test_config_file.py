@@ -266,6 +266,28 @@ def test_host_selects_site(start):
     assert get(program, "/metrics", host="example.com").status_code == 404
 
 
+def test_route_stats_add_metrics_by_route(start):
+    program = start(SITES, "--route-stats", "10")
+    get(program, "/x")
+    get(program, "/x", host="example.com")
+    get(program, "/none")
+    text = get(program, "/metrics").text
+    for labels in ('route="/x",method="GET",class="2xx"',
+                   'host="example.com",route="/x",method="GET",class="2xx"',
+                   'route="unmatched",method="GET",class="4xx"'):
+        assert f"uvhttp_route_duration_seconds_count{{{labels}}} 1\n" in text
+    assert "by route" not in get(start(SITES), "/metrics").text
+
+
+def test_access_log_has_route(start, tmp_path):
+    log = tmp_path / "route.log"
+    program = start(f'access_log: {{path: {log}, pattern: "{{route}} {{status}}"}}\n' + SITES)
+    get(program, "/x")
+    get(program, "/none")
+    assert program.stop() == 0
+    assert log.read_text() == "/x 200\n- 404\n"
+
+
 def test_headers_of_sites_and_routes(start):
     program = start(SITES)
 

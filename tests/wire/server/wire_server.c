@@ -271,7 +271,8 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
                    NUMBER(blocking_threads),    NUMBER(blocking_queue),
                    NUMBER(write_backlog),       NUMBER(response_cache_memory),
                    NUMBER(buffer_size),         NUMBER(handshake_timeout),
-                   NUMBER(handshake_threads),   NUMBER(max_handshakes)};
+                   NUMBER(handshake_threads),   NUMBER(max_handshakes),
+                   NUMBER(route_stats)};
 #undef NUMBER
     const char *equals = strchr(flag, '=');
     if (strncmp(flag, "--", 2) != 0 || equals == NULL)

@@ -1,0 +1,13 @@
+/* Files that a handler chooses: uvhttp_response_send_file_with, and what uvhttp_static_send has in
+ * common with it. */
+#ifndef UVH_FILES_SEND_FILE_H
+#define UVH_FILES_SEND_FILE_H
+
+#include <uvhttp/response.h>
+
+/* Adds Content-Disposition to the response when it is sent with a file, if the options (may be
+ * NULL) ask for it. Returns 0 or UVHTTP_ENOMEM. */
+int uvh_send_file_disposition(uvhttp_response_t *response,
+                              const uvhttp_send_file_options_t *options);
+
+#endif

@@ -1,0 +1,22 @@
+/* Counters of exchanges by route, method and status class (config->route_stats).
+ *
+ * Invariants: their number is fixed by the routes, never by what clients send. A worker writes only
+ * its own counters, which any thread may read. Called by exchange.c for each finished exchange. */
+#ifndef UVH_SERVER_ROUTE_STATS_H
+#define UVH_SERVER_ROUTE_STATS_H
+
+#include <uvhttp/response.h>
+
+#include "server/worker.h"
+
+struct uvh_route;
+struct uvh_route_stats;
+
+/* `route` NULL: none. When out of memory nothing is counted. */
+void uvh_route_stats_count(struct uvh_worker *worker, const struct uvh_route *route,
+                           uvhttp_method_t method, const uvhttp_outcome_t *outcome);
+
+/* NULL is allowed. */
+void uvh_route_stats_free(struct uvh_worker *worker);
+
+#endif
