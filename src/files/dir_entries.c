@@ -9,6 +9,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "codec/text/name_order.h"
 #include "files/static_path.h"
 
 enum {
@@ -51,19 +52,9 @@ static int grow(struct uvh_dir_entries *entries)
     return 0;
 }
 
-static int lower(char byte)
-{
-    return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : (unsigned char)byte;
-}
-
-/* Ignores ASCII case, then compares bytes, so that no two names are equal. */
 static int compare_names(const struct uvh_dir_entry *a, const struct uvh_dir_entry *b)
 {
-    size_t i = 0;
-    while (a->name[i] != '\0' && lower(a->name[i]) == lower(b->name[i]))
-        i++;
-    int difference = lower(a->name[i]) - lower(b->name[i]);
-    return difference != 0 ? difference : strcmp(a->name, b->name);
+    return uvh_name_order_compare(a->name, b->name);
 }
 
 /* The order of the listing: directories first, whatever the direction. */
