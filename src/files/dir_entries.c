@@ -9,6 +9,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "codec/fields/coding.h"
 #include "codec/text/name_order.h"
 #include "files/static_path.h"
 
@@ -95,6 +96,25 @@ static bool check(const struct reading *reading, struct uvh_dir_entry *entry)
     entry->modified = facts.modified_seconds;
     entry->checked = true;
     return true;
+}
+
+/* True for a compressed file next to its source, which is served in place of it. */
+static bool is_sibling(const struct reading *reading, const char *name)
+{
+    char source[PATH_MAX];
+    size_t length = strlen(name);
+    for (int coding = UVH_CODING_IDENTITY + 1; coding < UVH_CODING_COUNT; coding++) {
+        const char *suffix = uvh_coding_suffix((enum uvh_coding)coding);
+        size_t rest = length - strlen(suffix);
+        struct uvh_file_facts facts;
+        if (length <= strlen(suffix) || rest >= sizeof(source) || strcmp(name + rest, suffix) != 0)
+            continue;
+        memcpy(source, name, rest);
+        source[rest] = '\0';
+        return uvh_file_facts_read_in(reading->directory, source, &facts) == 0 &&
+               facts.kind != UVH_FILE_DIRECTORY;
+    }
+    return false;
 }
 
 /* ---- selection ---- */
@@ -196,6 +216,8 @@ static int take(const char *name, enum uvh_file_kind kind, void *arg)
     struct uvh_dir_entry entry = {.name = name, .directory = kind != UVH_FILE_REGULAR};
     if ((name[0] == '.' && !query->hidden) || uvh_static_path_is_denied(name, true) ||
         kind == UVH_FILE_OTHER)
+        return 0;
+    if (query->no_siblings && is_sibling(reading, name))
         return 0;
     bool full = entries->count == query->most;
     if (full && query->read != 0 && reading->read >= query->read) {

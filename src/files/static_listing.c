@@ -110,6 +110,7 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
         .query = {.root = &settings->root,
                   .directory = directory,
                   .hidden = settings->hidden,
+                  .no_siblings = settings->precompressed,
                   .most = settings->listing_max,
                   .read = MOST_READ,
                   .sort = query->sort,

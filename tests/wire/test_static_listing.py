@@ -269,6 +269,27 @@ def test_listing_sort_orders(root, serve):
         assert [text for _, text in listing(server, f"/?{query}").links] == list(wanted)
 
 
+def test_listing_sorts_numbers_by_value(root, serve):
+    names = ["file1", "File2", "file10", "Äpfel", "apfel 2", "zebra"]
+    for name in names:
+        write(root, name)
+    assert serve("--listing").request("/?format=text").body.decode().split("\n")[:-1] == [
+        "Äpfel", "apfel 2", "file1", "File2", "file10", "zebra"
+    ]
+
+
+def test_listing_omits_compressed_siblings(root, serve):
+    """FILE.br, FILE.gz and FILE.zst, where they are served in place of FILE."""
+    for name in ("app.js", "app.js.br", "app.js.gz", "app.js.zst", "data.tar.gz", "folder/x",
+                 "folder.gz", ".gz"):
+        write(root, name, b"x")
+    expected = ["folder/", "app.js", "data.tar.gz", "folder.gz"]
+    assert serve("--listing",
+                 "--precompressed").request("/?format=text").body.decode().split() == expected
+    names = serve("--listing").request("/?format=text").body.decode().split()
+    assert sorted(names) == sorted([*expected, "app.js.br", "app.js.gz", "app.js.zst"])
+
+
 def test_listing_style_sheet_is_external(root, serve):
     """The policy of security_headers.h allows style sheets of the site, and no inline styles."""
     write(root, "file")
