@@ -15,7 +15,9 @@
 #include "codec/forms/disposition.h"
 #include "files/dir_style.h"
 #include "files/pooled_body.h"
+#include "files/slice_encoder.h"
 #include "files/tar_stream.h"
+#include "middleware/accepted_coding.h"
 #include "options/field_lines.h"
 
 enum {
@@ -30,6 +32,9 @@ struct uvh_static_listing {
     bool too_large; /* an archive would exceed the limit */
     bool complete;  /* `first` is all of it */
     struct uvh_bytes first;
+    enum uvh_coding coding; /* of `first` and what follows */
+    bool varies;            /* another Accept-Encoding may select another coding */
+    struct uvh_slice_encoder encoder;
     char *name; /* of an archive's directory */
     union {
         struct uvh_dir_listing page;
@@ -97,10 +102,33 @@ int uvh_static_listing_read_query(const struct uvh_static_settings *settings,
         query->kind_given = kind >= 0;
         query->kind = kind < 0 ? UVH_STATIC_LISTING_HTML : (enum uvh_static_listing_kind)kind;
     }
+    if (settings->compress)
+        query->coding = uvh_accepted_coding(request, uvh_compress_codings(), NULL);
     return query->kind_given ? 0 : negotiate(settings, request, query);
 }
 
 /* ---- reading the directory ---- */
+
+/* Compresses the first slice, unless it is the whole body and small. Returns 0 or UVHTTP_ENOMEM. */
+static int encode_first(struct uvh_static_listing *listing,
+                        const struct uvh_static_settings *settings, enum uvh_coding coding)
+{
+    struct uvh_slice_encoder *encoder = &listing->encoder;
+    if (coding == UVH_CODING_IDENTITY ||
+        (listing->complete && listing->first.length < settings->compress_min_size))
+        return 0;
+    int err = uvh_slice_encoder_open(encoder, listing->allocator, coding, settings->levels[coding],
+                                     UVH_DIR_LISTING_SLICE_MAX);
+    if (err != 0)
+        return err;
+    encoder->plain = listing->first;
+    uvh_bytes_init(&listing->first, listing->allocator, UVH_DIR_LISTING_SLICE_MAX);
+    err = uvh_slice_encoder_encode(encoder, listing->complete, &listing->first);
+    if (err != 0 || listing->complete)
+        uvh_slice_encoder_close(encoder);
+    listing->coding = coding;
+    return err;
+}
 
 static int open_page(struct uvh_static_listing *listing, const struct uvh_static_settings *settings,
                      const char *directory, const char *title,
@@ -125,9 +153,12 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
     if (result != 0)
         return result;
     result = uvh_dir_listing_make(&listing->made.page, &listing->first);
+    listing->complete = result == 1;
+    listing->varies = settings->compress;
+    if (result >= 0)
+        result = encode_first(listing, settings, query->coding);
     if (result < 0)
         uvh_dir_listing_close(&listing->made.page);
-    listing->complete = result == 1;
     return result < 0 ? result : 0;
 }
 
@@ -212,6 +243,12 @@ static int make_page(void *arg, struct uvh_bytes *slice)
     return uvh_dir_listing_make(&((struct uvh_static_listing *)arg)->made.page, slice);
 }
 
+static int make_encoded(void *arg, struct uvh_bytes *slice)
+{
+    return uvh_slice_encoder_make(&((struct uvh_static_listing *)arg)->encoder, make_page, arg,
+                                  slice);
+}
+
 static int make_tar(void *arg, struct uvh_bytes *slice)
 {
     return uvh_tar_stream_make(&((struct uvh_static_listing *)arg)->made.tar, slice);
@@ -225,6 +262,7 @@ static void close_listing(void *arg)
         uvh_tar_stream_close(&listing->made.tar);
     else if (listing->kind != UVH_STATIC_LISTING_TAR && listing->kind != UVH_STATIC_LISTING_STYLE)
         uvh_dir_listing_close(&listing->made.page);
+    uvh_slice_encoder_close(&listing->encoder);
     free_names(listing);
 }
 
@@ -266,6 +304,11 @@ static int set_fields(uvhttp_response_t *response, const struct uvh_static_listi
     int err = uvhttp_response_set_header(response, "Cache-Control", "no-cache");
     if (err == 0)
         err = uvhttp_response_add_header(response, "Vary", "Accept");
+    if (err == 0 && listing->varies)
+        err = uvh_vary_add(response, "Accept-Encoding", "accept-encoding");
+    if (err == 0 && listing->coding != UVH_CODING_IDENTITY)
+        err = uvhttp_response_set_header(response, "Content-Encoding",
+                                         uvh_coding_name(listing->coding));
     if (err == 0 && listing->kind == UVH_STATIC_LISTING_TAR)
         err = set_disposition(response, listing);
     else if (err == 0 && listing->made.page.entries.cut)
@@ -332,10 +375,13 @@ int uvh_static_listing_respond(uvhttp_response_t *response, struct uvh_static_li
         uvh_static_listing_free(listing);
         return err;
     }
-    struct uvh_pooled_source source = {.make =
-                                           kind == UVH_STATIC_LISTING_TAR ? make_tar : make_page,
-                                       .close = close_listing,
-                                       .arg = listing};
+    struct uvh_pooled_source source = {
+        .make = kind == UVH_STATIC_LISTING_TAR           ? make_tar
+                : listing->coding != UVH_CODING_IDENTITY ? make_encoded
+                                                         : make_page,
+        .close = close_listing,
+        .arg = listing,
+    };
     struct uvh_bytes first = listing->first;
     return uvh_pooled_body_send(response, types[kind], &first, listing->complete, &source);
 }

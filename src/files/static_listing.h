@@ -24,7 +24,8 @@ struct uvh_static_listing_query {
     enum uvh_static_listing_kind kind;
     enum uvh_dir_sort sort;
     bool descending;
-    bool kind_given; /* by the query */
+    bool kind_given;        /* by the query */
+    enum uvh_coding coding; /* that the client prefers; not for an archive */
 };
 
 struct uvh_static_listing;
