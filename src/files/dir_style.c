@@ -19,6 +19,7 @@ static const char style[] =
     "body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 3rem; background: "
     "var(--page); color: var(--text);\n"
     "  font: 1rem/1.5 system-ui, sans-serif; -webkit-text-size-adjust: 100%; }\n"
+    "nav { font-size: .9375rem; overflow-wrap: anywhere; }\n"
     "h1 { margin: 0; font-size: 1.35rem; line-height: 1.35; overflow-wrap: anywhere; }\n"
     "h2 { margin: 0; padding: .5rem 1rem; font-size: 1rem; border-bottom: 1px solid var(--line); "
     "background: var(--band); }\n"

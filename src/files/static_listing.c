@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "codec/fields/conditional.h"
 #include "codec/forms/disposition.h"
+#include "files/dir_path.h"
 #include "files/dir_style.h"
 #include "files/pooled_body.h"
 #include "files/slice_encoder.h"
@@ -166,14 +167,10 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
  * UVHTTP_ENOMEM. */
 static int name_archive(struct uvh_static_listing *listing, const char *title)
 {
-    size_t end = strlen(title);
-    while (end > 0 && title[end - 1] == '/')
-        end--;
-    size_t begin = end;
-    while (begin > 0 && title[begin - 1] != '/')
-        begin--;
-    listing->name = begin == end ? uvh_alloc_string(listing->allocator, "files", 5)
-                                 : uvh_alloc_string(listing->allocator, title + begin, end - begin);
+    size_t length;
+    const char *name = uvh_dir_path_name(&(struct uvh_dir_path){.title = title}, &length);
+    listing->name = length == 0 ? uvh_alloc_string(listing->allocator, "files", 5)
+                                : uvh_alloc_string(listing->allocator, name, length);
     return listing->name == NULL ? UVHTTP_ENOMEM : 0;
 }
 

@@ -184,6 +184,9 @@ static void test_names_are_escaped(void **state)
         {"far\xF4\x90\x80\x80", "./far%F4%90%80%80",
          "far\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
         {"c1\xC2\x85", "./c1%C2%85", "c1\xEF\xBF\xBD"},
+        {"\xE2\x80\xAEgpj.exe", "./%E2%80%AEgpj.exe", "[U+202E]gpj.exe"},
+        {"\xE2\x81\xA9\xE2\x80\x8F\xD8\x9C", "./%E2%81%A9%E2%80%8F%D8%9C",
+         "[U+2069][U+200F][U+061C]"},
         {"~_-.", "./~_-.", "~_-."},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -202,11 +205,33 @@ static void test_title_is_escaped(void **state)
 {
     struct fixture *fixture = *state;
     const char *page = list(fixture, "", false);
-    assert_has(page, "<title>/&lt;shown&gt;/</title>");
-    assert_has(page, "<h1><span aria-current=\"page\"><bdi>/&lt;shown&gt;/</bdi></span>\n</h1>");
+    assert_has(page, "<title>&lt;shown&gt; \xE2\x80\x93 /&lt;shown&gt;/</title>");
+    assert_has(page, "<h1><bdi>&lt;shown&gt;</bdi></h1>");
     assert_null(strstr(page, "<shown>"));
-    assert_has(page, "This directory is empty.");
-    assert_null(strstr(page, "<script"));
+}
+
+static void test_root_of_the_site_has_a_heading(void **state)
+{
+    struct fixture *fixture = *state;
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = "", .most = 1}, .title = "/"};
+    const char *page = list_as(fixture, &options);
+    assert_has(page, "<title>Index of /</title>");
+    assert_has(page, "<h1><bdi>Index of /</bdi></h1>");
+    assert_null(strstr(page, "<nav"));
+}
+
+static void test_empty_directory_has_one_sentence(void **state)
+{
+    struct fixture *fixture = *state;
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = "", .most = 1},
+        .title = "/",
+        .archive = true};
+    const char *page = list_as(fixture, &options);
+    assert_has(page, "<p>This directory is empty.</p>");
+    assert_null(strstr(page, "<table"));
+    assert_null(strstr(page, "tar"));
 }
 
 static void test_hidden_names_are_listed_on_request(void **state)
@@ -253,7 +278,7 @@ static void test_long_directories_are_truncated(void **state)
     }
     const char *page = list_as(fixture, &options);
     assert_null(strstr(page, "Only the first"));
-    assert_has(page, "<p>0 directories, 500 files, <data value=\"500\">500 B</data> </p>");
+    assert_has(page, "<p>500 files, <data value=\"500\">500 B</data></p>");
     assert_int_equal(count(page, "<tr><td>"), 500);
     make_file(fixture, "one more", 0);
     page = list_as(fixture, &options);
@@ -373,24 +398,25 @@ static void test_links_keep_sort_order(void **state)
     assert_int_equal(mkdirat(fixture->directory, "a", 0755), 0);
     assert_int_equal(mkdirat(fixture->directory, "a/b", 0755), 0);
     const char *page = list_as(fixture, &options);
-    assert_has(page, "<a href=\"../?sort=size&amp;order=desc\"><bdi>/files/</bdi></a>");
     assert_has(page,
-               "<a href=\"../?sort=size&amp;order=desc\" aria-label=\"Parent directory\">../</a>");
-    assert_has(page, "<a href=\"./b/?sort=size&amp;order=desc\">");
-    assert_has(
-        page,
-        "<th scope=\"col\" aria-sort=\"descending\"><a href=\"?sort=size&amp;order=asc\">Size</a>");
-    assert_has(page, "<th scope=\"col\"><a href=\"?sort=name&amp;order=asc\">Name</a>");
-    assert_has(page, "<a href=\"?format=tar\" download>");
+               "<a rel=\"nofollow\" href=\"../?sort=size&amp;order=desc\"><bdi>/files/</bdi>");
+    assert_has(page,
+               "href=\"../?sort=size&amp;order=desc\" aria-label=\"Parent directory\">../</a>");
+    assert_has(page, "<a href=\"./b/?sort=size&amp;order=desc\" rel=\"nofollow\">");
+    assert_has(page, "<th scope=\"col\" aria-sort=\"descending\"><a rel=\"nofollow\" "
+                     "href=\"?sort=size&amp;order=asc\">Size</a>");
+    assert_has(page,
+               "<th scope=\"col\"><a rel=\"nofollow\" href=\"?sort=name&amp;order=asc\">Name</a>");
+    assert_has(page, "<a rel=\"nofollow\" href=\"?format=tar\" download>");
     options.format_given = true;
     options.archive = false;
     page = list_as(fixture, &options);
-    assert_has(page, "<a href=\"./b/?format=html&amp;sort=size&amp;order=desc\">");
-    assert_has(page, "<a href=\"?format=html&amp;sort=date&amp;order=desc\">");
+    assert_has(page, "<a href=\"./b/?format=html&amp;sort=size&amp;order=desc\" rel=\"nofollow\">");
+    assert_has(page, "<a rel=\"nofollow\" href=\"?format=html&amp;sort=date&amp;order=desc\">");
     assert_null(strstr(page, "tar"));
     options.query.sort = UVH_DIR_SORT_NAME;
     options.query.descending = false;
-    assert_has(list_as(fixture, &options), "<a href=\"./b/?format=html\">");
+    assert_has(list_as(fixture, &options), "<a href=\"./b/?format=html\" rel=\"nofollow\">");
 }
 
 static void test_breadcrumbs_link_parent_directories(void **state)
@@ -414,6 +440,7 @@ static void test_breadcrumbs_link_parent_directories(void **state)
     assert_int_equal(mkdirat(fixture->directory, "a", 0755), 0);
     assert_int_equal(mkdirat(fixture->directory, "a/b", 0755), 0);
     assert_int_equal(mkdirat(fixture->directory, "a/b/c", 0755), 0);
+    make_file(fixture, "a/b/c/file", 1);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct uvh_dir_listing_options options = {
             .query = {.root = &fixture->root, .directory = "a/b/c/", .most = 10},
@@ -562,6 +589,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sizes_and_dates_are_formatted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_are_escaped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_title_is_escaped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_root_of_the_site_has_a_heading, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_empty_directory_has_one_sentence, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_hidden_names_are_listed_on_request, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_only_servable_entries_are_listed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_directories_are_truncated, set_up, tear_down),
