@@ -9,18 +9,6 @@
 #include "files/dir_style.h"
 #include "files/dir_table.h"
 
-static const char page_begin[] = "<!DOCTYPE html>\n"
-                                 "<html lang=\"en\">\n"
-                                 "<head>\n"
-                                 "<meta charset=\"utf-8\">\n"
-                                 "<title>";
-
-static const char head_end[] =
-    "</title>\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<meta name=\"color-scheme\" content=\"light dark\">\n"
-    "<link rel=\"stylesheet\" href=\"?format=css&amp;v=";
-
 /* "1 file, " or nothing. */
 static void append_count(struct uvh_bytes *page, size_t count, const char *singular,
                          const char *plural)
@@ -55,20 +43,17 @@ static void append_summary(const struct uvh_dir_listing *listing, struct uvh_byt
 
 void uvh_dir_html_begin(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
 {
-    char version[UVH_DIR_STYLE_VERSION_SIZE];
     char query[UVH_DIR_TABLE_QUERY_SIZE];
     struct uvh_dir_path path = {
         .title = listing->order.title,
         .parts = uvh_dir_path_count_slashes(listing->order.query.directory),
         .query = query,
     };
-    uvh_dir_style_version(version);
     uvh_dir_table_write_query(listing, query);
-    uvh_bytes_append_text(page, page_begin);
+    uvh_dir_style_append_head(page);
+    uvh_bytes_append_text(page, "<title>");
     uvh_dir_path_append_title(&path, page);
-    uvh_bytes_append_text(page, head_end);
-    uvh_bytes_append_text(page, version);
-    uvh_bytes_append_text(page, "\">\n</head>\n<body>\n<main>\n");
+    uvh_bytes_append_text(page, "</title>\n</head>\n<body>\n<main>\n");
     if (path.parts > 0) {
         uvh_bytes_append_text(page, "<nav aria-label=\"Path\">");
         uvh_dir_path_append_links(&path, page);

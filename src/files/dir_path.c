@@ -107,6 +107,11 @@ void uvh_dir_path_append_links(const struct uvh_dir_path *path, struct uvh_bytes
     }
 }
 
+size_t uvh_dir_path_below(const struct uvh_dir_path *path)
+{
+    return uvh_dir_path_count_slashes(find_parts(path));
+}
+
 size_t uvh_dir_path_parent(const struct uvh_dir_path *path)
 {
     size_t length = strlen(path->title), levels = 0;

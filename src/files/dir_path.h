@@ -34,6 +34,9 @@ void uvh_dir_path_append_links(const struct uvh_dir_path *path, struct uvh_bytes
 void uvh_dir_path_append_up(const struct uvh_dir_path *path, size_t slashes,
                             struct uvh_bytes *page);
 
+/* The number of slashes in the part of the path below the served directory. */
+size_t uvh_dir_path_below(const struct uvh_dir_path *path);
+
 /* The number of slashes to go up to the parent directory. */
 size_t uvh_dir_path_parent(const struct uvh_dir_path *path);
 

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/hash.h"
 
@@ -27,7 +28,7 @@ static const char style[] =
     "a:hover { text-decoration: underline; }\n"
     "a:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }\n"
     "p { margin: .25rem 0 1.25rem; color: var(--soft); }\n"
-    "p a { margin-left: .75rem; }\n"
+    "data ~ a { margin-left: .75rem; }\n"
     "table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }\n"
     "th, td { padding: .35rem .5rem; border-bottom: 1px solid var(--line); text-align: right; "
     "vertical-align: baseline;\n"
@@ -52,14 +53,45 @@ static const char style[] =
     "  th span, time span { display: none; }\n"
     "}\n";
 
-const char *uvh_dir_style(size_t *length)
-{
-    *length = sizeof(style) - 1;
-    return style;
-}
+enum { VERSION_SIZE = 9 };
 
-void uvh_dir_style_version(char version[UVH_DIR_STYLE_VERSION_SIZE])
+/* Eight hexadecimal digits that change with the style sheet. */
+static void write_version(char version[VERSION_SIZE])
 {
     uint64_t hash = uvh_hash(style, sizeof(style) - 1, 0);
-    snprintf(version, UVH_DIR_STYLE_VERSION_SIZE, "%08lx", (unsigned long)(hash & 0xffffffff));
+    snprintf(version, VERSION_SIZE, "%08lx", (unsigned long)(hash & 0xffffffff));
+}
+
+void uvh_dir_style_append_head(struct uvh_bytes *page)
+{
+    char version[VERSION_SIZE];
+    write_version(version);
+    uvh_bytes_append_format(
+        page,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n"
+        "<link rel=\"stylesheet\" href=\"?format=css&amp;v=%s\">\n",
+        version);
+}
+
+bool uvh_dir_style_is_requested(uvhttp_request_t *request)
+{
+    static const char begin[] = "format=css&v=";
+    char version[VERSION_SIZE];
+    uvhttp_slice_t query = uvhttp_request_query_string(request);
+    size_t length = sizeof(begin) - 1;
+    if (query.length != length + VERSION_SIZE - 1 || memcmp(query.base, begin, length) != 0)
+        return false;
+    write_version(version);
+    return memcmp(query.base + length, version, VERSION_SIZE - 1) == 0;
+}
+
+int uvh_dir_style_respond(uvhttp_response_t *response)
+{
+    int err = uvhttp_response_set_header(response, "Cache-Control",
+                                         "public, max-age=31536000, immutable");
+    return err != 0 ? err
+                    : uvhttp_response_send_static(response, 200, "text/css; charset=utf-8", style,
+                                                  sizeof(style) - 1);
 }

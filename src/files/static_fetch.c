@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "base/counter.h"
 #include "base/hash.h"
+#include "files/static_error.h"
 #include "files/static_listing.h"
 #include "files/static_load.h"
 #include "files/static_response.h"
@@ -213,7 +214,7 @@ static int respond_with_entry(const struct uvhttp_static *context, uvhttp_respon
                                        response, entry);
 }
 
-/* A page that could not be loaded. Without it an error has a line of text; for another page the
+/* A page that could not be loaded. Without it an error has a default page; for another page the
  * result is an error, which may have a page. */
 static int respond_without_page(uvhttp_response_t *response, struct pending *pending,
                                 const struct lookup *lookup)
@@ -224,7 +225,7 @@ static int respond_without_page(uvhttp_response_t *response, struct pending *pen
             response, UVHTTP_LOG_ERROR, "static files: the page '/%s' cannot be sent: %s",
             uvh_static_map_page_path(map, lookup->page), uvhttp_strerror(pending->load.error));
     if (lookup->status >= 400)
-        return uvhttp_response_send_status(response, lookup->status);
+        return uvh_static_error_respond(pending->context, response, lookup->status);
     return uvh_static_fetch_status(pending->context, pending->cache, response,
                                    uvh_static_response_status_of(response, pending->load.error));
 }
@@ -506,6 +507,6 @@ int uvh_static_fetch_status(struct uvhttp_static *context, struct uvh_static_cac
 {
     int page = uvh_static_map_error_page(&context->settings.map, status);
     return page == UVH_STATIC_NO_PAGE
-               ? uvhttp_response_send_status(response, status)
+               ? uvh_static_error_respond(context, response, status)
                : uvh_static_fetch_page(context, cache, response, page, status);
 }

@@ -15,6 +15,7 @@
 #include "codec/forms/disposition.h"
 #include "files/dir_path.h"
 #include "files/dir_style.h"
+#include "files/page_policy.h"
 #include "files/pooled_body.h"
 #include "files/slice_encoder.h"
 #include "files/tar_stream.h"
@@ -48,7 +49,6 @@ static const char *const types[] = {
     [UVH_STATIC_LISTING_JSON] = "application/json",
     [UVH_STATIC_LISTING_TEXT] = "text/plain; charset=utf-8",
     [UVH_STATIC_LISTING_TAR] = "application/x-tar",
-    [UVH_STATIC_LISTING_STYLE] = "text/css; charset=utf-8",
 };
 
 /* ---- the requested format ---- */
@@ -285,17 +285,6 @@ static int set_disposition(uvhttp_response_t *response, const struct uvh_static_
     return uvhttp_response_set_header(response, "Content-Disposition", value);
 }
 
-static int respond_with_style(uvhttp_response_t *response)
-{
-    size_t length;
-    const char *style = uvh_dir_style(&length);
-    int err = uvhttp_response_set_header(response, "Cache-Control",
-                                         "public, max-age=31536000, immutable");
-    return err != 0 ? err
-                    : uvhttp_response_send_static(response, 200, types[UVH_STATIC_LISTING_STYLE],
-                                                  style, length);
-}
-
 static int set_fields(uvhttp_response_t *response, const struct uvh_static_listing *listing)
 {
     int err = uvhttp_response_set_header(response, "Cache-Control", "no-cache");
@@ -308,7 +297,9 @@ static int set_fields(uvhttp_response_t *response, const struct uvh_static_listi
                                          uvh_coding_name(listing->coding));
     if (err == 0 && listing->kind == UVH_STATIC_LISTING_TAR)
         err = set_disposition(response, listing);
-    else if (err == 0 && listing->made.page.entries.cut)
+    if (err == 0 && listing->kind == UVH_STATIC_LISTING_HTML)
+        err = uvh_page_policy_set(response);
+    if (err == 0 && listing->kind != UVH_STATIC_LISTING_TAR && listing->made.page.entries.cut)
         err = uvhttp_response_set_header(response, "Listing-Truncated", "?1");
     return err;
 }
@@ -360,7 +351,7 @@ int uvh_static_listing_respond(uvhttp_response_t *response, struct uvh_static_li
                      : condition_status(uvhttp_response_request(response));
     int err = 0;
     if (kind == UVH_STATIC_LISTING_STYLE)
-        err = respond_with_style(response);
+        err = uvh_dir_style_respond(response);
     else if (listing->too_large)
         err = uvhttp_response_send_text(
             response, 403, "403 Forbidden\nThis directory is too large for an archive.\n");

@@ -172,3 +172,18 @@ def test_listing_by_keyboard_without_javascript(opened, root, site):
             "document.querySelector('th[aria-sort]').getAttribute('aria-sort')") == "descending"
     finally:
         opened.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_error_page_in_browser(opened, site, dark):
+    """The same style, without a resource but the style sheet, and with a way back."""
+    opened.open(site + "trip/missing", 375, dark)
+    loads = [trouble for trouble in opened.troubles() if trouble.startswith("loads ")]
+    assert all("?format=css&v=" in trouble or "/favicon.ico" in trouble for trouble in loads)
+    assert [trouble for trouble in opened.troubles() if "Content Security" in trouble] == []
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == (
+        "rgb(21, 24, 28)" if dark else "rgb(255, 255, 255)")
+    assert not opened.evaluate(WIDER)
+    assert opened.evaluate("[...document.querySelectorAll('a')].pop().href") == site
+    if directory := os.environ.get("UVHTTP_PICTURES"):
+        opened.screenshots(f"{directory}/error-375-{'dark' if dark else 'light'}")
