@@ -16,6 +16,8 @@
 enum {
     FULL = 1, /* ends the reading of the directory */
     FIRST_CAPACITY = 64,
+    /* Names that a filter omits, so that a request that matches nothing ends in time. */
+    MOST_OMITTED = 1000000,
     /* Bytes: enough for any usual name, so that a slot is never reallocated twice. */
     NAME_CAPACITY = 256,
 };
@@ -23,8 +25,9 @@ enum {
 struct reading {
     struct uvh_dir_entries *entries;
     const struct uvh_dir_query *query;
-    int directory; /* descriptor */
-    size_t read;   /* entries so far */
+    int directory;  /* descriptor */
+    size_t read;    /* entries so far */
+    size_t omitted; /* by the filter */
 };
 
 /* The target of a link, if it may be served. */
@@ -217,6 +220,10 @@ static int take(const char *name, enum uvh_file_kind kind, void *arg)
     if ((name[0] == '.' && !query->hidden) || uvh_static_path_is_denied(name, true) ||
         kind == UVH_FILE_OTHER)
         return 0;
+    if (query->filter != NULL && !uvh_name_order_contains(name, query->filter)) {
+        entries->cut = entries->cut || ++reading->omitted == MOST_OMITTED;
+        return reading->omitted == MOST_OMITTED ? FULL : 0;
+    }
     if (query->no_siblings && is_sibling(reading, name))
         return 0;
     bool full = entries->count == query->most;

@@ -26,6 +26,7 @@ struct uvh_dir_query {
     const char *directory; /* below the root; "" is the root itself; else ends with '/' */
     bool hidden;           /* include names that begin with a dot */
     bool no_siblings;      /* omit "app.js.gz" next to the file "app.js" */
+    const char *filter;    /* only names that contain it (name_order.h); NULL: all */
     size_t most;           /* entries; of a larger directory, the first ones in the order below */
     /* Entries to select from, at least `most`: of a larger directory, those the system returns
      * first. 0: end at the first entry above the limit. */

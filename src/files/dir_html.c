@@ -17,28 +17,69 @@ static void append_count(struct uvh_bytes *page, size_t count, const char *singu
         uvh_bytes_append_format(page, "%zu %s, ", count, count == 1 ? singular : plural);
 }
 
-static void append_summary(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
+static void append_filter_text(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
+{
+    const char *filter = listing->order.query.filter;
+    uvh_bytes_append_text(page, "\xE2\x80\x9C<bdi>");
+    uvh_dir_names_html(page, filter, strlen(filter));
+    uvh_bytes_append_text(page, "</bdi>\xE2\x80\x9D");
+}
+
+static void append_state(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
 {
     const struct uvh_dir_entries *entries = &listing->entries;
-    uvh_bytes_append_text(page, "<p>");
+    bool filtered = listing->order.query.filter != NULL;
     if (entries->cut) {
         uvh_bytes_append_format(page, "Only the first %zu entries of this directory are shown",
                                 entries->count);
         if (entries->chosen_from > 0)
             uvh_bytes_append_format(page, ", of %zu read", entries->chosen_from);
         uvh_bytes_append_text(page, ". ");
-    } else if (entries->count == 0) {
+    } else if (entries->count == 0 && !filtered) {
         uvh_bytes_append_text(page, "This directory is empty.");
     }
+    if (!filtered)
+        return;
+    uvh_bytes_append_text(page, entries->count == 0 ? "No name contains " : "Names that contain ");
+    append_filter_text(listing, page);
+    uvh_bytes_append_text(page, entries->count == 0 ? "." : ": ");
+}
+
+static void append_summary(const struct uvh_dir_listing *listing, const struct uvh_dir_path *path,
+                           struct uvh_bytes *page)
+{
+    const struct uvh_dir_entries *entries = &listing->entries;
+    uvh_bytes_append_text(page, "<p>");
+    append_state(listing, page);
     if (entries->count > 0) {
         append_count(page, entries->directories, "directory", "directories");
         append_count(page, entries->count - entries->directories, "file", "files");
         uvh_dir_table_append_size(entries->bytes, page);
     }
-    if (listing->order.archive && entries->count > 0)
-        uvh_bytes_append_text(
-            page, " <a rel=\"nofollow\" href=\"?format=tar\" download>Download as tar</a>");
+    if (listing->order.query.filter != NULL) {
+        uvh_bytes_append_text(page, " ");
+        uvh_dir_path_append_up(path, 0, page);
+        uvh_bytes_append_text(page, "\">Show all</a>");
+    } else if (listing->order.archive && entries->count > 0) {
+        uvh_bytes_append_text(page, " <a rel=\"nofollow\" href=\"?format=tar\" download>"
+                                    "Download as tar</a>");
+    }
     uvh_bytes_append_text(page, "</p>\n");
+}
+
+static void append_filter(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
+{
+    const char *filter = listing->order.query.filter;
+    uvh_bytes_append_text(page, "<form role=\"search\">");
+    uvh_dir_table_append_fields(listing, page);
+    uvh_bytes_append_text(page, "<input type=\"search\" name=\"filter\" maxlength=\"255\" "
+                                "aria-label=\"Part of a name\" placeholder=\"Part of a name\"");
+    if (filter != NULL) {
+        uvh_bytes_append_text(page, " value=\"");
+        uvh_dir_names_html(page, filter, strlen(filter));
+        uvh_bytes_append_text(page, "\"");
+    }
+    uvh_bytes_append_text(page, "><button>Filter</button></form>\n");
 }
 
 void uvh_dir_html_begin(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
@@ -62,7 +103,11 @@ void uvh_dir_html_begin(const struct uvh_dir_listing *listing, struct uvh_bytes 
     uvh_bytes_append_text(page, "<h1><bdi>");
     uvh_dir_path_append_name(&path, page);
     uvh_bytes_append_text(page, "</bdi></h1>\n");
-    append_summary(listing, page);
+    uvh_bytes_append_text(page, "<div>\n");
+    append_summary(listing, &path, page);
+    if (listing->entries.count > 0 || listing->order.query.filter != NULL)
+        append_filter(listing, page);
+    uvh_bytes_append_text(page, "</div>\n");
     if (listing->entries.count > 0)
         uvh_dir_table_begin(listing, &path, page);
 }

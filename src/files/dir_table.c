@@ -78,10 +78,14 @@ static void append_column(const struct uvh_dir_listing *listing, enum uvh_dir_so
     if (current)
         uvh_bytes_append_format(page, " aria-sort=\"%s\"",
                                 query->descending ? "descending" : "ascending");
-    uvh_bytes_append_format(page,
-                            "><a rel=\"nofollow\" href=\"?%ssort=%s&amp;order=%s\">%s</a></th>",
+    uvh_bytes_append_format(page, "><a rel=\"nofollow\" href=\"?%ssort=%s&amp;order=%s",
                             listing->order.format_given ? "format=html&amp;" : "",
-                            columns[sort].name, down ? "desc" : "asc", columns[sort].title);
+                            columns[sort].name, down ? "desc" : "asc");
+    if (query->filter != NULL) {
+        uvh_bytes_append_text(page, "&amp;filter=");
+        uvh_dir_names_link(page, query->filter, strlen(query->filter));
+    }
+    uvh_bytes_append_format(page, "\">%s</a></th>", columns[sort].title);
 }
 
 static void append_parent_row(const struct uvh_dir_path *path, struct uvh_bytes *page)
@@ -90,6 +94,18 @@ static void append_parent_row(const struct uvh_dir_path *path, struct uvh_bytes 
     uvh_dir_path_append_up(path, uvh_dir_path_parent(path), page);
     uvh_bytes_append_text(
         page, "\" aria-label=\"Parent directory\">../</a></td><td></td><td></td></tr>\n");
+}
+
+void uvh_dir_table_append_fields(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
+{
+    const struct uvh_dir_query *query = &listing->order.query;
+    if (listing->order.format_given)
+        uvh_bytes_append_text(page, "<input type=\"hidden\" name=\"format\" value=\"html\">");
+    if (query->sort != UVH_DIR_SORT_NAME || query->descending)
+        uvh_bytes_append_format(page,
+                                "<input type=\"hidden\" name=\"sort\" value=\"%s\">"
+                                "<input type=\"hidden\" name=\"order\" value=\"%s\">",
+                                columns[query->sort].name, query->descending ? "desc" : "asc");
 }
 
 void uvh_dir_table_begin(const struct uvh_dir_listing *listing, const struct uvh_dir_path *path,

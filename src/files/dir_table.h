@@ -13,6 +13,9 @@ enum { UVH_DIR_TABLE_QUERY_SIZE = 64 };
 void uvh_dir_table_write_query(const struct uvh_dir_listing *listing,
                                char query[UVH_DIR_TABLE_QUERY_SIZE]);
 
+/* The same as hidden fields of a form. */
+void uvh_dir_table_append_fields(const struct uvh_dir_listing *listing, struct uvh_bytes *page);
+
 /* A size in bytes, as people read it. */
 void uvh_dir_table_append_size(uint64_t size, struct uvh_bytes *page);
 

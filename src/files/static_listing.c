@@ -99,6 +99,9 @@ int uvh_static_listing_read_query(const struct uvh_static_settings *settings,
         int kind = find_word(uvhttp_request_query(request, "format"), kinds, UVH_COUNT_OF(kinds));
         int sort = find_word(uvhttp_request_query(request, "sort"), sorts, UVH_COUNT_OF(sorts));
         query->descending = find_word(uvhttp_request_query(request, "order"), orders, 2) == 1;
+        query->filter = uvhttp_request_query(request, "filter");
+        if (query->filter != NULL && *query->filter == '\0')
+            query->filter = NULL;
         query->sort = sort < 0 ? UVH_DIR_SORT_NAME : (enum uvh_dir_sort)sort;
         query->kind_given = kind >= 0;
         query->kind = kind < 0 ? UVH_STATIC_LISTING_HTML : (enum uvh_static_listing_kind)kind;
@@ -140,6 +143,7 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
                   .directory = directory,
                   .hidden = settings->hidden,
                   .no_siblings = settings->precompressed,
+                  .filter = query->filter,
                   .most = settings->listing_max,
                   .read = MOST_READ,
                   .sort = query->sort,

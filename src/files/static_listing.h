@@ -24,6 +24,7 @@ struct uvh_static_listing_query {
     enum uvh_static_listing_kind kind;
     enum uvh_dir_sort sort;
     bool descending;
+    const char *filter;     /* NULL: none; lives as long as the request */
     bool kind_given;        /* by the query */
     enum uvh_coding coding; /* that the client prefers; not for an archive */
 };

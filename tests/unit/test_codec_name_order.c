@@ -47,6 +47,12 @@ static void case_and_accents_are_second(void **state)
     ASSERT_ORDER("a\xCC\x88", "\xC3\xA4", "a\xCC\x88 1", "\xC3\xA4 2", "b");
     ASSERT_ORDER("z", "\xCE\x86", "\xCE\xB1", "\xCE\x92", "\xCE\xB2", "\xD0\xB0", "\xD0\x91",
                  "\xD0\xB2", "\xE6\x97\xA5", "\xF0\x9F\x90\x99");
+    /* a mark before a number */
+    ASSERT_ORDER("a\xCC\x88"
+                 "2",
+                 "a\xCC\x88"
+                 "10",
+                 "a11");
 }
 
 static void invalid_bytes_are_last(void **state)
@@ -55,12 +61,42 @@ static void invalid_bytes_are_last(void **state)
     ASSERT_ORDER("", "a", "a\xF0\x9F\x90\x99", "a\xC3", "a\xFE", "a\xFF", "a\xFFz", "b");
 }
 
+static void parts_are_found_without_case_and_accents(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *part;
+        bool found;
+    } rows[] = {
+        {"README.md", "readme", true},
+        {"README.md", "", true},
+        {"README.md", ".MD", true},
+        {"README.md", "md.", false},
+        {"", "", true},
+        {"", "a", false},
+        {"caf\xC3\xA9.txt", "CAFE", true},
+        {"cafe\xCC\x81.txt", "\xC3\xA9.t", true},
+        {"photo 010", "10", true},
+        {"photo 010", "1", true},
+        {"photo 010", "010 ", false},
+        {"aab", "ab", true},
+        {"bad\xFFname", "\xFFn", true},
+        {"bad\xFFname", "\xFEn", false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (uvh_name_order_contains(rows[i].name, rows[i].part) != rows[i].found)
+            fail_msg("\"%s\" in \"%s\"", rows[i].part, rows[i].name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_compared_by_value),
         cmocka_unit_test(case_and_accents_are_second),
         cmocka_unit_test(invalid_bytes_are_last),
+        cmocka_unit_test(parts_are_found_without_case_and_accents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,6 +234,33 @@ static void test_empty_directory_has_one_sentence(void **state)
     assert_null(strstr(page, "tar"));
 }
 
+static void test_filter_selects_names(void **state)
+{
+    struct fixture *fixture = *state;
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = "", .most = 10, .read = 10, .filter = "A<"},
+        .title = "/",
+        .archive = true};
+    make_file(fixture, "a<b", 1);
+    make_file(fixture, "x\xC3\xA4<", 1);
+    make_file(fixture, "ab", 1);
+    const char *page = list_as(fixture, &options);
+    assert_int_equal(count(page, "<tr><td><a "), 2);
+    assert_has(page,
+               "<p>Names that contain \xE2\x80\x9C<bdi>A&lt;</bdi>\xE2\x80\x9D: 2 files, <data "
+               "value=\"2\">2 B</data> <a href=\"./\">Show all</a></p>");
+    assert_has(page, " value=\"A&lt;\"><button>");
+    assert_has(page, "href=\"?sort=size&amp;order=desc&amp;filter=A%3C\"");
+    options.query.filter = "nothing";
+    options.query.descending = true;
+    page = list_as(fixture, &options);
+    assert_has(
+        page, "<p>No name contains \xE2\x80\x9C<bdi>nothing</bdi>\xE2\x80\x9D. <a rel=\"nofollow\" "
+              "href=\"./?sort=name&amp;order=desc\">Show all</a></p>");
+    assert_has(page, "<input type=\"hidden\" name=\"order\" value=\"desc\">");
+    assert_null(strstr(page, "<table"));
+}
+
 static void test_hidden_names_are_listed_on_request(void **state)
 {
     struct fixture *fixture = *state;
@@ -591,6 +618,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_title_is_escaped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_root_of_the_site_has_a_heading, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_empty_directory_has_one_sentence, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_filter_selects_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_hidden_names_are_listed_on_request, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_only_servable_entries_are_listed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_directories_are_truncated, set_up, tear_down),

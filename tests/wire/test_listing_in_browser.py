@@ -109,7 +109,7 @@ def test_listing_contrast(opened, root, site, dark):
     fill(root, 3)
     check_page(opened, site + "trip/", 1280, dark)
     colours = opened.evaluate(
-        "[...new Set([...document.querySelectorAll('a, td, p, h1, h2, pre')].map(e => "
+        "[...new Set([...document.querySelectorAll('a, td, p, h1, h2, pre, input, button')].map(e => "
         "getComputedStyle(e).color))]")
     grounds = opened.evaluate("[document.body, document.querySelector('h2')].map(e => "
                               "getComputedStyle(e).backgroundColor)")
@@ -136,6 +136,33 @@ def press(opened, key, code):
         opened.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
 
 
+def enter(opened, url):
+    """Presses Enter, which leads to that page."""
+    opened.events.clear()
+    opened.url = url
+    opened.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r",
+                windowsVirtualKeyCode=13)
+    while not any(event.get("method") == "Page.loadEventFired" for event in opened.events):
+        opened.events.append(opened.receive())
+
+
+def test_listing_filter_without_javascript(opened, root, site):
+    fill(root, 30)
+    opened.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        check_page(opened, site + "trip/?sort=date&order=desc", 375, False)
+        for _ in range(3):
+            press(opened, "Tab", 9)
+        opened.call("Input.insertText", text="PHOTO 001")
+        enter(opened, site + "trip/?sort=date&order=desc&filter=PHOTO+001")
+        names = opened.evaluate("[...document.querySelectorAll('tbody tr:not(.directory) a')]"
+                                ".map(link => link.textContent)")
+        assert names == [f"photo 001{digit}.jpg" for digit in reversed(range(10))]
+        assert opened.evaluate("document.querySelector('input[type=search]').value") == "PHOTO 001"
+    finally:
+        opened.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
 def test_listing_by_keyboard_without_javascript(opened, root, site):
     """Tab moves through every link in page order, the focus is visible, and Enter follows the
     link."""
@@ -144,29 +171,26 @@ def test_listing_by_keyboard_without_javascript(opened, root, site):
     try:
         check_page(opened, site + "trip/", 1280, False)
         wanted = opened.evaluate(
-            "[...document.querySelectorAll('a')].map(link => link.getAttribute('href'))")
-        assert wanted[:5] == [
-            "../", "?format=tar", "?sort=name&order=desc", "?sort=size&order=desc",
-            "?sort=date&order=desc"
+            "[...document.querySelectorAll('a, input, button')].map(element => "
+            "element.getAttribute('href') || element.localName)")
+        assert wanted[:7] == [
+            "../", "?format=tar", "input", "button", "?sort=name&order=desc",
+            "?sort=size&order=desc", "?sort=date&order=desc"
         ]
         seen = []
         for _ in wanted:
             press(opened, "Tab", 9)
             link, outline = opened.evaluate(
-                "[document.activeElement.getAttribute('href'), "
+                "[document.activeElement.getAttribute('href') || "
+                "document.activeElement.localName, "
                 "getComputedStyle(document.activeElement).outlineStyle]")
             assert outline == "solid"
             seen.append(link)
         assert seen == wanted
         check_page(opened, site + "trip/", 1280, False)
-        for _ in range(4):
+        for _ in range(6):
             press(opened, "Tab", 9)
-        opened.events.clear()
-        opened.url = site + "trip/?sort=size&order=desc"
-        opened.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r",
-                    windowsVirtualKeyCode=13)
-        while not any(event.get("method") == "Page.loadEventFired" for event in opened.events):
-            opened.events.append(opened.receive())
+        enter(opened, site + "trip/?sort=size&order=desc")
         assert opened.evaluate("document.querySelector('th[aria-sort]').textContent") == "Size"
         assert opened.evaluate(
             "document.querySelector('th[aria-sort]').getAttribute('aria-sort')") == "descending"

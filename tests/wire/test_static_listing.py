@@ -31,7 +31,7 @@ class Page(html.parser.HTMLParser):
     """A page: its links, the links and texts of the table rows, and a check that elements are
     closed in order."""
 
-    VOID = {"meta", "br", "link", "img"}
+    VOID = {"meta", "br", "link", "img", "input", "hr"}
 
     def __init__(self, text):
         super().__init__()
@@ -289,6 +289,24 @@ def test_listing_omits_compressed_siblings(root, serve):
                  "--precompressed").request("/?format=text").body.decode().split() == expected
     names = serve("--listing").request("/?format=text").body.decode().split()
     assert sorted(names) == sorted([*expected, "app.js.br", "app.js.gz", "app.js.zst"])
+
+
+def test_listing_filter(root, serve):
+    """Every format has only the names that contain the text, from any number of entries."""
+    for name in ("Café 10.txt", "cafe.txt", "tea.txt", "sub cafe/x", ".cafe"):
+        write(root, name)
+    server = serve("--listing", "--listing-max", "3")
+    for query in ("filter=CAFE", "filter=caf%C3%A9", "filter=cafe&sort=name"):
+        expected = ["sub cafe/", "Café 10.txt", "cafe.txt"]
+        response = server.request(f"/?format=text&{query}")
+        assert response.body.decode().split("\n")[:-1] == expected
+        assert response.get("Listing-Truncated") is None
+        assert len(json.loads(server.request(f"/?format=json&{query}").body)) == 3
+        assert len(listing(server, f"/?{query}").links) == 3
+    assert server.request("/?format=text&filter=").get("Listing-Truncated") == "?1"
+    assert server.request("/?format=text&filter=" + "x" * 5000).body == b""
+    for name in NASTY:
+        listing(server, "/?filter=" + urllib.parse.quote(name))
 
 
 def test_listing_style_sheet_is_external(root, serve):

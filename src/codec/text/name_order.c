@@ -69,16 +69,13 @@ static uint32_t next_letter(struct reader *reader)
     return letter;
 }
 
-static uint32_t next_key(struct reader *reader)
+/* The key of the next character, with digits as they are; END at the end. */
+static uint32_t next_character(struct reader *reader)
 {
     for (;;) {
         unsigned char byte = (unsigned char)*reader->at;
         if (byte == '\0')
             return END;
-        if (is_digit(*reader->at)) {
-            skip_number(reader);
-            return NUMBER;
-        }
         if (byte < 0x80) {
             reader->at++;
             return byte >= 'A' && byte <= 'Z' ? (uint32_t)(byte - 'A' + 'a') : byte;
@@ -87,6 +84,18 @@ static uint32_t next_key(struct reader *reader)
         if (letter < MARKS_FIRST || letter > MARKS_LAST)
             return key_of_letter(letter);
     }
+}
+
+static uint32_t next_key(struct reader *reader)
+{
+    if (!is_digit(*reader->at)) {
+        uint32_t key = next_character(reader);
+        if (key > '9' || key < '0')
+            return key;
+        reader->at--; /* a number after combining marks */
+    }
+    skip_number(reader);
+    return NUMBER;
 }
 
 static int compare_numbers(const struct reader *a, const struct reader *b)
@@ -109,4 +118,26 @@ int uvh_name_order_compare(const char *a, const char *b)
         if (key == END)
             return strcmp(a, b);
     }
+}
+
+static bool begins_with(struct reader name, const char *part)
+{
+    struct reader wanted = {.at = part};
+    for (;;) {
+        uint32_t key = next_character(&wanted);
+        if (key == END)
+            return true;
+        if (next_character(&name) != key)
+            return false;
+    }
+}
+
+bool uvh_name_order_contains(const char *name, const char *part)
+{
+    struct reader reader = {.at = name};
+    do {
+        if (begins_with(reader, part))
+            return true;
+    } while (next_character(&reader) != END);
+    return false;
 }

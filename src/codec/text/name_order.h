@@ -7,7 +7,13 @@
 #ifndef UVH_CODEC_TEXT_NAME_ORDER_H
 #define UVH_CODEC_TEXT_NAME_ORDER_H
 
+#include <stdbool.h>
+
 /* Negative if `a` comes before `b`, positive if after, 0 if they are equal. */
 int uvh_name_order_compare(const char *a, const char *b);
+
+/* True if a part of the name is equal to `part` without regard to case and accents. Digits are
+ * compared as characters. */
+bool uvh_name_order_contains(const char *name, const char *part);
 
 #endif
