@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "files/dir_markdown.h"
 #include "files/dir_names.h"
 #include "files/dir_path.h"
 #include "files/dir_style.h"
@@ -103,7 +104,7 @@ void uvh_dir_html_begin(const struct uvh_dir_listing *listing, struct uvh_bytes 
     uvh_bytes_append_text(page, "<h1><bdi>");
     uvh_dir_path_append_name(&path, page);
     uvh_bytes_append_text(page, "</bdi></h1>\n");
-    uvh_bytes_append_text(page, "<div>\n");
+    uvh_bytes_append_text(page, "<div class=\"tools\">\n");
     append_summary(listing, &path, page);
     if (listing->entries.count > 0 || listing->order.query.filter != NULL)
         append_filter(listing, page);
@@ -123,10 +124,16 @@ static void append_readme(const struct uvh_dir_readme *readme, struct uvh_bytes 
 {
     uvh_bytes_append_format(page,
                             "<section aria-labelledby=\"readme\">\n<h2 id=\"readme\"><a "
-                            "href=\"./%s\">%s</a></h2>\n<pre>\n",
+                            "href=\"./%s\">%s</a></h2>\n",
                             readme->name, readme->name);
-    uvh_dir_names_html_lines(page, readme->text.data, readme->text.length);
-    uvh_bytes_append_text(page, "</pre>\n");
+    uvh_bytes_append_text(page, "<article>\n");
+    if (!readme->markdown ||
+        !uvh_dir_markdown_append(page, readme->text.data, readme->text.length)) {
+        uvh_bytes_append_text(page, "<pre>\n");
+        uvh_dir_names_html_lines(page, readme->text.data, readme->text.length);
+        uvh_bytes_append_text(page, "</pre>\n");
+    }
+    uvh_bytes_append_text(page, "</article>\n");
     if (readme->cut)
         uvh_bytes_append_text(page, "<p>This is the beginning of the file.</p>\n");
     uvh_bytes_append_text(page, "</section>\n");

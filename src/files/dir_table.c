@@ -111,7 +111,7 @@ void uvh_dir_table_append_fields(const struct uvh_dir_listing *listing, struct u
 void uvh_dir_table_begin(const struct uvh_dir_listing *listing, const struct uvh_dir_path *path,
                          struct uvh_bytes *page)
 {
-    uvh_bytes_append_text(page, "<table>\n<thead>\n<tr>");
+    uvh_bytes_append_text(page, "<table class=\"rows\">\n<thead>\n<tr>");
     append_column(listing, UVH_DIR_SORT_NAME, page);
     append_column(listing, UVH_DIR_SORT_SIZE, page);
     append_column(listing, UVH_DIR_SORT_DATE, page);

@@ -490,12 +490,13 @@ static void test_readme_is_shown_as_text(void **state)
     struct fixture *fixture = *state;
     static const char text[] = "\n# <script>&\r\nsecond\rthird\tx\x01\xC2\x85\xEF\xBF\xBE\n";
     write_file(fixture, "README.txt", text, sizeof(text) - 1);
-    assert_has(list(fixture, "", false),
-               "<h2 id=\"readme\"><a href=\"./README.txt\">README.txt</a></h2>\n<pre>\n\n# "
-               "&lt;script&gt;&amp;\n"
-               "second\nthird\tx\xE2\x90\x81\xEF\xBF\xBD\xEF\xBF\xBD\n</pre>\n</section>");
+    assert_has(
+        list(fixture, "", false),
+        "<h2 id=\"readme\"><a href=\"./README.txt\">README.txt</a></h2>\n<article>\n<pre>\n\n# "
+        "&lt;script&gt;&amp;\n"
+        "second\nthird\tx\xE2\x90\x81\xEF\xBF\xBD\xEF\xBF\xBD\n</pre>\n</article>\n</section>");
     write_file(fixture, "README.md", "first", 5);
-    assert_has(list(fixture, "", false), "README.md</a></h2>\n<pre>\nfirst</pre>");
+    assert_has(list(fixture, "", false), "README.md</a></h2>\n<article>\n");
     /* For other encodings, binary files and empty files the next name is tried. */
     write_file(fixture, "README.md", "caf\xE9", 4);
     assert_has(list(fixture, "", false), "README.txt</a></h2>");

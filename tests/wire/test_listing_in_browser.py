@@ -51,6 +51,25 @@ def site(root, tmp_path):
     assert program.stop() == 0
 
 
+README = """# A trip
+
+With <b>tags</b>, a [link](photo%200001.jpg), `code` and a long line: LONG
+
+> A quotation.
+
+| day | distance | remark |
+|-----|---------:|--------|
+| 1   |   21 km  | LONG   |
+
+- [x] packed
+- [ ] back
+
+```
+a long line of code: LONG
+```
+"""
+
+
 def fill(root, count):
     for number in range(count):
         os.utime(write(root, f"trip/photo {number:04}.jpg", bytes(number % 300)),
@@ -58,7 +77,7 @@ def fill(root, count):
     write(root, "trip/inner folder/x")
     write(root, "trip/" + "a-name-without-any-space-in-it" * 8 + ".txt", b"x")
     write(root, "trip/README.md",
-          "# A trip\n\nWith <b>tags</b>, a long line: ".encode() + b"x" * 300 + b"\n")
+          README.replace("LONG", "x" * 300).encode())
 
 
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -109,9 +128,10 @@ def test_listing_contrast(opened, root, site, dark):
     fill(root, 3)
     check_page(opened, site + "trip/", 1280, dark)
     colours = opened.evaluate(
-        "[...new Set([...document.querySelectorAll('a, td, p, h1, h2, pre, input, button')].map(e => "
+        "[...new Set([...document.querySelectorAll('body *')].map(e => "
         "getComputedStyle(e).color))]")
-    grounds = opened.evaluate("[document.body, document.querySelector('h2')].map(e => "
+    grounds = opened.evaluate("[document.body, document.querySelector('h2'), "
+                              "document.querySelector('code')].map(e => "
                               "getComputedStyle(e).backgroundColor)")
     assert len(colours) >= 3
     for ground in grounds:

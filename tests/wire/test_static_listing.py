@@ -309,6 +309,40 @@ def test_listing_filter(root, serve):
         listing(server, "/?filter=" + urllib.parse.quote(name))
 
 
+README = """# Hello <script>alert(1)</script>
+
+Some **bold** text, a [file](data.txt), a [trap](javascript:alert(1)) and an ![image](cat.png).
+
+<iframe src=//x.test></iframe>
+
+| a | b |
+|---|--:|
+| 1 | 2 |
+
+- [ ] open
+  1. deeper
+
+```
+<script>
+```
+"""
+
+
+def test_listing_readme_is_markdown_without_active_content(root, serve):
+    write(root, "README.md", README.encode())
+    response = serve("--listing").request("/")
+    text = response.body.decode()
+    html5lib.HTMLParser(strict=True).parse(text)
+    article = html5lib.parse(text, namespaceHTMLElements=False).find(".//article")
+    assert article.find("h3").text == "Hello alert(1)"
+    assert [link.get("href") for link in article.iter("a")] == ["data.txt"]
+    assert [image.get("src") for image in article.iter("img")] == ["cat.png"]
+    assert article.find(".//td[@class='right']").text == "2"
+    assert article.find(".//pre/code").text == "<script>\n"
+    assert not list(article.iter("script")) and not list(article.iter("iframe"))
+    assert "default-src 'none'" in response.get("Content-Security-Policy")
+
+
 def test_listing_style_sheet_is_external(root, serve):
     """The policy of security_headers.h allows style sheets of the site, and no inline styles."""
     write(root, "file")
