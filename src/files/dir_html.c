@@ -83,6 +83,14 @@ static void append_filter(const struct uvh_dir_listing *listing, struct uvh_byte
     uvh_bytes_append_text(page, "><button>Filter</button></form>\n");
 }
 
+static void append_upload(struct uvh_bytes *page)
+{
+    uvh_bytes_append_text(
+        page, "<form method=\"post\" enctype=\"multipart/form-data\">"
+              "<input type=\"file\" name=\"file\" multiple required aria-label=\"Files to upload\">"
+              "<button>Upload</button></form>\n");
+}
+
 void uvh_dir_html_begin(const struct uvh_dir_listing *listing, struct uvh_bytes *page)
 {
     char query[UVH_DIR_TABLE_QUERY_SIZE];
@@ -108,6 +116,8 @@ void uvh_dir_html_begin(const struct uvh_dir_listing *listing, struct uvh_bytes 
     append_summary(listing, &path, page);
     if (listing->entries.count > 0 || listing->order.query.filter != NULL)
         append_filter(listing, page);
+    if (listing->order.uploads)
+        append_upload(page);
     uvh_bytes_append_text(page, "</div>\n");
     if (listing->entries.count > 0)
         uvh_dir_table_begin(listing, &path, page);

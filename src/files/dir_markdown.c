@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/compiler.h"
 #include "files/dir_names.h"
@@ -138,6 +137,15 @@ static size_t scheme_length(const char *url)
     return url[length] == ':' ? length : 0;
 }
 
+/* `scheme` has only lower-case letters. */
+static bool is_scheme(const char *url, size_t length, const char *scheme)
+{
+    size_t i = 0;
+    while (i < length && scheme[i] != '\0' && (url[i] | 0x20) == scheme[i])
+        i++;
+    return i == length && scheme[i] == '\0';
+}
+
 static bool is_allowed_link(const char *url)
 {
     static const char *const schemes[] = {"http", "https", "mailto"};
@@ -145,7 +153,7 @@ static bool is_allowed_link(const char *url)
     if (!is_plain(url))
         return false;
     for (size_t i = 0; length > 0 && i < UVH_COUNT_OF(schemes); i++) {
-        if (strlen(schemes[i]) == length && strncasecmp(schemes[i], url, length) == 0)
+        if (is_scheme(url, length, schemes[i]))
             return true;
     }
     return length == 0 && url[0] != ':';

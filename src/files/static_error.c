@@ -105,22 +105,25 @@ static int send_page(const struct uvhttp_static *context, uvhttp_response_t *res
                                          page->text.data, page->text.length, release, page);
 }
 
+bool uvh_static_error_prefers_html(uvhttp_request_t *request)
+{
+    static const char *const offers[] = {"text/plain", "text/html"};
+    uvhttp_slice_t accept = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT);
+    return uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT, &accept) == 0 &&
+           uvhttp_negotiate_type(accept, offers, 2) == 1;
+}
+
 int uvh_static_error_respond(const struct uvhttp_static *context, uvhttp_response_t *response,
                              int status)
 {
-    static const char *const offers[] = {"text/plain", "text/html"};
     uvhttp_request_t *request = uvhttp_response_request(response);
-    uvhttp_slice_t accept = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT);
     if (status < 400)
         return uvhttp_response_send_status(response, status);
     if (uvh_dir_style_is_requested(request))
         return uvh_dir_style_respond(response);
-    int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT, &accept);
-    if (err == 0)
-        err = uvh_vary_add(response, "Accept", "accept");
+    int err = uvh_vary_add(response, "Accept", "accept");
     if (err != 0)
         return err;
-    return uvhttp_negotiate_type(accept, offers, 2) == 1
-               ? send_page(context, response, status)
-               : uvhttp_response_send_status(response, status);
+    return uvh_static_error_prefers_html(request) ? send_page(context, response, status)
+                                                  : uvhttp_response_send_status(response, status);
 }

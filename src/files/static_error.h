@@ -10,6 +10,10 @@
 
 #include "files/static_files.h"
 
+/* True if the request prefers HTML to plain text, as browsers do. Vary then needs Accept. False
+ * when out of memory. */
+bool uvh_static_error_prefers_html(uvhttp_request_t *request);
+
 /* The result is that of a handler. */
 int uvh_static_error_respond(const struct uvhttp_static *context, uvhttp_response_t *response,
                              int status);

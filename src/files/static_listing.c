@@ -151,6 +151,7 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
         .title = title,
         .format = (enum uvh_dir_format)query->kind,
         .format_given = query->kind_given,
+        .uploads = settings->uploads,
         .archive = settings->archive,
     };
     uvh_bytes_init(&listing->first, listing->allocator, UVH_DIR_LISTING_SLICE_MAX);
