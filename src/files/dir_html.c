@@ -103,7 +103,10 @@ void uvh_dir_html_begin(const struct uvh_dir_listing *listing, struct uvh_bytes 
     uvh_dir_style_append_head(page);
     uvh_bytes_append_text(page, "<title>");
     uvh_dir_path_append_title(&path, page);
-    uvh_bytes_append_text(page, "</title>\n</head>\n<body>\n<main>\n");
+    uvh_bytes_append_text(page, "</title>\n");
+    if (listing->order.nonce != NULL)
+        uvh_dir_style_append_script(listing->order.nonce, page);
+    uvh_bytes_append_text(page, "</head>\n<body>\n<main>\n");
     if (path.parts > 0) {
         uvh_bytes_append_text(page, "<nav aria-label=\"Path\">");
         uvh_dir_path_append_links(&path, page);

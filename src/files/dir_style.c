@@ -47,6 +47,10 @@ static const char style[] =
     "th[aria-sort=descending] a::after { content: \" \\2193\"; }\n"
     ".rows tbody tr:hover { background: var(--band); }\n"
     ".directory a { font-weight: 600; }\n"
+    "svg { width: 1em; height: 1em; margin-right: .5em; vertical-align: -.1em; fill: none; "
+    "stroke: var(--soft); }\n"
+    ".directory svg { stroke: var(--link); }\n"
+    ".shapes { display: none; }\n"
     "section { margin-top: 2rem; border: 1px solid var(--line); border-radius: 6px;\n"
     "  overflow: hidden; }\n"
     "h2 { margin: 0; padding: .5rem 1rem; font-size: 1rem; border-bottom: 1px solid var(--line);\n"
@@ -84,12 +88,24 @@ static const char style[] =
     "  .rows th span, time span { display: none; }\n"
     "}\n";
 
+static const char script[] =
+    "\"use strict\";\n"
+    "const two = (number) => String(number).padStart(2, \"0\");\n"
+    "for (const time of document.querySelectorAll(\"td time\")) {\n"
+    "  const date = new Date(time.dateTime);\n"
+    "  time.title = `${time.textContent} UTC`;\n"
+    "  time.firstChild.data =\n"
+    "    `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;\n"
+    "  time.lastChild.textContent = ` ${two(date.getHours())}:${two(date.getMinutes())}`;\n"
+    "}\n"
+    "document.querySelector(\"th:last-child span\")?.remove();\n";
+
 enum { VERSION_SIZE = 9 };
 
-/* Eight hexadecimal digits that change with the style sheet. */
+/* Eight hexadecimal digits that change with the style sheet or the script. */
 static void write_version(char version[VERSION_SIZE])
 {
-    uint64_t hash = uvh_hash(style, sizeof(style) - 1, 0);
+    uint64_t hash = uvh_hash(style, sizeof(style) - 1, uvh_hash(script, sizeof(script) - 1, 0));
     snprintf(version, VERSION_SIZE, "%08lx", (unsigned long)(hash & 0xffffffff));
 }
 
@@ -118,11 +134,27 @@ bool uvh_dir_style_is_requested(uvhttp_request_t *request)
     return memcmp(query.base + length, version, VERSION_SIZE - 1) == 0;
 }
 
-int uvh_dir_style_respond(uvhttp_response_t *response)
+void uvh_dir_style_append_script(const char *nonce, struct uvh_bytes *page)
+{
+    char version[VERSION_SIZE];
+    write_version(version);
+    uvh_bytes_append_format(
+        page, "<script defer nonce=\"%s\" src=\"?format=js&amp;v=%s\"></script>\n", nonce, version);
+}
+
+static int respond(uvhttp_response_t *response, const char *type, const char *text, size_t length)
 {
     int err = uvhttp_response_set_header(response, "Cache-Control",
                                          "public, max-age=31536000, immutable");
-    return err != 0 ? err
-                    : uvhttp_response_send_static(response, 200, "text/css; charset=utf-8", style,
-                                                  sizeof(style) - 1);
+    return err != 0 ? err : uvhttp_response_send_static(response, 200, type, text, length);
+}
+
+int uvh_dir_style_respond(uvhttp_response_t *response)
+{
+    return respond(response, "text/css; charset=utf-8", style, sizeof(style) - 1);
+}
+
+int uvh_dir_style_respond_script(uvhttp_response_t *response)
+{
+    return respond(response, "text/javascript; charset=utf-8", script, sizeof(script) - 1);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codec/fields/http_date.h"
+#include "files/dir_icons.h"
 #include "files/dir_names.h"
 
 static const struct {
@@ -91,6 +92,7 @@ static void append_column(const struct uvh_dir_listing *listing, enum uvh_dir_so
 static void append_parent_row(const struct uvh_dir_path *path, struct uvh_bytes *page)
 {
     uvh_bytes_append_text(page, "<tr class=\"directory\"><td>");
+    uvh_dir_icons_append("", true, page);
     uvh_dir_path_append_up(path, uvh_dir_path_parent(path), page);
     uvh_bytes_append_text(
         page, "\" aria-label=\"Parent directory\">../</a></td><td></td><td></td></tr>\n");
@@ -111,6 +113,7 @@ void uvh_dir_table_append_fields(const struct uvh_dir_listing *listing, struct u
 void uvh_dir_table_begin(const struct uvh_dir_listing *listing, const struct uvh_dir_path *path,
                          struct uvh_bytes *page)
 {
+    uvh_dir_icons_append_shapes(page);
     uvh_bytes_append_text(page, "<table class=\"rows\">\n<thead>\n<tr>");
     append_column(listing, UVH_DIR_SORT_NAME, page);
     append_column(listing, UVH_DIR_SORT_SIZE, page);
@@ -125,8 +128,9 @@ void uvh_dir_table_entry(const struct uvh_dir_listing *listing, size_t index,
 {
     const struct uvh_dir_entry *entry = &listing->entries.items[index];
     /* The "./" keeps a name with a colon from parsing as a URL scheme (RFC 3986 section 4.2). */
-    uvh_bytes_append_text(page, entry->directory ? "<tr class=\"directory\"><td><a href=\"./"
-                                                 : "<tr><td><a href=\"./");
+    uvh_bytes_append_text(page, entry->directory ? "<tr class=\"directory\"><td>" : "<tr><td>");
+    uvh_dir_icons_append(entry->name, entry->directory, page);
+    uvh_bytes_append_text(page, "<a href=\"./");
     uvh_dir_names_link(page, entry->name, strlen(entry->name));
     if (entry->directory) {
         char query[UVH_DIR_TABLE_QUERY_SIZE];

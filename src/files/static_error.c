@@ -92,7 +92,7 @@ static int send_page(const struct uvhttp_static *context, uvhttp_response_t *res
         .parts = count_names(path_below(context, request)),
         .query = "",
     };
-    int err = page == NULL ? UVHTTP_ENOMEM : uvh_page_policy_set(response);
+    int err = page == NULL ? UVHTTP_ENOMEM : uvh_page_policy_set(response, NULL);
     if (err != 0)
         return err;
     uvh_bytes_init(&page->text, context->settings.allocator, PAGE_MAX);

@@ -344,10 +344,11 @@ static int finish_listing(uvhttp_response_t *response, void *arg)
     return 0;
 }
 
-/* The style sheet of a listing needs no job. */
+/* The style sheet and the script of a listing need no job. */
 static int list_dir(uvhttp_response_t *response, struct pending *pending)
 {
-    if (pending->load.query.kind != UVH_STATIC_LISTING_STYLE)
+    if (pending->load.query.kind != UVH_STATIC_LISTING_STYLE &&
+        pending->load.query.kind != UVH_STATIC_LISTING_SCRIPT)
         return uvhttp_response_defer_heavy(response, run_listing, finish_listing, pending);
     run_listing(pending);
     return finish_listing(response, pending);

@@ -37,6 +37,7 @@ struct uvh_static_listing {
     enum uvh_coding coding; /* of `first` and what follows */
     bool varies;            /* another Accept-Encoding may select another coding */
     struct uvh_slice_encoder encoder;
+    char nonce[UVH_PAGE_POLICY_NONCE_SIZE];
     char *name; /* of an archive's directory */
     union {
         struct uvh_dir_listing page;
@@ -89,7 +90,7 @@ int uvh_static_listing_read_query(const struct uvh_static_settings *settings,
     static const char *const kinds[] = {
         [UVH_STATIC_LISTING_HTML] = "html", [UVH_STATIC_LISTING_JSON] = "json",
         [UVH_STATIC_LISTING_TEXT] = "text", [UVH_STATIC_LISTING_TAR] = "tar",
-        [UVH_STATIC_LISTING_STYLE] = "css",
+        [UVH_STATIC_LISTING_STYLE] = "css", [UVH_STATIC_LISTING_SCRIPT] = "js",
     };
     static const char *const sorts[] = {
         [UVH_DIR_SORT_NAME] = "name", [UVH_DIR_SORT_SIZE] = "size", [UVH_DIR_SORT_DATE] = "date"};
@@ -151,11 +152,14 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
         .title = title,
         .format = (enum uvh_dir_format)query->kind,
         .format_given = query->kind_given,
+        .nonce = listing->nonce,
         .uploads = settings->uploads,
         .archive = settings->archive,
     };
     uvh_bytes_init(&listing->first, listing->allocator, UVH_DIR_LISTING_SLICE_MAX);
-    int result = uvh_dir_listing_open(&listing->made.page, listing->allocator, &order);
+    int result = uvh_page_policy_make_nonce(listing->nonce);
+    if (result == 0)
+        result = uvh_dir_listing_open(&listing->made.page, listing->allocator, &order);
     if (result != 0)
         return result;
     result = uvh_dir_listing_make(&listing->made.page, &listing->first);
@@ -227,7 +231,7 @@ int uvh_static_listing_open(const struct uvh_static_settings *settings, const ch
     int result = 0;
     if (query->kind == UVH_STATIC_LISTING_TAR)
         result = open_tar(made, settings, directory, title);
-    else if (query->kind != UVH_STATIC_LISTING_STYLE)
+    else if (query->kind < UVH_STATIC_LISTING_TAR)
         result = open_page(made, settings, directory, title, query);
     if (result != 0) {
         uvh_bytes_release(&made->first);
@@ -239,6 +243,12 @@ int uvh_static_listing_open(const struct uvh_static_settings *settings, const ch
 }
 
 /* ---- sending ---- */
+
+/* The style sheet or the script: a text of the program. */
+static bool is_asset(const struct uvh_static_listing *listing)
+{
+    return listing->kind == UVH_STATIC_LISTING_STYLE || listing->kind == UVH_STATIC_LISTING_SCRIPT;
+}
 
 static int make_page(void *arg, struct uvh_bytes *slice)
 {
@@ -262,7 +272,7 @@ static void close_listing(void *arg)
     struct uvh_static_listing *listing = arg;
     if (listing->kind == UVH_STATIC_LISTING_TAR && !listing->too_large)
         uvh_tar_stream_close(&listing->made.tar);
-    else if (listing->kind != UVH_STATIC_LISTING_TAR && listing->kind != UVH_STATIC_LISTING_STYLE)
+    else if (listing->kind != UVH_STATIC_LISTING_TAR && !is_asset(listing))
         uvh_dir_listing_close(&listing->made.page);
     uvh_slice_encoder_close(&listing->encoder);
     free_names(listing);
@@ -303,7 +313,7 @@ static int set_fields(uvhttp_response_t *response, const struct uvh_static_listi
     if (err == 0 && listing->kind == UVH_STATIC_LISTING_TAR)
         err = set_disposition(response, listing);
     if (err == 0 && listing->kind == UVH_STATIC_LISTING_HTML)
-        err = uvh_page_policy_set(response);
+        err = uvh_page_policy_set(response, listing->nonce);
     if (err == 0 && listing->kind != UVH_STATIC_LISTING_TAR && listing->made.page.entries.cut)
         err = uvhttp_response_set_header(response, "Listing-Truncated", "?1");
     return err;
@@ -348,33 +358,39 @@ static int respond_not_modified(uvhttp_response_t *response, int status)
                          : uvhttp_response_send_status(response, status);
 }
 
+/* Responses without a body of their own: an asset, and an archive that is too large. */
+static int respond_fixed(uvhttp_response_t *response, const struct uvh_static_listing *listing)
+{
+    if (listing->kind == UVH_STATIC_LISTING_STYLE)
+        return uvh_dir_style_respond(response);
+    if (listing->kind == UVH_STATIC_LISTING_SCRIPT)
+        return uvh_dir_style_respond_script(response);
+    return uvhttp_response_send_text(
+        response, 403, "403 Forbidden\nThis directory is too large for an archive.\n");
+}
+
 int uvh_static_listing_respond(uvhttp_response_t *response, struct uvh_static_listing *listing)
 {
-    enum uvh_static_listing_kind kind = listing->kind;
-    int status = kind == UVH_STATIC_LISTING_STYLE || listing->too_large
-                     ? 0
-                     : condition_status(uvhttp_response_request(response));
+    bool fixed = is_asset(listing) || listing->too_large;
+    int status = fixed ? 0 : condition_status(uvhttp_response_request(response));
     int err = 0;
-    if (kind == UVH_STATIC_LISTING_STYLE)
-        err = uvh_dir_style_respond(response);
-    else if (listing->too_large)
-        err = uvhttp_response_send_text(
-            response, 403, "403 Forbidden\nThis directory is too large for an archive.\n");
-    else
-        err = status == 0 || status == 304 ? set_fields(response, listing) : 0;
+    if (fixed)
+        err = respond_fixed(response, listing);
+    else if (status == 0 || status == 304)
+        err = set_fields(response, listing);
     if (err == 0 && status != 0)
         err = respond_not_modified(response, status);
-    if (err != 0 || status != 0 || kind == UVH_STATIC_LISTING_STYLE || listing->too_large) {
+    if (err != 0 || status != 0 || fixed) {
         uvh_static_listing_free(listing);
         return err;
     }
     struct uvh_pooled_source source = {
-        .make = kind == UVH_STATIC_LISTING_TAR           ? make_tar
+        .make = listing->kind == UVH_STATIC_LISTING_TAR  ? make_tar
                 : listing->coding != UVH_CODING_IDENTITY ? make_encoded
                                                          : make_page,
         .close = close_listing,
         .arg = listing,
     };
     struct uvh_bytes first = listing->first;
-    return uvh_pooled_body_send(response, types[kind], &first, listing->complete, &source);
+    return uvh_pooled_body_send(response, types[listing->kind], &first, listing->complete, &source);
 }

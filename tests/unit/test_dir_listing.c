@@ -198,7 +198,7 @@ static void test_names_are_escaped(void **state)
                  cases[i].shown);
         assert_has(page, row);
     }
-    assert_int_equal(count(page, "<tr><td><a "), sizeof(cases) / sizeof(cases[0]));
+    assert_int_equal(count(page, "<tr><td>"), sizeof(cases) / sizeof(cases[0]));
 }
 
 static void test_title_is_escaped(void **state)
@@ -245,7 +245,7 @@ static void test_filter_selects_names(void **state)
     make_file(fixture, "x\xC3\xA4<", 1);
     make_file(fixture, "ab", 1);
     const char *page = list_as(fixture, &options);
-    assert_int_equal(count(page, "<tr><td><a "), 2);
+    assert_int_equal(count(page, "<tr><td>"), 2);
     assert_has(page,
                "<p>Names that contain \xE2\x80\x9C<bdi>A&lt;</bdi>\xE2\x80\x9D: 2 files, <data "
                "value=\"2\">2 B</data> <a href=\"./\">Show all</a></p>");
@@ -259,6 +259,29 @@ static void test_filter_selects_names(void **state)
               "href=\"./?sort=name&amp;order=desc\">Show all</a></p>");
     assert_has(page, "<input type=\"hidden\" name=\"order\" value=\"desc\">");
     assert_null(strstr(page, "<table"));
+}
+
+static void test_icons_depend_on_the_type(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *name;
+        int icon;
+    } rows[] = {{"a", 1},     {"a.txt", 2}, {"a.json", 2},   {"a.pdf", 2}, {"a.PNG", 3},
+                {"a.mp3", 4}, {"a.mp4", 5}, {"a.tar.gz", 6}, {"a.zip", 6}, {"a.exe", 1}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        make_file(fixture, rows[i].name, 1);
+    assert_int_equal(mkdirat(fixture->directory, "a.d", 0755), 0);
+    const char *page = list(fixture, "", false);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char row[128];
+        snprintf(row, sizeof(row), "<use href=\"#i%d\"/></svg><a href=\"./%s\">", rows[i].icon,
+                 rows[i].name);
+        assert_has(page, row);
+    }
+    assert_has(page, "<use href=\"#i0\"/></svg><a href=\"./a.d/\">");
+    assert_has(page, "<symbol id=\"i6\" ");
+    assert_int_equal(count(page, "<symbol "), 7);
 }
 
 static void test_hidden_names_are_listed_on_request(void **state)
@@ -620,6 +643,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_root_of_the_site_has_a_heading, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_empty_directory_has_one_sentence, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_filter_selects_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_icons_depend_on_the_type, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_hidden_names_are_listed_on_request, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_only_servable_entries_are_listed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_directories_are_truncated, set_up, tear_down),

@@ -85,8 +85,8 @@ WIDER = "document.documentElement.scrollWidth > document.documentElement.clientW
 
 def check_page(opened, url, width, dark):
     opened.open(url, width, dark)
-    # the style sheet, and the icon that browsers request from every site
-    own = ("?format=css&v=", "/favicon.ico")
+    # the style sheet and the script, and the icon that browsers request from every site
+    own = ("?format=css&v=", "?format=js&v=", "/favicon.ico")
     assert [
         trouble for trouble in opened.troubles()
         if not (trouble.startswith("loads ") and any(part in trouble for part in own))
@@ -149,6 +149,28 @@ def test_listing_of_five_thousand_entries(opened, root, site):
     photos = [name for name in names if name.startswith("photo")]
     assert photos == [f"photo {number:04}.jpg" for number in reversed(range(5000))]
     check_page(opened, site + "trip/", 1280, False)
+
+
+def test_listing_shows_local_time(opened, root, serve):
+    """With the policy of the listing itself. Without scripts it is UTC."""
+    os.utime(write(root, "file", b"x"), (0, 1_700_000_000))
+    url = f"http://127.0.0.1:{serve('--listing').port}/"
+    text = "document.querySelector('tbody time').textContent"
+    opened.call("Emulation.setTimezoneOverride", timezoneId="Asia/Kolkata")
+    try:
+        check_page(opened, url, 1280, False)
+        assert opened.evaluate(text) == "2023-11-15 03:43"
+        assert opened.evaluate("document.querySelector('tbody time').title") == (
+            "2023-11-14 22:13 UTC")
+        assert opened.evaluate("document.querySelector('th:last-child').textContent") == "Modified"
+        opened.call("Emulation.setScriptExecutionDisabled", value=True)
+        check_page(opened, url, 1280, False)
+        assert opened.evaluate(text) == "2023-11-14 22:13"
+        assert opened.evaluate(
+            "document.querySelector('th:last-child').textContent") == "Modified (UTC)"
+    finally:
+        opened.call("Emulation.setScriptExecutionDisabled", value=False)
+        opened.call("Emulation.setTimezoneOverride", timezoneId="")
 
 
 def press(opened, key, code):
