@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "banner.h"
@@ -91,11 +93,52 @@ static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth
     return err == 0 ? UVH_EXIT_OK : print_error(err);
 }
 
+/* "/m" leads to "/m/". */
+static int add_slash(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    uvhttp_slice_t path = uvhttp_request_raw_path(request);
+    uvhttp_slice_t query = uvhttp_request_query_string(request);
+    size_t size = path.length + query.length + sizeof("/?");
+    char *location = uvhttp_request_allocate(request, size);
+    (void)arg;
+    if (location == NULL)
+        return UVHTTP_ENOMEM;
+    snprintf(location, size, "%.*s/%s%.*s", UVHTTP_SLICE_ARGS(path), query.length > 0 ? "?" : "",
+             UVHTTP_SLICE_ARGS(query));
+    return uvhttp_response_redirect(response, 301, location);
+}
+
+static bool has_route(const struct uvh_setup_site *site, const char *path, size_t length)
+{
+    for (size_t i = 0; i < site->route_count; i++) {
+        const char *other = site->routes[i].path.text;
+        if (strlen(other) == length && strncmp(other, path, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* An alias of a directory is also found without its slash, unless that is another alias. */
+static int redirect_to_alias(uvhttp_server_t *server, const struct uvh_setup_site *site,
+                             const char *path)
+{
+    size_t length = strlen(path) - 1;
+    if (length == 0 || path[length] != '/' || has_route(site, path, length))
+        return UVH_EXIT_OK;
+    char *bare = strndup(path, length);
+    int err =
+        bare == NULL ? UVHTTP_ENOMEM : uvhttp_server_route(server, "GET", bare, add_slash, NULL);
+    free(bare);
+    return err == 0 ? UVH_EXIT_OK : print_error(err);
+}
+
 static int open_site(uvhttp_server_t *server, const struct uvh_setup_site *site)
 {
     int code = ask_for_password(server, &site->auth);
     for (size_t i = 0; i < site->route_count && code == UVH_EXIT_OK; i++)
         code = open_route(server, &site->routes[i], i == 0 ? NULL : "alias");
+    for (size_t i = 1; i < site->route_count && code == UVH_EXIT_OK; i++)
+        code = redirect_to_alias(server, site, site->routes[i].path.text);
     return code;
 }
 

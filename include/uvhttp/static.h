@@ -176,6 +176,9 @@ typedef struct uvhttp_static_options {
     /* Entries shown, the first in sort order; 0: 10,000. A longer listing states that it is
      * incomplete. */
     size_t listing_max;
+    /* Names that the listing of the root shows, too, such as other mounts: "m/" for a directory,
+     * "icon.ico" for a file; up to a NULL; copied. An entry of that name is not shown. */
+    const char *const *listed;
     /* also offer the directory tree as a tar archive; default: 403 */
     bool archive;
     /* files and directories in an archive; 0: 100,000. More: 403. */

@@ -120,6 +120,22 @@ static bool is_sibling(const struct reading *reading, const char *name)
     return false;
 }
 
+/* The length of one of the further names without its slash. */
+static size_t listed_length(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 0 && name[length - 1] == '/' ? length - 1 : length;
+}
+
+static bool is_listed_name(const struct uvh_dir_query *query, const char *name)
+{
+    for (const char *const *at = query->listed; at != NULL && *at != NULL; at++) {
+        if (strlen(name) == listed_length(*at) && strncmp(name, *at, listed_length(*at)) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* ---- selection ---- */
 
 static int add(struct uvh_dir_entries *entries, const struct uvh_dir_entry *entry)
@@ -218,7 +234,7 @@ static int take(const char *name, enum uvh_file_kind kind, void *arg)
     struct uvh_dir_entries *entries = reading->entries;
     struct uvh_dir_entry entry = {.name = name, .directory = kind != UVH_FILE_REGULAR};
     if ((name[0] == '.' && !query->hidden) || uvh_static_path_is_denied(name, true) ||
-        kind == UVH_FILE_OTHER)
+        kind == UVH_FILE_OTHER || is_listed_name(query, name))
         return 0;
     if (query->filter != NULL && !uvh_name_order_contains(name, query->filter)) {
         entries->cut = entries->cut || ++reading->omitted == MOST_OMITTED;
@@ -250,6 +266,28 @@ static int take(const char *name, enum uvh_file_kind kind, void *arg)
     return is_before_last(reading, &entry) ? replace_last(reading, &entry) : 0;
 }
 
+/* Appends the further names, as far as the limit allows. Returns 0 or UVHTTP_ENOMEM. */
+static int add_listed(const struct reading *reading)
+{
+    const struct uvh_dir_query *query = reading->query;
+    struct uvh_dir_entries *entries = reading->entries;
+    for (const char *const *at = query->listed; at != NULL && *at != NULL; at++) {
+        size_t length = listed_length(*at);
+        if (query->filter != NULL && !uvh_name_order_contains(*at, query->filter))
+            continue;
+        if (entries->count == query->most) {
+            entries->cut = true;
+            break;
+        }
+        struct uvh_dir_entry entry = {
+            .name = *at, .directory = (*at)[length] == '/', .checked = true, .added = true};
+        if (add(entries, &entry) != 0)
+            return UVHTTP_ENOMEM;
+        ((char *)(uintptr_t)entries->items[entries->count - 1].name)[length] = '\0';
+    }
+    return 0;
+}
+
 /* Stats the remaining entries, omits those that no longer exist, and counts. */
 static void finish(const struct reading *reading)
 {
@@ -279,10 +317,10 @@ int uvh_dir_entries_read(struct uvh_dir_entries *entries, const uvhttp_allocator
     if (result != 0)
         return result;
     result = uvh_file_list_in(reading.directory, take, &reading);
-    if (result == 0 || result == FULL) {
+    if (result == 0 || result == FULL)
+        result = add_listed(&reading);
+    if (result == 0)
         finish(&reading);
-        result = 0;
-    }
     uvh_file_close(reading.directory);
     return result;
 }

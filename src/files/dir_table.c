@@ -140,10 +140,11 @@ void uvh_dir_table_entry(const struct uvh_dir_listing *listing, size_t index,
     uvh_bytes_append_text(page, "\"><bdi>");
     uvh_dir_names_html(page, entry->name, strlen(entry->name));
     uvh_bytes_append_text(page, entry->directory ? "/</bdi></a></td><td>" : "</bdi></a></td><td>");
-    if (!entry->directory)
+    if (!entry->directory && !entry->added)
         uvh_dir_table_append_size(entry->size, page);
     uvh_bytes_append_text(page, "</td><td>");
-    append_date(page, entry->modified);
+    if (!entry->added)
+        append_date(page, entry->modified);
     uvh_bytes_append_text(page, "</td></tr>\n");
 }
 

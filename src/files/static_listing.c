@@ -145,6 +145,7 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
                   .hidden = settings->hidden,
                   .no_siblings = settings->precompressed,
                   .filter = query->filter,
+                  .listed = directory[0] == '\0' ? settings->listed : NULL,
                   .most = settings->listing_max,
                   .read = MOST_READ,
                   .sort = query->sort,
