@@ -158,8 +158,8 @@ typedef struct uvhttp_static_options {
      * /about.html and /docs/index.html redirect (301) to /about and /docs/. */
     bool clean_urls;
     bool spa; /* same as `fallback` with the first name of `index` */
-    /* File sent with 200 for a missing path whose last segment has no dot, to clients that
-     * accept HTML. */
+    /* File sent with 200 for a missing path to clients that accept HTML; if the last segment of
+     * the path has a dot, to those that prefer HTML to plain text, as browsers do. */
     const char *fallback;
     /* Candidates for a path, in order, up to 16 words: names that contain "{path}", "{path}/"
      * for the directory, the name of one file, and as the last one "=404" or another error.

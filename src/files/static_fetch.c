@@ -17,6 +17,7 @@
 #include "files/static_error.h"
 #include "files/static_listing.h"
 #include "files/static_load.h"
+#include "files/static_path.h"
 #include "files/static_response.h"
 #include "files/static_variants.h"
 #include "options/field_lines.h"
@@ -79,6 +80,16 @@ bool uvh_static_fetch_usable(const struct uvhttp_static *context, struct uvh_fil
            (entry->looking && now < entry->fresh_until + context->settings.revalidate_ms / 2);
 }
 
+/* The name of a file usually has a dot: an HTML page in place of a missing script causes errors
+ * that are hard to find. So it is sent only to clients that prefer HTML, as browsers do for a page.
+ */
+static bool accepts_fallback(uvhttp_request_t *request, uvhttp_slice_t accept)
+{
+    return uvh_static_path_has_extension(uvhttp_request_path(request))
+               ? uvh_static_error_prefers_html(request)
+               : uvhttp_negotiate_type_quality(accept, "text/html") > 0;
+}
+
 /* Programs that request data get the error instead of a page. */
 static int respond_fallback(struct uvhttp_static *context, struct uvh_static_cache *cache,
                             uvhttp_response_t *response, int page, int error)
@@ -90,7 +101,7 @@ static int respond_fallback(struct uvhttp_static *context, struct uvh_static_cac
         err = uvhttp_response_add_header(response, "Vary", "Accept");
     if (err != 0)
         return err;
-    if (uvhttp_negotiate_type_quality(accept, "text/html") == 0)
+    if (!accepts_fallback(request, accept))
         return uvh_static_fetch_status(context, cache, response,
                                        uvh_static_response_status_of(response, error));
     return uvh_static_fetch_page(context, cache, response, page, 200);
