@@ -179,7 +179,7 @@ typedef struct uvhttp_static_options {
     /* Names that the listing of the root shows, too, such as other mounts: "m/" for a directory,
      * "icon.ico" for a file; up to a NULL; copied. An entry of that name is not shown. */
     const char *const *listed;
-    /* also offer the directory tree as a tar archive; default: 403 */
+    /* also offer the directory tree as a tar or zip archive; default: 403 */
     bool archive;
     /* files and directories in an archive; 0: 100,000. More: 403. */
     size_t archive_entries;

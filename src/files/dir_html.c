@@ -63,7 +63,8 @@ static void append_summary(const struct uvh_dir_listing *listing, const struct u
         uvh_bytes_append_text(page, "\">Show all</a>");
     } else if (listing->order.archive && entries->count > 0) {
         uvh_bytes_append_text(page, " <a rel=\"nofollow\" href=\"?format=tar\" download>"
-                                    "Download as tar</a>");
+                                    "Download as tar</a>"
+                                    " <a rel=\"nofollow\" href=\"?format=zip\" download>zip</a>");
     }
     uvh_bytes_append_text(page, "</p>\n");
 }

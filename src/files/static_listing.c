@@ -13,12 +13,12 @@
 #include "base/compiler.h"
 #include "codec/fields/conditional.h"
 #include "codec/forms/disposition.h"
+#include "files/archive_stream.h"
 #include "files/dir_path.h"
 #include "files/dir_style.h"
 #include "files/page_policy.h"
 #include "files/pooled_body.h"
 #include "files/slice_encoder.h"
-#include "files/tar_stream.h"
 #include "middleware/accepted_coding.h"
 #include "options/field_lines.h"
 
@@ -41,7 +41,7 @@ struct uvh_static_listing {
     char *name; /* of an archive's directory */
     union {
         struct uvh_dir_listing page;
-        struct uvh_tar_stream tar;
+        struct uvh_archive_stream archive;
     } made;
 };
 
@@ -50,7 +50,13 @@ static const char *const types[] = {
     [UVH_STATIC_LISTING_JSON] = "application/json",
     [UVH_STATIC_LISTING_TEXT] = "text/plain; charset=utf-8",
     [UVH_STATIC_LISTING_TAR] = "application/x-tar",
+    [UVH_STATIC_LISTING_ZIP] = "application/zip",
 };
+
+static bool is_archive(enum uvh_static_listing_kind kind)
+{
+    return kind == UVH_STATIC_LISTING_TAR || kind == UVH_STATIC_LISTING_ZIP;
+}
 
 /* ---- the requested format ---- */
 
@@ -63,12 +69,13 @@ static int negotiate(const struct uvh_static_settings *settings, uvhttp_request_
         [UVH_STATIC_LISTING_JSON] = "application/json",
         [UVH_STATIC_LISTING_TEXT] = "text/plain;charset=utf-8",
         [UVH_STATIC_LISTING_TAR] = "application/x-tar",
+        [UVH_STATIC_LISTING_ZIP] = "application/zip",
     };
     uvhttp_slice_t accept = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT);
     int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT, &accept);
     if (err != 0)
         return err;
-    size_t count = settings->archive ? UVH_STATIC_LISTING_TAR + 1 : UVH_STATIC_LISTING_TAR;
+    size_t count = settings->archive ? UVH_STATIC_LISTING_ZIP + 1 : UVH_STATIC_LISTING_TAR;
     ptrdiff_t best = uvhttp_negotiate_type(accept, offers, count);
     query->kind = best < 0 ? UVH_STATIC_LISTING_HTML : (enum uvh_static_listing_kind)best;
     return 0;
@@ -90,7 +97,8 @@ int uvh_static_listing_read_query(const struct uvh_static_settings *settings,
     static const char *const kinds[] = {
         [UVH_STATIC_LISTING_HTML] = "html", [UVH_STATIC_LISTING_JSON] = "json",
         [UVH_STATIC_LISTING_TEXT] = "text", [UVH_STATIC_LISTING_TAR] = "tar",
-        [UVH_STATIC_LISTING_STYLE] = "css", [UVH_STATIC_LISTING_SCRIPT] = "js",
+        [UVH_STATIC_LISTING_ZIP] = "zip",   [UVH_STATIC_LISTING_STYLE] = "css",
+        [UVH_STATIC_LISTING_SCRIPT] = "js",
     };
     static const char *const sorts[] = {
         [UVH_DIR_SORT_NAME] = "name", [UVH_DIR_SORT_SIZE] = "size", [UVH_DIR_SORT_DATE] = "date"};
@@ -184,30 +192,32 @@ static int name_archive(struct uvh_static_listing *listing, const char *title)
     return listing->name == NULL ? UVHTTP_ENOMEM : 0;
 }
 
-static int open_tar(struct uvh_static_listing *listing, const struct uvh_static_settings *settings,
-                    const char *directory, const char *title)
+static int open_archive(struct uvh_static_listing *listing,
+                        const struct uvh_static_settings *settings, const char *directory,
+                        const char *title)
 {
     if (!settings->archive)
         return -EACCES;
     int result = name_archive(listing, title);
     if (result != 0)
         return result;
-    struct uvh_tar_stream_options order = {
+    struct uvh_archive_stream_options order = {
         .root = &settings->root,
         .directory = directory,
         .name = listing->name,
         .hidden = settings->hidden,
+        .zip = listing->kind == UVH_STATIC_LISTING_ZIP,
         .most_entries = settings->archive_entries,
         .most_bytes = settings->archive_size,
     };
-    uvh_bytes_init(&listing->first, listing->allocator, UVH_TAR_STREAM_SLICE_MAX);
-    result = uvh_tar_stream_open(&listing->made.tar, listing->allocator, &order);
+    uvh_bytes_init(&listing->first, listing->allocator, UVH_ARCHIVE_STREAM_SLICE_MAX);
+    result = uvh_archive_stream_open(&listing->made.archive, listing->allocator, &order);
     listing->too_large = result == UVHTTP_ETOOLARGE;
     if (result != 0)
         return listing->too_large ? 0 : result;
-    result = uvh_tar_stream_make(&listing->made.tar, &listing->first);
+    result = uvh_archive_stream_make(&listing->made.archive, &listing->first);
     if (result < 0)
-        uvh_tar_stream_close(&listing->made.tar);
+        uvh_archive_stream_close(&listing->made.archive);
     listing->complete = result == 1;
     return result < 0 ? result : 0;
 }
@@ -230,8 +240,8 @@ int uvh_static_listing_open(const struct uvh_static_settings *settings, const ch
     made->kind = query->kind;
     uvh_bytes_init(&made->first, allocator, 0);
     int result = 0;
-    if (query->kind == UVH_STATIC_LISTING_TAR)
-        result = open_tar(made, settings, directory, title);
+    if (is_archive(query->kind))
+        result = open_archive(made, settings, directory, title);
     else if (query->kind < UVH_STATIC_LISTING_TAR)
         result = open_page(made, settings, directory, title, query);
     if (result != 0) {
@@ -262,18 +272,18 @@ static int make_encoded(void *arg, struct uvh_bytes *slice)
                                   slice);
 }
 
-static int make_tar(void *arg, struct uvh_bytes *slice)
+static int make_archive(void *arg, struct uvh_bytes *slice)
 {
-    return uvh_tar_stream_make(&((struct uvh_static_listing *)arg)->made.tar, slice);
+    return uvh_archive_stream_make(&((struct uvh_static_listing *)arg)->made.archive, slice);
 }
 
 /* Frees all but the first slice, which belongs to the body once it is sent. */
 static void close_listing(void *arg)
 {
     struct uvh_static_listing *listing = arg;
-    if (listing->kind == UVH_STATIC_LISTING_TAR && !listing->too_large)
-        uvh_tar_stream_close(&listing->made.tar);
-    else if (listing->kind != UVH_STATIC_LISTING_TAR && !is_asset(listing))
+    if (is_archive(listing->kind) && !listing->too_large)
+        uvh_archive_stream_close(&listing->made.archive);
+    else if (!is_archive(listing->kind) && !is_asset(listing))
         uvh_dir_listing_close(&listing->made.page);
     uvh_slice_encoder_close(&listing->encoder);
     free_names(listing);
@@ -289,7 +299,8 @@ void uvh_static_listing_free(struct uvh_static_listing *listing)
 
 static int set_disposition(uvhttp_response_t *response, const struct uvh_static_listing *listing)
 {
-    static const char kind[] = "attachment", ending[] = ".tar";
+    static const char kind[] = "attachment";
+    const char *ending = listing->kind == UVH_STATIC_LISTING_ZIP ? ".zip" : ".tar";
     uvhttp_request_t *request = uvhttp_response_request(response);
     size_t length = strlen(listing->name) + strlen(ending);
     char *name = uvhttp_request_allocate(request, length + 1);
@@ -311,11 +322,11 @@ static int set_fields(uvhttp_response_t *response, const struct uvh_static_listi
     if (err == 0 && listing->coding != UVH_CODING_IDENTITY)
         err = uvhttp_response_set_header(response, "Content-Encoding",
                                          uvh_coding_name(listing->coding));
-    if (err == 0 && listing->kind == UVH_STATIC_LISTING_TAR)
+    if (err == 0 && is_archive(listing->kind))
         err = set_disposition(response, listing);
     if (err == 0 && listing->kind == UVH_STATIC_LISTING_HTML)
         err = uvh_page_policy_set(response, listing->nonce);
-    if (err == 0 && listing->kind != UVH_STATIC_LISTING_TAR && listing->made.page.entries.cut)
+    if (err == 0 && !is_archive(listing->kind) && listing->made.page.entries.cut)
         err = uvhttp_response_set_header(response, "Listing-Truncated", "?1");
     return err;
 }
@@ -386,7 +397,7 @@ int uvh_static_listing_respond(uvhttp_response_t *response, struct uvh_static_li
         return err;
     }
     struct uvh_pooled_source source = {
-        .make = listing->kind == UVH_STATIC_LISTING_TAR  ? make_tar
+        .make = is_archive(listing->kind)                ? make_archive
                 : listing->coding != UVH_CODING_IDENTITY ? make_encoded
                                                          : make_page,
         .close = close_listing,

@@ -16,6 +16,7 @@ enum uvh_static_listing_kind {
     UVH_STATIC_LISTING_JSON = UVH_DIR_JSON,
     UVH_STATIC_LISTING_TEXT = UVH_DIR_TEXT,
     UVH_STATIC_LISTING_TAR,
+    UVH_STATIC_LISTING_ZIP,
     UVH_STATIC_LISTING_STYLE,  /* the style sheet of the page */
     UVH_STATIC_LISTING_SCRIPT, /* its script */
 };
