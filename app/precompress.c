@@ -21,8 +21,7 @@ enum {
     DEFAULT_MIN_SIZE = 1024,
     MOST_JOBS = 256,
     BAR_COLUMNS = 20,
-    BAR_NAME = 28,          /* columns of a file name */
-    BAR_ESTIMATE_MS = 2000, /* no remaining time before, since it would be a guess */
+    BAR_NAME = 28, /* columns of a file name */
     BAR_INTERVAL_MS = 100,
     EXIT_INTERRUPTED = 130, /* 128 + SIGINT, as in a shell */
 };
@@ -82,7 +81,7 @@ static void draw_remaining(const struct work *work, uint64_t now)
 {
     uint64_t elapsed = now - work->start_time;
     uint64_t left = work->bytes_total - work->bytes_done;
-    if (elapsed < BAR_ESTIMATE_MS || work->bytes_done == 0)
+    if (work->bytes_done == 0)
         return;
     double seconds = (double)elapsed / 1000 * (double)left / (double)work->bytes_done + 0.5;
     unsigned long whole = (unsigned long)seconds;
