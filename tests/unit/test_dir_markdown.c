@@ -134,7 +134,8 @@ static void assert_refused(struct fixture *fixture, const char *part, size_t cou
     size_t length = strlen(part);
     char *text = malloc(strlen(begin) + length * count + 1);
     assert_non_null(text);
-    char *end = text + strlen(strcpy(text, begin));
+    memcpy(text, begin, strlen(begin));
+    char *end = text + strlen(begin);
     for (size_t i = 0; i < count; i++, end += length)
         memcpy(end, part, length);
     fixture->page.length = 0;
