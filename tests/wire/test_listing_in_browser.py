@@ -193,7 +193,7 @@ def test_listing_filter_without_javascript(opened, root, site):
     opened.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         check_page(opened, site + "trip/?sort=date&order=desc", 375, False)
-        for _ in range(3):
+        for _ in range(4):
             press(opened, "Tab", 9)
         opened.call("Input.insertText", text="PHOTO 001")
         enter(opened, site + "trip/?sort=date&order=desc&filter=PHOTO+001")
@@ -215,8 +215,8 @@ def test_listing_by_keyboard_without_javascript(opened, root, site):
         wanted = opened.evaluate(
             "[...document.querySelectorAll('a, input, button')].map(element => "
             "element.getAttribute('href') || element.localName)")
-        assert wanted[:7] == [
-            "../", "?format=tar", "input", "button", "?sort=name&order=desc",
+        assert wanted[:8] == [
+            "../", "?format=tar", "?format=zip", "input", "button", "?sort=name&order=desc",
             "?sort=size&order=desc", "?sort=date&order=desc"
         ]
         seen = []
@@ -230,7 +230,7 @@ def test_listing_by_keyboard_without_javascript(opened, root, site):
             seen.append(link)
         assert seen == wanted
         check_page(opened, site + "trip/", 1280, False)
-        for _ in range(6):
+        for _ in range(7):
             press(opened, "Tab", 9)
         enter(opened, site + "trip/?sort=size&order=desc")
         assert opened.evaluate("document.querySelector('th[aria-sort]').textContent") == "Size"
