@@ -121,7 +121,7 @@ const struct uvh_option uvh_option_table[] = {
     FILES("listing-max", NUMBER, listing_max, 1, 1000000, "N",
           "maximum number of entries in a listing (default: 10000)"),
     FILES("archive", SWITCH, archive, 0, 0, NULL,
-          "offer each listed directory, with everything below it, as a tar archive"),
+          "offer each listed directory, with everything below it, as a tar or zip archive"),
     FILES("archive-entries", NUMBER, archive_entries, 1, 10000000, "N",
           "maximum number of files and directories in an archive (default: 100000)"),
     FILES("archive-size", SIZE, archive_size, 1, 1024 * GIB, "SIZE",

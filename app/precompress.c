@@ -21,7 +21,8 @@
 enum {
     DEFAULT_MIN_SIZE = 1024,
     MOST_JOBS = 256,
-    BAR_COLUMNS = 30,
+    BAR_COLUMNS = 20,
+    BAR_NAME = 28, /* columns of a file name */
     BAR_INTERVAL_MS = 100,
     EXIT_INTERRUPTED = 130, /* 128 + SIGINT, as in a shell */
 };
@@ -44,12 +45,14 @@ struct work {
     int root;
     bool bar; /* progress on a terminal */
     uv_mutex_t lock;
-    size_t next; /* job: source and coding */
-    size_t done;
+    size_t next; /* job: source and coding, wanted or not */
+    size_t jobs;
+    size_t done; /* of those wanted */
     size_t total;
     size_t outcomes[UVH_SIBLING_FAILED + 1];
     uint64_t size, coded_size;
-    uint64_t bar_time;
+    uint64_t bytes_done, bytes_total; /* of the sources, once for each coding */
+    uint64_t start_time, bar_time;    /* milliseconds */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -74,17 +77,50 @@ static int level_for(const struct command *command, const struct uvh_sibling_cod
     return command->level < coding->level_most ? command->level : coding->level_most;
 }
 
-static void draw_bar(struct work *work, bool last)
+/* "1:05 left", or nothing. */
+static void draw_remaining(const struct work *work, uint64_t now)
 {
+    uint64_t elapsed = now - work->start_time;
+    uint64_t left = work->bytes_total - work->bytes_done;
+    if (work->bytes_done == 0)
+        return;
+    double seconds = (double)elapsed / 1000 * (double)left / (double)work->bytes_done + 0.5;
+    unsigned long whole = (unsigned long)seconds;
+    if (whole >= 3600)
+        fprintf(stderr, "  %lu:%02lu:%02lu left", whole / 3600, whole / 60 % 60, whole % 60);
+    else
+        fprintf(stderr, "  %lu:%02lu left", whole / 60, whole % 60);
+}
+
+/* The end of a path, in one line of a terminal. */
+static void draw_name(const char *path)
+{
+    size_t length = strlen(path);
+    const char *at = length > BAR_NAME ? path + length - BAR_NAME : path;
+    while (((unsigned char)*at & 0xc0) == 0x80) /* within a character */
+        at++;
+    fputs(at == path ? "  " : "  ...", stderr);
+    for (; *at != '\0'; at++)
+        fputc((unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at, stderr);
+}
+
+/* `path`: of the file that a thread begins with; NULL at the end. */
+static void draw_bar(struct work *work, const char *path)
+{
+    bool last = path == NULL;
     uint64_t now = uv_hrtime() / 1000000;
+    uint64_t total = work->bytes_total > 0 ? work->bytes_total : 1;
     if (!work->bar || (!last && work->bar_time != 0 && now < work->bar_time + BAR_INTERVAL_MS))
         return;
     work->bar_time = now;
-    int filled = (int)(work->done * BAR_COLUMNS / (work->total > 0 ? work->total : 1));
-    fprintf(stderr, "\r[%.*s%*s] %zu/%zu", filled, "##############################",
-            BAR_COLUMNS - filled, "", work->done, work->total);
-    if (last)
-        fputs("\r\033[K", stderr);
+    double share = (double)work->bytes_done / (double)total;
+    int filled = (int)(share * BAR_COLUMNS);
+    fprintf(stderr, "\r[%.*s%*s] %3d %%  %zu/%zu", filled, "####################",
+            BAR_COLUMNS - filled, "", (int)(share * 100), work->done, work->total);
+    draw_remaining(work, now);
+    if (!last)
+        draw_name(path);
+    fputs(last ? "\r\033[K" : "\033[K", stderr);
     fflush(stderr);
 }
 
@@ -112,7 +148,7 @@ static void run_jobs(void *arg)
     struct work *work = arg;
     const struct command *command = work->command;
     uv_mutex_lock(&work->lock);
-    while (work->next < work->total && !interrupted) {
+    while (work->next < work->jobs && !interrupted) {
         size_t job = work->next++;
         struct uvh_sibling sibling = {.root = work->root,
                                       .path = work->sources->items[job / UVH_SIBLING_CODINGS].path,
@@ -121,6 +157,7 @@ static void run_jobs(void *arg)
                                       .only_say = command->dry_run};
         sibling.level = level_for(command, sibling.coding);
         if (is_wanted(command, sibling.coding)) {
+            draw_bar(work, sibling.path);
             uv_mutex_unlock(&work->lock);
             enum uvh_sibling_outcome outcome =
                 command->remove ? uvh_sibling_remove(&sibling) : uvh_sibling_make(&sibling);
@@ -130,10 +167,10 @@ static void run_jobs(void *arg)
                 work->size += sibling.size;
                 work->coded_size += sibling.coded_size;
             }
+            work->bytes_done += work->sources->items[job / UVH_SIBLING_CODINGS].size;
+            work->done++;
             tell(work, &sibling, outcome);
         }
-        work->done++;
-        draw_bar(work, false);
     }
     uv_mutex_unlock(&work->lock);
 }
@@ -175,7 +212,14 @@ static void tell_result(const struct work *work)
 static int work_on(const struct command *command, int root, const struct uvh_sources *sources)
 {
     struct work work = {.command = command, .sources = sources, .root = root};
-    work.total = sources->count * UVH_SIBLING_CODINGS;
+    size_t codings = 0;
+    for (size_t i = 0; i < UVH_SIBLING_CODINGS; i++)
+        codings += is_wanted(command, &uvh_sibling_codings[i]);
+    work.jobs = sources->count * UVH_SIBLING_CODINGS;
+    work.total = sources->count * codings;
+    for (size_t i = 0; i < sources->count; i++)
+        work.bytes_total += sources->items[i].size * codings;
+    work.start_time = uv_hrtime() / 1000000;
     work.bar = !command->quiet && isatty(STDERR_FILENO);
     if (uv_mutex_init(&work.lock) != 0) {
         fputs("uvhttp precompress: out of memory\n", stderr);
@@ -184,7 +228,7 @@ static int work_on(const struct command *command, int root, const struct uvh_sou
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt);
     run_threads(&work);
-    draw_bar(&work, true);
+    draw_bar(&work, NULL);
     uv_mutex_destroy(&work.lock);
     tell_result(&work);
     if (interrupted) {

@@ -115,6 +115,13 @@ static char *find_served(struct uvh_serve_site *made, const char *named, struct 
     return path;
 }
 
+/* "m" or "m/", which the listing of the root shows. Names with a wildcard are patterns. */
+static bool is_one_name(const char *path)
+{
+    size_t length = strcspn(path, "/");
+    return length > 0 && strpbrk(path, ":*%") == NULL && strlen(path + length) <= 1;
+}
+
 /* PATH=DIRECTORY or PATH=FILE. The flags for static files apply there, too; --prewarm and
  * --more-root only to the first directory. */
 static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t *files,
@@ -139,6 +146,8 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
                 uvhttp_strerror(-errno));
         return UVH_EXIT_FAILED;
     }
+    if (is_one_name(text + 1))
+        made->listed[made->listed_count++] = text + 1;
     *route = (struct uvh_setup_route){
         .path = {.text = text}, .kind = UVH_ROUTE_STATIC, .root = {.text = path}, .files = *files};
     if (!S_ISDIR(found.st_mode))
@@ -242,6 +251,7 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
         code = add_more_roots(made, &options->more_roots);
     for (size_t i = 0; i < options->aliases.count && code == UVH_EXIT_OK; i++)
         code = add_alias(made, &files, options->aliases.items[i]);
+    made->routes[0].files.listed = made->listed;
     if (code == UVH_EXIT_OK && options->auth != NULL)
         code = add_auth(made, options->auth);
     if (code == UVH_EXIT_OK)

@@ -80,6 +80,16 @@ if(BUILD_WITH_CRYPT)
     target_compile_definitions(uvhttp_libcrypt INTERFACE UVH_WITH_CRYPT)
 endif()
 
+# md4c, for the README of a directory listing; on if it is found.
+pkg_check_modules(UVHTTP_MD4C QUIET IMPORTED_TARGET GLOBAL "md4c>=0.4.7")
+option(BUILD_WITH_MARKDOWN "Use md4c: Markdown in directory listings" ${UVHTTP_MD4C_FOUND})
+add_library(uvhttp_markdown INTERFACE)
+if(BUILD_WITH_MARKDOWN)
+    uvhttp_require(UVHTTP_MD4C "md4c>=0.4.7" libmd4c-dev)
+    target_link_libraries(uvhttp_markdown INTERFACE PkgConfig::UVHTTP_MD4C)
+    target_compile_definitions(uvhttp_markdown INTERFACE UVH_WITH_MARKDOWN)
+endif()
+
 # hiredis, for topics over Redis; on if it is found.
 pkg_check_modules(UVHTTP_HIREDIS QUIET IMPORTED_TARGET GLOBAL "hiredis>=0.14")
 option(BUILD_WITH_REDIS "Build uvhttp_redis: topics over Redis" ${UVHTTP_HIREDIS_FOUND})

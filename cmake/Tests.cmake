@@ -89,7 +89,8 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
                 UVHTTP_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests"
                 UVHTTP_TESTS_HTTPS=$<BOOL:${BUILD_WITH_HTTPS}>
                 UVHTTP_TESTS_LIBCRYPTO=$<BOOL:${BUILD_WITH_LIBCRYPTO}>
-                UVHTTP_TESTS_COMPRESSION=$<BOOL:${BUILD_WITH_COMPRESSION}>)
+                UVHTTP_TESTS_COMPRESSION=$<BOOL:${BUILD_WITH_COMPRESSION}>
+                UVHTTP_TESTS_MARKDOWN=$<BOOL:${BUILD_WITH_MARKDOWN}>)
             target_link_libraries(${target} PRIVATE uvhttp_flags uvhttp_static uvhttp_mimalloc
                 PkgConfig::UVHTTP_CMOCKA)
             set_target_properties(${target} PROPERTIES

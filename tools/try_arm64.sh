@@ -34,7 +34,7 @@ END
         apt-get -q update || : # the available lists may be sufficient
         apt-get -q download libcmocka0 libcmocka-dev libuv1 libuv1-dev libxxhash-dev libssl3 \
             libssl-dev libcrypt1 libcrypt-dev libyaml-0-2 libyaml-dev libbrotli1 libbrotli-dev \
-            libzstd1 libzstd-dev zlib1g zlib1g-dev
+            libzstd1 libzstd-dev zlib1g zlib1g-dev libmd4c0 libmd4c-dev
     ) >"$directory/packages.log" 2>&1 || { tail "$directory/packages.log" >&2; exit 1; }
     for package in "$directory"/packages/*.deb; do dpkg -x "$package" "$root"; done
     touch "$root/complete"

@@ -72,6 +72,7 @@ struct FileOptions {
     std::string_view tryFiles = {};
     std::string_view errorPages = {};
     uvhttp_static_symlinks_t symlinks = UVHTTP_SYMLINKS_INSIDE;
+    const char *const *listed = nullptr; /* up to a NULL */
     std::size_t listingMax = 0;
     bool archive = false;
     std::size_t archiveEntries = 0;
@@ -125,6 +126,7 @@ struct FileOptions {
         raw.try_files = list.c_str();
         raw.error_pages = pages.c_str();
         raw.symlinks = symlinks;
+        raw.listed = listed;
         raw.listing_max = listingMax;
         raw.archive = archive;
         raw.archive_entries = archiveEntries;

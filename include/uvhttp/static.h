@@ -160,8 +160,8 @@ typedef struct uvhttp_static_options {
      * /about.html and /docs/index.html redirect (301) to /about and /docs/. */
     bool clean_urls;
     bool spa; /* same as `fallback` with the first name of `index` */
-    /* File sent with 200 for a missing path whose last segment has no dot, to clients that
-     * accept HTML. */
+    /* File sent with 200 for a missing path to clients that accept HTML; if the last segment of
+     * the path has a dot, to those that prefer HTML to plain text, as browsers do. */
     const char *fallback;
     /* Candidates for a path, in order, up to 16 words: names that contain "{path}", "{path}/"
      * for the directory, the name of one file, and as the last one "=404" or another error.
@@ -178,7 +178,10 @@ typedef struct uvhttp_static_options {
     /* Entries shown, the first in sort order; 0: 10,000. A longer listing states that it is
      * incomplete. */
     size_t listing_max;
-    /* also offer the directory tree as a tar archive; default: 403 */
+    /* Names that the listing of the root shows, too, such as other mounts: "m/" for a directory,
+     * "icon.ico" for a file; up to a NULL; copied. An entry of that name is not shown. */
+    const char *const *listed;
+    /* also offer the directory tree as a tar or zip archive; default: 403 */
     bool archive;
     /* files and directories in an archive; 0: 100,000. More: 403. */
     size_t archive_entries;

@@ -9,11 +9,15 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "codec/fields/coding.h"
+#include "codec/text/name_order.h"
 #include "files/static_path.h"
 
 enum {
     FULL = 1, /* ends the reading of the directory */
     FIRST_CAPACITY = 64,
+    /* Names that a filter omits, so that a request that matches nothing ends in time. */
+    MOST_OMITTED = 1000000,
     /* Bytes: enough for any usual name, so that a slot is never reallocated twice. */
     NAME_CAPACITY = 256,
 };
@@ -21,8 +25,9 @@ enum {
 struct reading {
     struct uvh_dir_entries *entries;
     const struct uvh_dir_query *query;
-    int directory; /* descriptor */
-    size_t read;   /* entries so far */
+    int directory;  /* descriptor */
+    size_t read;    /* entries so far */
+    size_t omitted; /* by the filter */
 };
 
 /* The target of a link, if it may be served. */
@@ -51,19 +56,9 @@ static int grow(struct uvh_dir_entries *entries)
     return 0;
 }
 
-static int lower(char byte)
-{
-    return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : (unsigned char)byte;
-}
-
-/* Ignores ASCII case, then compares bytes, so that no two names are equal. */
 static int compare_names(const struct uvh_dir_entry *a, const struct uvh_dir_entry *b)
 {
-    size_t i = 0;
-    while (a->name[i] != '\0' && lower(a->name[i]) == lower(b->name[i]))
-        i++;
-    int difference = lower(a->name[i]) - lower(b->name[i]);
-    return difference != 0 ? difference : strcmp(a->name, b->name);
+    return uvh_name_order_compare(a->name, b->name);
 }
 
 /* The order of the listing: directories first, whatever the direction. */
@@ -104,6 +99,41 @@ static bool check(const struct reading *reading, struct uvh_dir_entry *entry)
     entry->modified = facts.modified_seconds;
     entry->checked = true;
     return true;
+}
+
+/* True for a compressed file next to its source, which is served in place of it. */
+static bool is_sibling(const struct reading *reading, const char *name)
+{
+    char source[PATH_MAX];
+    size_t length = strlen(name);
+    for (int coding = UVH_CODING_IDENTITY + 1; coding < UVH_CODING_COUNT; coding++) {
+        const char *suffix = uvh_coding_suffix((enum uvh_coding)coding);
+        size_t rest = length - strlen(suffix);
+        struct uvh_file_facts facts;
+        if (length <= strlen(suffix) || rest >= sizeof(source) || strcmp(name + rest, suffix) != 0)
+            continue;
+        memcpy(source, name, rest);
+        source[rest] = '\0';
+        return uvh_file_facts_read_in(reading->directory, source, &facts) == 0 &&
+               facts.kind != UVH_FILE_DIRECTORY;
+    }
+    return false;
+}
+
+/* The length of one of the further names without its slash. */
+static size_t listed_length(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 0 && name[length - 1] == '/' ? length - 1 : length;
+}
+
+static bool is_listed_name(const struct uvh_dir_query *query, const char *name)
+{
+    for (const char *const *at = query->listed; at != NULL && *at != NULL; at++) {
+        if (strlen(name) == listed_length(*at) && strncmp(name, *at, listed_length(*at)) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* ---- selection ---- */
@@ -204,7 +234,13 @@ static int take(const char *name, enum uvh_file_kind kind, void *arg)
     struct uvh_dir_entries *entries = reading->entries;
     struct uvh_dir_entry entry = {.name = name, .directory = kind != UVH_FILE_REGULAR};
     if ((name[0] == '.' && !query->hidden) || uvh_static_path_is_denied(name, true) ||
-        kind == UVH_FILE_OTHER)
+        kind == UVH_FILE_OTHER || is_listed_name(query, name))
+        return 0;
+    if (query->filter != NULL && !uvh_name_order_contains(name, query->filter)) {
+        entries->cut = entries->cut || ++reading->omitted == MOST_OMITTED;
+        return reading->omitted == MOST_OMITTED ? FULL : 0;
+    }
+    if (query->no_siblings && is_sibling(reading, name))
         return 0;
     bool full = entries->count == query->most;
     if (full && query->read != 0 && reading->read >= query->read) {
@@ -228,6 +264,28 @@ static int take(const char *name, enum uvh_file_kind kind, void *arg)
         make_heap(reading);
     entries->cut = true;
     return is_before_last(reading, &entry) ? replace_last(reading, &entry) : 0;
+}
+
+/* Appends the further names, as far as the limit allows. Returns 0 or UVHTTP_ENOMEM. */
+static int add_listed(const struct reading *reading)
+{
+    const struct uvh_dir_query *query = reading->query;
+    struct uvh_dir_entries *entries = reading->entries;
+    for (const char *const *at = query->listed; at != NULL && *at != NULL; at++) {
+        size_t length = listed_length(*at);
+        if (query->filter != NULL && !uvh_name_order_contains(*at, query->filter))
+            continue;
+        if (entries->count == query->most) {
+            entries->cut = true;
+            break;
+        }
+        struct uvh_dir_entry entry = {
+            .name = *at, .directory = (*at)[length] == '/', .checked = true, .added = true};
+        if (add(entries, &entry) != 0)
+            return UVHTTP_ENOMEM;
+        ((char *)(uintptr_t)entries->items[entries->count - 1].name)[length] = '\0';
+    }
+    return 0;
 }
 
 /* Stats the remaining entries, omits those that no longer exist, and counts. */
@@ -259,10 +317,10 @@ int uvh_dir_entries_read(struct uvh_dir_entries *entries, const uvhttp_allocator
     if (result != 0)
         return result;
     result = uvh_file_list_in(reading.directory, take, &reading);
-    if (result == 0 || result == FULL) {
+    if (result == 0 || result == FULL)
+        result = add_listed(&reading);
+    if (result == 0)
         finish(&reading);
-        result = 0;
-    }
     uvh_file_close(reading.directory);
     return result;
 }

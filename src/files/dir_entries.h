@@ -25,7 +25,11 @@ struct uvh_dir_query {
     const struct uvh_file_root *root;
     const char *directory; /* below the root; "" is the root itself; else ends with '/' */
     bool hidden;           /* include names that begin with a dot */
-    size_t most;           /* entries; of a larger directory, the first ones in the order below */
+    bool no_siblings;      /* omit "app.js.gz" next to the file "app.js" */
+    const char *filter;    /* only names that contain it (name_order.h); NULL: all */
+    /* Further names, of a directory with a slash at the end; NULL-terminated; NULL: none. */
+    const char *const *listed;
+    size_t most; /* entries; of a larger directory, the first ones in the order below */
     /* Entries to select from, at least `most`: of a larger directory, those the system returns
      * first. 0: end at the first entry above the limit. */
     size_t read;
@@ -40,6 +44,7 @@ struct uvh_dir_entry {
     uint32_t capacity; /* capacity of `name` in bytes, for reuse by another entry */
     bool directory;
     bool checked; /* false while only name and kind are known */
+    bool added;   /* one of the further names: size and date are unknown */
 };
 
 struct uvh_dir_entries {

@@ -35,10 +35,15 @@ static void entry_json(const struct uvh_dir_listing *listing, size_t index, stru
     if (entry->directory)
         uvh_bytes_append_text(slice, "/\",\"type\":\"directory\"");
     else
-        uvh_bytes_append_format(slice, "\",\"type\":\"file\",\"size\":%" PRIu64, entry->size);
-    uvh_bytes_append_text(slice, ",\"mtime\":\"");
-    uvh_bytes_append(slice, date, sizeof(date));
-    uvh_bytes_append_text(slice, "\"}");
+        uvh_bytes_append_text(slice, "\",\"type\":\"file\"");
+    if (!entry->directory && !entry->added)
+        uvh_bytes_append_format(slice, ",\"size\":%" PRIu64, entry->size);
+    if (!entry->added) {
+        uvh_bytes_append_text(slice, ",\"mtime\":\"");
+        uvh_bytes_append(slice, date, sizeof(date));
+        uvh_bytes_append_text(slice, "\"");
+    }
+    uvh_bytes_append_text(slice, "}");
 }
 
 static void end_json(const struct uvh_dir_listing *listing, struct uvh_bytes *slice)

@@ -30,6 +30,8 @@ struct uvh_dir_listing_options {
     const char *title;
     enum uvh_dir_format format;
     bool format_given; /* in the URL, so links between listings keep it */
+    const char *nonce; /* of the page's script; NULL: it has none */
+    bool uploads;      /* have a form for uploads */
     bool archive;      /* offer the directory as an archive */
 };
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
 #include "codec/text/html.h"
 #include "codec/text/percent.h"
 #include "codec/text/utf8_sequence.h"
@@ -12,6 +13,28 @@ static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
 static bool is_control(unsigned char byte)
 {
     return byte < 0x20 || byte == 0x7F;
+}
+
+/* "[U+202E]" for a character that changes the direction of the text after it (UAX #9), so that a
+ * name shows what it is: "gpj.exe" after U+202E looks like "exe.jpg". NULL for others. */
+static const char *visible_direction(const char *text, size_t size)
+{
+    static const struct {
+        char bytes[4];
+        const char *shown;
+    } controls[] = {
+        {"\xD8\x9C", "[U+061C]"},     {"\xE2\x80\x8E", "[U+200E]"}, {"\xE2\x80\x8F", "[U+200F]"},
+        {"\xE2\x80\xAA", "[U+202A]"}, {"\xE2\x80\xAB", "[U+202B]"}, {"\xE2\x80\xAC", "[U+202C]"},
+        {"\xE2\x80\xAD", "[U+202D]"}, {"\xE2\x80\xAE", "[U+202E]"}, {"\xE2\x81\xA6", "[U+2066]"},
+        {"\xE2\x81\xA7", "[U+2067]"}, {"\xE2\x81\xA8", "[U+2068]"}, {"\xE2\x81\xA9", "[U+2069]"},
+    };
+    if (size != 2 && size != 3)
+        return NULL;
+    for (size_t i = 0; i < UVH_COUNT_OF(controls); i++) {
+        if (strlen(controls[i].bytes) == size && memcmp(controls[i].bytes, text, size) == 0)
+            return controls[i].shown;
+    }
+    return NULL;
 }
 
 /* The replacement for a character that HTML and plain text cannot show; NULL when they can. `size`
@@ -42,6 +65,8 @@ static void append_html(struct uvh_bytes *page, const char *text, size_t length,
             shown = i + 1 < length && text[i + 1] == '\n' ? "" : "\n";
         else if (shown == NULL && !(lines && (text[i] == '\n' || text[i] == '\t')))
             shown = picture_of(text + i, size, picture);
+        if (shown == NULL && !lines)
+            shown = visible_direction(text + i, size);
         if (shown != NULL)
             uvh_bytes_append_text(page, shown);
         else
@@ -82,6 +107,8 @@ void uvh_dir_names_plain(struct uvh_bytes *page, const char *text, size_t length
         char picture[4];
         size_t size = uvh_utf8_sequence_valid_length(text + i, length - i);
         const char *shown = picture_of(text + i, size, picture);
+        if (shown == NULL)
+            shown = visible_direction(text + i, size);
         if (shown != NULL)
             uvh_bytes_append_text(page, shown);
         else

@@ -9,17 +9,17 @@
 #include "base/bytes.h"
 
 /* Text or an attribute's value in HTML. Control characters become their pictures (U+2400 and
- * on). */
+ * on), and controls of the writing direction become "[U+202E]". */
 void uvh_dir_names_html(struct uvh_bytes *page, const char *text, size_t length);
 
-/* The same for text with lines: tabs and line ends remain, and every kind of line end becomes
- * LF. */
+/* The same for text with lines: tabs, line ends and controls of the direction remain, and every
+ * kind of line end becomes LF. */
 void uvh_dir_names_html_lines(struct uvh_bytes *page, const char *text, size_t length);
 
 /* Inside the quotes of a JSON string (RFC 8259 section 7). */
 void uvh_dir_names_json(struct uvh_bytes *page, const char *text, size_t length);
 
-/* A part of a line of plain text: control characters become their pictures, so a name never spans
+/* A part of a line of plain text: control characters are replaced as in HTML, so a name never spans
  * two lines. */
 void uvh_dir_names_plain(struct uvh_bytes *page, const char *text, size_t length);
 

@@ -68,6 +68,7 @@ static int read_one(struct uvh_dir_readme *readme, const struct uvh_file_root *r
     if (readme->text.failed)
         return UVHTTP_ENOMEM;
     readme->name = shown ? name : NULL;
+    readme->markdown = name_length > 3 && strcmp(name + name_length - 3, ".md") == 0;
     return shown ? 0 : 1;
 }
 

@@ -14,6 +14,7 @@ enum { UVH_DIR_README_MAX = 64 * 1024 };
 struct uvh_dir_readme {
     const char *name; /* NULL: there is none */
     struct uvh_bytes text;
+    bool markdown;
     bool cut; /* the file is longer */
 };
 

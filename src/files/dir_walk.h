@@ -4,7 +4,7 @@
  * Invariants: only files and directories below the root, links resolved. A link to a directory
  * being walked is skipped, so the walk ends. Unreadable members are skipped, as they could not be
  * served. At most the allowed number of members. Reads the disk, one directory at a time. Called by
- * tar_stream.c. */
+ * archive_stream.c. */
 #ifndef UVH_FILES_DIR_WALK_H
 #define UVH_FILES_DIR_WALK_H
 

@@ -14,8 +14,10 @@
 #include "base/compiler.h"
 #include "base/counter.h"
 #include "base/hash.h"
+#include "files/static_error.h"
 #include "files/static_listing.h"
 #include "files/static_load.h"
+#include "files/static_path.h"
 #include "files/static_response.h"
 #include "files/static_variants.h"
 #include "options/field_lines.h"
@@ -85,6 +87,16 @@ bool uvh_static_fetch_usable(const struct uvhttp_static *context, struct uvh_fil
            (entry->looking && now < entry->fresh_until + context->settings.revalidate_ms / 2);
 }
 
+/* The name of a file usually has a dot: an HTML page in place of a missing script causes errors
+ * that are hard to find. So it is sent only to clients that prefer HTML, as browsers do for a page.
+ */
+static bool accepts_fallback(uvhttp_request_t *request, uvhttp_slice_t accept)
+{
+    return uvh_static_path_has_extension(uvhttp_request_path(request))
+               ? uvh_static_error_prefers_html(request)
+               : uvhttp_negotiate_type_quality(accept, "text/html") > 0;
+}
+
 /* Programs that request data get the error instead of a page. */
 static int respond_fallback(struct uvhttp_static *context, struct uvh_static_cache *cache,
                             uvhttp_response_t *response, int page, int error)
@@ -96,7 +108,7 @@ static int respond_fallback(struct uvhttp_static *context, struct uvh_static_cac
         err = uvhttp_response_add_header(response, "Vary", "Accept");
     if (err != 0)
         return err;
-    if (uvhttp_negotiate_type_quality(accept, "text/html") == 0)
+    if (!accepts_fallback(request, accept))
         return uvh_static_fetch_status(context, cache, response,
                                        uvh_static_response_status_of(response, error));
     return uvh_static_fetch_page(context, cache, response, page, 200);
@@ -220,7 +232,7 @@ static int respond_with_entry(const struct uvhttp_static *context, uvhttp_respon
                                        response, entry);
 }
 
-/* A page that could not be loaded. Without it an error has a line of text; for another page the
+/* A page that could not be loaded. Without it an error has a default page; for another page the
  * result is an error, which may have a page. */
 static int respond_without_page(uvhttp_response_t *response, struct pending *pending,
                                 const struct lookup *lookup)
@@ -231,7 +243,7 @@ static int respond_without_page(uvhttp_response_t *response, struct pending *pen
             response, UVHTTP_LOG_ERROR, "static files: the page '/%s' cannot be sent: %s",
             uvh_static_map_page_path(map, lookup->page), uvhttp_strerror(pending->load.error));
     if (lookup->status >= 400)
-        return uvhttp_response_send_status(response, lookup->status);
+        return uvh_static_error_respond(pending->context, response, lookup->status);
     return uvh_static_fetch_status(pending->context, pending->cache, response,
                                    uvh_static_response_status_of(response, pending->load.error));
 }
@@ -355,10 +367,11 @@ static int finish_listing(uvhttp_response_t *response, void *arg)
     return 0;
 }
 
-/* The style sheet of a listing needs no job. */
+/* The style sheet and the script of a listing need no job. */
 static int list_dir(uvhttp_response_t *response, struct pending *pending)
 {
-    if (pending->load.query.kind != UVH_STATIC_LISTING_STYLE)
+    if (pending->load.query.kind != UVH_STATIC_LISTING_STYLE &&
+        pending->load.query.kind != UVH_STATIC_LISTING_SCRIPT)
         return uvhttp_response_defer_heavy(response, run_listing, finish_listing, pending);
     uvh_static_load_listing(&pending->load);
     return finish_listing(response, pending);
@@ -530,6 +543,6 @@ int uvh_static_fetch_status(struct uvhttp_static *context, struct uvh_static_cac
 {
     int page = uvh_static_map_error_page(&context->settings.map, status);
     return page == UVH_STATIC_NO_PAGE
-               ? uvhttp_response_send_status(response, status)
+               ? uvh_static_error_respond(context, response, status)
                : uvh_static_fetch_page(context, cache, response, page, status);
 }

@@ -13,9 +13,13 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "codec/fields/conditional.h"
+#include "files/archive_stream.h"
+#include "files/dir_path.h"
 #include "files/dir_style.h"
+#include "files/page_policy.h"
 #include "files/pooled_body.h"
-#include "files/tar_stream.h"
+#include "files/slice_encoder.h"
+#include "middleware/accepted_coding.h"
 #include "options/field_lines.h"
 
 enum {
@@ -30,10 +34,14 @@ struct uvh_static_listing {
     bool too_large; /* an archive would exceed the limit */
     bool complete;  /* `first` is all of it */
     struct uvh_bytes first;
+    enum uvh_coding coding; /* of `first` and what follows */
+    bool varies;            /* another Accept-Encoding may select another coding */
+    struct uvh_slice_encoder encoder;
+    char nonce[UVH_PAGE_POLICY_NONCE_SIZE];
     char *name; /* of an archive's directory */
     union {
         struct uvh_dir_listing page;
-        struct uvh_tar_stream tar;
+        struct uvh_archive_stream archive;
     } made;
 };
 
@@ -42,8 +50,13 @@ static const char *const types[] = {
     [UVH_STATIC_LISTING_JSON] = "application/json",
     [UVH_STATIC_LISTING_TEXT] = "text/plain; charset=utf-8",
     [UVH_STATIC_LISTING_TAR] = "application/x-tar",
-    [UVH_STATIC_LISTING_STYLE] = "text/css; charset=utf-8",
+    [UVH_STATIC_LISTING_ZIP] = "application/zip",
 };
+
+static bool is_archive(enum uvh_static_listing_kind kind)
+{
+    return kind == UVH_STATIC_LISTING_TAR || kind == UVH_STATIC_LISTING_ZIP;
+}
 
 /* ---- the requested format ---- */
 
@@ -56,12 +69,13 @@ static int negotiate(const struct uvh_static_settings *settings, uvhttp_request_
         [UVH_STATIC_LISTING_JSON] = "application/json",
         [UVH_STATIC_LISTING_TEXT] = "text/plain;charset=utf-8",
         [UVH_STATIC_LISTING_TAR] = "application/x-tar",
+        [UVH_STATIC_LISTING_ZIP] = "application/zip",
     };
     uvhttp_slice_t accept = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT);
     int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT, &accept);
     if (err != 0)
         return err;
-    size_t count = settings->archive ? UVH_STATIC_LISTING_TAR + 1 : UVH_STATIC_LISTING_TAR;
+    size_t count = settings->archive ? UVH_STATIC_LISTING_ZIP + 1 : UVH_STATIC_LISTING_TAR;
     ptrdiff_t best = uvhttp_negotiate_type(accept, offers, count);
     query->kind = best < 0 ? UVH_STATIC_LISTING_HTML : (enum uvh_static_listing_kind)best;
     return 0;
@@ -83,7 +97,8 @@ int uvh_static_listing_read_query(const struct uvh_static_settings *settings,
     static const char *const kinds[] = {
         [UVH_STATIC_LISTING_HTML] = "html", [UVH_STATIC_LISTING_JSON] = "json",
         [UVH_STATIC_LISTING_TEXT] = "text", [UVH_STATIC_LISTING_TAR] = "tar",
-        [UVH_STATIC_LISTING_STYLE] = "css",
+        [UVH_STATIC_LISTING_ZIP] = "zip",   [UVH_STATIC_LISTING_STYLE] = "css",
+        [UVH_STATIC_LISTING_SCRIPT] = "js",
     };
     static const char *const sorts[] = {
         [UVH_DIR_SORT_NAME] = "name", [UVH_DIR_SORT_SIZE] = "size", [UVH_DIR_SORT_DATE] = "date"};
@@ -93,14 +108,40 @@ int uvh_static_listing_read_query(const struct uvh_static_settings *settings,
         int kind = find_word(uvhttp_request_query(request, "format"), kinds, UVH_COUNT_OF(kinds));
         int sort = find_word(uvhttp_request_query(request, "sort"), sorts, UVH_COUNT_OF(sorts));
         query->descending = find_word(uvhttp_request_query(request, "order"), orders, 2) == 1;
+        query->filter = uvhttp_request_query(request, "filter");
+        if (query->filter != NULL && *query->filter == '\0')
+            query->filter = NULL;
         query->sort = sort < 0 ? UVH_DIR_SORT_NAME : (enum uvh_dir_sort)sort;
         query->kind_given = kind >= 0;
         query->kind = kind < 0 ? UVH_STATIC_LISTING_HTML : (enum uvh_static_listing_kind)kind;
     }
+    if (settings->compress)
+        query->coding = uvh_accepted_coding(request, uvh_compress_codings(), NULL);
     return query->kind_given ? 0 : negotiate(settings, request, query);
 }
 
 /* ---- reading the directory ---- */
+
+/* Compresses the first slice, unless it is the whole body and small. Returns 0 or UVHTTP_ENOMEM. */
+static int encode_first(struct uvh_static_listing *listing,
+                        const struct uvh_static_settings *settings, enum uvh_coding coding)
+{
+    struct uvh_slice_encoder *encoder = &listing->encoder;
+    if (coding == UVH_CODING_IDENTITY ||
+        (listing->complete && listing->first.length < settings->compress_min_size))
+        return 0;
+    int err = uvh_slice_encoder_open(encoder, listing->allocator, coding, settings->levels[coding],
+                                     UVH_DIR_LISTING_SLICE_MAX);
+    if (err != 0)
+        return err;
+    encoder->plain = listing->first;
+    uvh_bytes_init(&listing->first, listing->allocator, UVH_DIR_LISTING_SLICE_MAX);
+    err = uvh_slice_encoder_encode(encoder, listing->complete, &listing->first);
+    if (err != 0 || listing->complete)
+        uvh_slice_encoder_close(encoder);
+    listing->coding = coding;
+    return err;
+}
 
 static int open_page(struct uvh_static_listing *listing, const struct uvh_static_settings *settings,
                      const char *directory, const char *title,
@@ -110,6 +151,9 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
         .query = {.root = &settings->root,
                   .directory = directory,
                   .hidden = settings->hidden,
+                  .no_siblings = settings->precompressed,
+                  .filter = query->filter,
+                  .listed = directory[0] == '\0' ? settings->listed : NULL,
                   .most = settings->listing_max,
                   .read = MOST_READ,
                   .sort = query->sort,
@@ -117,16 +161,23 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
         .title = title,
         .format = (enum uvh_dir_format)query->kind,
         .format_given = query->kind_given,
+        .nonce = listing->nonce,
+        .uploads = settings->uploads,
         .archive = settings->archive,
     };
     uvh_bytes_init(&listing->first, listing->allocator, UVH_DIR_LISTING_SLICE_MAX);
-    int result = uvh_dir_listing_open(&listing->made.page, listing->allocator, &order);
+    int result = uvh_page_policy_make_nonce(listing->nonce);
+    if (result == 0)
+        result = uvh_dir_listing_open(&listing->made.page, listing->allocator, &order);
     if (result != 0)
         return result;
     result = uvh_dir_listing_make(&listing->made.page, &listing->first);
+    listing->complete = result == 1;
+    listing->varies = settings->compress;
+    if (result >= 0)
+        result = encode_first(listing, settings, query->coding);
     if (result < 0)
         uvh_dir_listing_close(&listing->made.page);
-    listing->complete = result == 1;
     return result < 0 ? result : 0;
 }
 
@@ -134,41 +185,39 @@ static int open_page(struct uvh_static_listing *listing, const struct uvh_static
  * UVHTTP_ENOMEM. */
 static int name_archive(struct uvh_static_listing *listing, const char *title)
 {
-    size_t end = strlen(title);
-    while (end > 0 && title[end - 1] == '/')
-        end--;
-    size_t begin = end;
-    while (begin > 0 && title[begin - 1] != '/')
-        begin--;
-    listing->name = begin == end ? uvh_alloc_string(listing->allocator, "files", 5)
-                                 : uvh_alloc_string(listing->allocator, title + begin, end - begin);
+    size_t length;
+    const char *name = uvh_dir_path_name(&(struct uvh_dir_path){.title = title}, &length);
+    listing->name = length == 0 ? uvh_alloc_string(listing->allocator, "files", 5)
+                                : uvh_alloc_string(listing->allocator, name, length);
     return listing->name == NULL ? UVHTTP_ENOMEM : 0;
 }
 
-static int open_tar(struct uvh_static_listing *listing, const struct uvh_static_settings *settings,
-                    const char *directory, const char *title)
+static int open_archive(struct uvh_static_listing *listing,
+                        const struct uvh_static_settings *settings, const char *directory,
+                        const char *title)
 {
     if (!settings->archive)
         return -EACCES;
     int result = name_archive(listing, title);
     if (result != 0)
         return result;
-    struct uvh_tar_stream_options order = {
+    struct uvh_archive_stream_options order = {
         .root = &settings->root,
         .directory = directory,
         .name = listing->name,
         .hidden = settings->hidden,
+        .zip = listing->kind == UVH_STATIC_LISTING_ZIP,
         .most_entries = settings->archive_entries,
         .most_bytes = settings->archive_size,
     };
-    uvh_bytes_init(&listing->first, listing->allocator, UVH_TAR_STREAM_SLICE_MAX);
-    result = uvh_tar_stream_open(&listing->made.tar, listing->allocator, &order);
+    uvh_bytes_init(&listing->first, listing->allocator, UVH_ARCHIVE_STREAM_SLICE_MAX);
+    result = uvh_archive_stream_open(&listing->made.archive, listing->allocator, &order);
     listing->too_large = result == UVHTTP_ETOOLARGE;
     if (result != 0)
         return listing->too_large ? 0 : result;
-    result = uvh_tar_stream_make(&listing->made.tar, &listing->first);
+    result = uvh_archive_stream_make(&listing->made.archive, &listing->first);
     if (result < 0)
-        uvh_tar_stream_close(&listing->made.tar);
+        uvh_archive_stream_close(&listing->made.archive);
     listing->complete = result == 1;
     return result < 0 ? result : 0;
 }
@@ -191,9 +240,9 @@ int uvh_static_listing_open(const struct uvh_static_settings *settings, const ch
     made->kind = query->kind;
     uvh_bytes_init(&made->first, allocator, 0);
     int result = 0;
-    if (query->kind == UVH_STATIC_LISTING_TAR)
-        result = open_tar(made, settings, directory, title);
-    else if (query->kind != UVH_STATIC_LISTING_STYLE)
+    if (is_archive(query->kind))
+        result = open_archive(made, settings, directory, title);
+    else if (query->kind < UVH_STATIC_LISTING_TAR)
         result = open_page(made, settings, directory, title, query);
     if (result != 0) {
         uvh_bytes_release(&made->first);
@@ -206,24 +255,37 @@ int uvh_static_listing_open(const struct uvh_static_settings *settings, const ch
 
 /* ---- sending ---- */
 
+/* The style sheet or the script: a text of the program. */
+static bool is_asset(const struct uvh_static_listing *listing)
+{
+    return listing->kind == UVH_STATIC_LISTING_STYLE || listing->kind == UVH_STATIC_LISTING_SCRIPT;
+}
+
 static int make_page(void *arg, struct uvh_bytes *slice)
 {
     return uvh_dir_listing_make(&((struct uvh_static_listing *)arg)->made.page, slice);
 }
 
-static int make_tar(void *arg, struct uvh_bytes *slice)
+static int make_encoded(void *arg, struct uvh_bytes *slice)
 {
-    return uvh_tar_stream_make(&((struct uvh_static_listing *)arg)->made.tar, slice);
+    return uvh_slice_encoder_make(&((struct uvh_static_listing *)arg)->encoder, make_page, arg,
+                                  slice);
+}
+
+static int make_archive(void *arg, struct uvh_bytes *slice)
+{
+    return uvh_archive_stream_make(&((struct uvh_static_listing *)arg)->made.archive, slice);
 }
 
 /* Frees all but the first slice, which belongs to the body once it is sent. */
 static void close_listing(void *arg)
 {
     struct uvh_static_listing *listing = arg;
-    if (listing->kind == UVH_STATIC_LISTING_TAR && !listing->too_large)
-        uvh_tar_stream_close(&listing->made.tar);
-    else if (listing->kind != UVH_STATIC_LISTING_TAR && listing->kind != UVH_STATIC_LISTING_STYLE)
+    if (is_archive(listing->kind) && !listing->too_large)
+        uvh_archive_stream_close(&listing->made.archive);
+    else if (!is_archive(listing->kind) && !is_asset(listing))
         uvh_dir_listing_close(&listing->made.page);
+    uvh_slice_encoder_close(&listing->encoder);
     free_names(listing);
 }
 
@@ -237,7 +299,7 @@ void uvh_static_listing_free(struct uvh_static_listing *listing)
 
 static int set_disposition(uvhttp_response_t *response, const struct uvh_static_listing *listing)
 {
-    static const char ending[] = ".tar";
+    const char *ending = listing->kind == UVH_STATIC_LISTING_ZIP ? ".zip" : ".tar";
     uvhttp_request_t *request = uvhttp_response_request(response);
     size_t length = strlen(listing->name) + strlen(ending);
     char *name = uvhttp_request_allocate(request, length + 1);
@@ -252,25 +314,21 @@ static int set_disposition(uvhttp_response_t *response, const struct uvh_static_
     return uvhttp_response_set_header(response, "Content-Disposition", value);
 }
 
-static int respond_with_style(uvhttp_response_t *response)
-{
-    size_t length;
-    const char *style = uvh_dir_style(&length);
-    int err = uvhttp_response_set_header(response, "Cache-Control",
-                                         "public, max-age=31536000, immutable");
-    return err != 0 ? err
-                    : uvhttp_response_send_static(response, 200, types[UVH_STATIC_LISTING_STYLE],
-                                                  style, length);
-}
-
 static int set_fields(uvhttp_response_t *response, const struct uvh_static_listing *listing)
 {
     int err = uvhttp_response_set_header(response, "Cache-Control", "no-cache");
     if (err == 0)
         err = uvhttp_response_add_header(response, "Vary", "Accept");
-    if (err == 0 && listing->kind == UVH_STATIC_LISTING_TAR)
+    if (err == 0 && listing->varies)
+        err = uvh_vary_add(response, "Accept-Encoding", "accept-encoding");
+    if (err == 0 && listing->coding != UVH_CODING_IDENTITY)
+        err = uvhttp_response_set_header(response, "Content-Encoding",
+                                         uvh_coding_name(listing->coding));
+    if (err == 0 && is_archive(listing->kind))
         err = set_disposition(response, listing);
-    else if (err == 0 && listing->made.page.entries.cut)
+    if (err == 0 && listing->kind == UVH_STATIC_LISTING_HTML)
+        err = uvh_page_policy_set(response, listing->nonce);
+    if (err == 0 && !is_archive(listing->kind) && listing->made.page.entries.cut)
         err = uvhttp_response_set_header(response, "Listing-Truncated", "?1");
     return err;
 }
@@ -314,30 +372,39 @@ static int respond_not_modified(uvhttp_response_t *response, int status)
                          : uvhttp_response_send_status(response, status);
 }
 
+/* Responses without a body of their own: an asset, and an archive that is too large. */
+static int respond_fixed(uvhttp_response_t *response, const struct uvh_static_listing *listing)
+{
+    if (listing->kind == UVH_STATIC_LISTING_STYLE)
+        return uvh_dir_style_respond(response);
+    if (listing->kind == UVH_STATIC_LISTING_SCRIPT)
+        return uvh_dir_style_respond_script(response);
+    return uvhttp_response_send_text(
+        response, 403, "403 Forbidden\nThis directory is too large for an archive.\n");
+}
+
 int uvh_static_listing_respond(uvhttp_response_t *response, struct uvh_static_listing *listing)
 {
-    enum uvh_static_listing_kind kind = listing->kind;
-    int status = kind == UVH_STATIC_LISTING_STYLE || listing->too_large
-                     ? 0
-                     : condition_status(uvhttp_response_request(response));
+    bool fixed = is_asset(listing) || listing->too_large;
+    int status = fixed ? 0 : condition_status(uvhttp_response_request(response));
     int err = 0;
-    if (kind == UVH_STATIC_LISTING_STYLE)
-        err = respond_with_style(response);
-    else if (listing->too_large)
-        err = uvhttp_response_send_text(
-            response, 403, "403 Forbidden\nThis directory is too large for an archive.\n");
-    else
-        err = status == 0 || status == 304 ? set_fields(response, listing) : 0;
+    if (fixed)
+        err = respond_fixed(response, listing);
+    else if (status == 0 || status == 304)
+        err = set_fields(response, listing);
     if (err == 0 && status != 0)
         err = respond_not_modified(response, status);
-    if (err != 0 || status != 0 || kind == UVH_STATIC_LISTING_STYLE || listing->too_large) {
+    if (err != 0 || status != 0 || fixed) {
         uvh_static_listing_free(listing);
         return err;
     }
-    struct uvh_pooled_source source = {.make =
-                                           kind == UVH_STATIC_LISTING_TAR ? make_tar : make_page,
-                                       .close = close_listing,
-                                       .arg = listing};
+    struct uvh_pooled_source source = {
+        .make = is_archive(listing->kind)                ? make_archive
+                : listing->coding != UVH_CODING_IDENTITY ? make_encoded
+                                                         : make_page,
+        .close = close_listing,
+        .arg = listing,
+    };
     struct uvh_bytes first = listing->first;
-    return uvh_pooled_body_send(response, types[kind], &first, listing->complete, &source);
+    return uvh_pooled_body_send(response, types[listing->kind], &first, listing->complete, &source);
 }

@@ -16,7 +16,9 @@ enum uvh_static_listing_kind {
     UVH_STATIC_LISTING_JSON = UVH_DIR_JSON,
     UVH_STATIC_LISTING_TEXT = UVH_DIR_TEXT,
     UVH_STATIC_LISTING_TAR,
-    UVH_STATIC_LISTING_STYLE, /* the style sheet of the page */
+    UVH_STATIC_LISTING_ZIP,
+    UVH_STATIC_LISTING_STYLE,  /* the style sheet of the page */
+    UVH_STATIC_LISTING_SCRIPT, /* its script */
 };
 
 /* The format requested by the client. */
@@ -24,7 +26,9 @@ struct uvh_static_listing_query {
     enum uvh_static_listing_kind kind;
     enum uvh_dir_sort sort;
     bool descending;
-    bool kind_given; /* by the query */
+    const char *filter;     /* NULL: none; lives as long as the request */
+    bool kind_given;        /* by the query */
+    enum uvh_coding coding; /* that the client prefers; not for an archive */
 };
 
 struct uvh_static_listing;

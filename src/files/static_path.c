@@ -49,3 +49,15 @@ bool uvh_static_path_has_dots(const char *path)
     }
     return false;
 }
+
+bool uvh_static_path_has_extension(const char *path)
+{
+    size_t end = strlen(path);
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    while (end > 0 && path[end - 1] != '/') {
+        if (path[--end] == '.')
+            return true;
+    }
+    return false;
+}

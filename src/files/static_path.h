@@ -20,6 +20,9 @@ bool uvh_static_path_is_hidden(const char *path);
  * upload. */
 bool uvh_static_path_is_denied(const char *path, bool hidden_served);
 
+/* The last name of the path has a dot, as that of a file usually has. */
+bool uvh_static_path_has_extension(const char *path);
+
 /* A name in the path is "." or "..". */
 bool uvh_static_path_has_dots(const char *path);
 

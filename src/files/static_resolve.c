@@ -266,19 +266,6 @@ static bool try_without_slash(struct search *search)
                                        : UVH_STATIC_DROP_SLASH);
 }
 
-/* The last name of the path has a dot, so it names a file, not a page of an application. */
-static bool has_extension(const struct search *search)
-{
-    size_t end = search->length;
-    if (end > 0 && search->path[end - 1] == '/')
-        end--;
-    while (end > 0 && search->path[end - 1] != '/') {
-        if (search->path[--end] == '.')
-            return true;
-    }
-    return false;
-}
-
 void uvh_static_resolve(const struct uvh_static_settings *settings, uvhttp_slice_t path,
                         struct uvh_static_found *found)
 {
@@ -291,7 +278,7 @@ void uvh_static_resolve(const struct uvh_static_settings *settings, uvhttp_slice
         return;
     if (search.bare)
         found->error = -EISDIR;
-    if (map->fallback != UVH_STATIC_NO_PAGE && !has_extension(&search)) {
+    if (map->fallback != UVH_STATIC_NO_PAGE) {
         found->page = map->fallback;
         decide(&search, UVH_STATIC_FOUND_FALLBACK);
     } else if (search.bare && !is_dir_path(&search)) {

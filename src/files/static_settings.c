@@ -79,13 +79,36 @@ static void set_cache(struct uvh_static_settings *settings, const uvhttp_static_
     settings->watched_ms = or_default(options->revalidate_ms, DEFAULT_WATCHED_MS);
 }
 
+static int copy_listed(struct uvh_static_settings *settings, const char *const *listed)
+{
+    size_t count = 0;
+    while (listed != NULL && listed[count] != NULL)
+        count++;
+    if (count == 0)
+        return 0;
+    settings->listed = uvh_alloc_zero(settings->allocator, (count + 1) * sizeof(*listed));
+    for (size_t i = 0; settings->listed != NULL && i < count; i++) {
+        settings->listed[i] = uvh_alloc_string(settings->allocator, listed[i], strlen(listed[i]));
+        if (settings->listed[i] == NULL)
+            return UVHTTP_ENOMEM;
+    }
+    return settings->listed == NULL ? UVHTTP_ENOMEM : 0;
+}
+
+static void free_listed(struct uvh_static_settings *settings)
+{
+    for (size_t i = 0; settings->listed != NULL && settings->listed[i] != NULL; i++)
+        uvh_free(settings->allocator, (void *)(uintptr_t)settings->listed[i]);
+    uvh_free(settings->allocator, settings->listed);
+}
+
 /* Optional members that are not needed stay in a state uvh_static_settings_release accepts. */
 static int copy(struct uvh_static_settings *settings, const uvhttp_static_options_t *options,
                 uvhttp_error_t *error)
 {
     const char *index = options->index != NULL ? options->index : "index.html";
     settings->index = uvh_alloc_string(settings->allocator, index, strlen(index));
-    if (settings->index == NULL)
+    if (settings->index == NULL || copy_listed(settings, options->listed) != 0)
         return UVHTTP_ENOMEM;
     return uvh_static_rules_new(&settings->rules, options, settings->allocator, error);
 }
@@ -303,5 +326,6 @@ void uvh_static_settings_release(struct uvh_static_settings *settings)
     uvh_free(settings->allocator, settings->more_roots);
     uvh_static_map_release(&settings->map);
     uvh_free(settings->allocator, settings->index);
+    free_listed(settings);
     uvh_static_rules_free(settings->rules);
 }

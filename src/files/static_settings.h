@@ -40,6 +40,7 @@ struct uvh_static_settings {
     uint64_t rate_burst;
     bool listing;
     bool archive;
+    const char **listed;    /* NULL-terminated; NULL: none */
     size_t listing_max;     /* entries of a listing */
     size_t archive_entries; /* members of an archive */
     uint64_t archive_size;  /* bytes of all files in one archive */

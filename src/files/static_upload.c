@@ -14,6 +14,7 @@
 #include "base/slice.h"
 #include "codec/fields/field.h"
 #include "codec/text/percent.h"
+#include "files/static_error.h"
 #include "files/static_publish.h"
 #include "files/static_response.h"
 #include "options/field_lines.h"
@@ -90,10 +91,20 @@ static int respond_to_put(struct upload *upload)
     return err != 0 ? err : uvhttp_response_send_status(response, created ? 201 : 204);
 }
 
-/* The path of each file on a line. */
+/* Back to the listing that has the form. */
+static int redirect_to_listing(struct upload *upload)
+{
+    const char *location = location_of(upload->spool.request, NULL);
+    return location == NULL ? UVHTTP_ENOMEM
+                            : uvhttp_response_redirect(upload->spool.response, 303, location);
+}
+
+/* The path of each file on a line; for a browser the listing. */
 static int respond_to_form(struct upload *upload)
 {
     uvhttp_response_t *response = upload->spool.response;
+    if (upload->publish.settings->listing && uvh_static_error_prefers_html(upload->spool.request))
+        return redirect_to_listing(upload);
     struct uvh_bytes text;
     int status = 200;
     int err = 0;

@@ -184,6 +184,9 @@ static void test_names_are_escaped(void **state)
         {"far\xF4\x90\x80\x80", "./far%F4%90%80%80",
          "far\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
         {"c1\xC2\x85", "./c1%C2%85", "c1\xEF\xBF\xBD"},
+        {"\xE2\x80\xAEgpj.exe", "./%E2%80%AEgpj.exe", "[U+202E]gpj.exe"},
+        {"\xE2\x81\xA9\xE2\x80\x8F\xD8\x9C", "./%E2%81%A9%E2%80%8F%D8%9C",
+         "[U+2069][U+200F][U+061C]"},
         {"~_-.", "./~_-.", "~_-."},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -195,18 +198,90 @@ static void test_names_are_escaped(void **state)
                  cases[i].shown);
         assert_has(page, row);
     }
-    assert_int_equal(count(page, "<tr><td><a "), sizeof(cases) / sizeof(cases[0]));
+    assert_int_equal(count(page, "<tr><td>"), sizeof(cases) / sizeof(cases[0]));
 }
 
 static void test_title_is_escaped(void **state)
 {
     struct fixture *fixture = *state;
     const char *page = list(fixture, "", false);
-    assert_has(page, "<title>/&lt;shown&gt;/</title>");
-    assert_has(page, "<h1><span aria-current=\"page\"><bdi>/&lt;shown&gt;/</bdi></span>\n</h1>");
+    assert_has(page, "<title>&lt;shown&gt; \xE2\x80\x93 /&lt;shown&gt;/</title>");
+    assert_has(page, "<h1><bdi>&lt;shown&gt;</bdi></h1>");
     assert_null(strstr(page, "<shown>"));
-    assert_has(page, "This directory is empty.");
-    assert_null(strstr(page, "<script"));
+}
+
+static void test_root_of_the_site_has_a_heading(void **state)
+{
+    struct fixture *fixture = *state;
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = "", .most = 1}, .title = "/"};
+    const char *page = list_as(fixture, &options);
+    assert_has(page, "<title>Index of /</title>");
+    assert_has(page, "<h1><bdi>Index of /</bdi></h1>");
+    assert_null(strstr(page, "<nav"));
+}
+
+static void test_empty_directory_has_one_sentence(void **state)
+{
+    struct fixture *fixture = *state;
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = "", .most = 1},
+        .title = "/",
+        .archive = true};
+    const char *page = list_as(fixture, &options);
+    assert_has(page, "<p>This directory is empty.</p>");
+    assert_null(strstr(page, "<table"));
+    assert_null(strstr(page, "tar"));
+}
+
+static void test_filter_selects_names(void **state)
+{
+    struct fixture *fixture = *state;
+    struct uvh_dir_listing_options options = {
+        .query = {.root = &fixture->root, .directory = "", .most = 10, .read = 10, .filter = "A<"},
+        .title = "/",
+        .archive = true};
+    make_file(fixture, "a<b", 1);
+    make_file(fixture, "x\xC3\xA4<", 1);
+    make_file(fixture, "ab", 1);
+    const char *page = list_as(fixture, &options);
+    assert_int_equal(count(page, "<tr><td>"), 2);
+    assert_has(page,
+               "<p>Names that contain \xE2\x80\x9C<bdi>A&lt;</bdi>\xE2\x80\x9D: 2 files, <data "
+               "value=\"2\">2 B</data> <a href=\"./\">Show all</a></p>");
+    assert_has(page, " value=\"A&lt;\"><button>");
+    assert_has(page, "href=\"?sort=size&amp;order=desc&amp;filter=A%3C\"");
+    options.query.filter = "nothing";
+    options.query.descending = true;
+    page = list_as(fixture, &options);
+    assert_has(
+        page, "<p>No name contains \xE2\x80\x9C<bdi>nothing</bdi>\xE2\x80\x9D. <a rel=\"nofollow\" "
+              "href=\"./?sort=name&amp;order=desc\">Show all</a></p>");
+    assert_has(page, "<input type=\"hidden\" name=\"order\" value=\"desc\">");
+    assert_null(strstr(page, "<table"));
+}
+
+static void test_icons_depend_on_the_type(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *name;
+        int icon;
+    } rows[] = {{"a", 1},     {"a.txt", 2}, {"a.json", 2},   {"a.pdf", 2}, {"a.PNG", 3},
+                {"a.mp3", 4}, {"a.mp4", 5}, {"a.tar.gz", 6}, {"a.zip", 6}, {"a.exe", 1}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        make_file(fixture, rows[i].name, 1);
+    assert_int_equal(mkdirat(fixture->directory, "a.d", 0755), 0);
+    const char *page = list(fixture, "", false);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char row[128];
+        snprintf(row, sizeof(row), "<use href=\"#i%d\"/></svg><a href=\"./%s\">", rows[i].icon,
+                 rows[i].name);
+        assert_has(page, row);
+    }
+    assert_has(page, "<use href=\"#i0\"/></svg><a href=\"./a.d/\">");
+    assert_has(page, "<symbol id=\"i6\" ");
+    assert_int_equal(count(page, "<symbol "), 7);
 }
 
 static void test_hidden_names_are_listed_on_request(void **state)
@@ -253,7 +328,7 @@ static void test_long_directories_are_truncated(void **state)
     }
     const char *page = list_as(fixture, &options);
     assert_null(strstr(page, "Only the first"));
-    assert_has(page, "<p>0 directories, 500 files, <data value=\"500\">500 B</data> </p>");
+    assert_has(page, "<p>500 files, <data value=\"500\">500 B</data></p>");
     assert_int_equal(count(page, "<tr><td>"), 500);
     make_file(fixture, "one more", 0);
     page = list_as(fixture, &options);
@@ -373,24 +448,25 @@ static void test_links_keep_sort_order(void **state)
     assert_int_equal(mkdirat(fixture->directory, "a", 0755), 0);
     assert_int_equal(mkdirat(fixture->directory, "a/b", 0755), 0);
     const char *page = list_as(fixture, &options);
-    assert_has(page, "<a href=\"../?sort=size&amp;order=desc\"><bdi>/files/</bdi></a>");
     assert_has(page,
-               "<a href=\"../?sort=size&amp;order=desc\" aria-label=\"Parent directory\">../</a>");
-    assert_has(page, "<a href=\"./b/?sort=size&amp;order=desc\">");
-    assert_has(
-        page,
-        "<th scope=\"col\" aria-sort=\"descending\"><a href=\"?sort=size&amp;order=asc\">Size</a>");
-    assert_has(page, "<th scope=\"col\"><a href=\"?sort=name&amp;order=asc\">Name</a>");
-    assert_has(page, "<a href=\"?format=tar\" download>");
+               "<a rel=\"nofollow\" href=\"../?sort=size&amp;order=desc\"><bdi>/files/</bdi>");
+    assert_has(page,
+               "href=\"../?sort=size&amp;order=desc\" aria-label=\"Parent directory\">../</a>");
+    assert_has(page, "<a href=\"./b/?sort=size&amp;order=desc\" rel=\"nofollow\">");
+    assert_has(page, "<th scope=\"col\" aria-sort=\"descending\"><a rel=\"nofollow\" "
+                     "href=\"?sort=size&amp;order=asc\">Size</a>");
+    assert_has(page,
+               "<th scope=\"col\"><a rel=\"nofollow\" href=\"?sort=name&amp;order=asc\">Name</a>");
+    assert_has(page, "<a rel=\"nofollow\" href=\"?format=tar\" download>");
     options.format_given = true;
     options.archive = false;
     page = list_as(fixture, &options);
-    assert_has(page, "<a href=\"./b/?format=html&amp;sort=size&amp;order=desc\">");
-    assert_has(page, "<a href=\"?format=html&amp;sort=date&amp;order=desc\">");
+    assert_has(page, "<a href=\"./b/?format=html&amp;sort=size&amp;order=desc\" rel=\"nofollow\">");
+    assert_has(page, "<a rel=\"nofollow\" href=\"?format=html&amp;sort=date&amp;order=desc\">");
     assert_null(strstr(page, "tar"));
     options.query.sort = UVH_DIR_SORT_NAME;
     options.query.descending = false;
-    assert_has(list_as(fixture, &options), "<a href=\"./b/?format=html\">");
+    assert_has(list_as(fixture, &options), "<a href=\"./b/?format=html\" rel=\"nofollow\">");
 }
 
 static void test_breadcrumbs_link_parent_directories(void **state)
@@ -414,6 +490,7 @@ static void test_breadcrumbs_link_parent_directories(void **state)
     assert_int_equal(mkdirat(fixture->directory, "a", 0755), 0);
     assert_int_equal(mkdirat(fixture->directory, "a/b", 0755), 0);
     assert_int_equal(mkdirat(fixture->directory, "a/b/c", 0755), 0);
+    make_file(fixture, "a/b/c/file", 1);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct uvh_dir_listing_options options = {
             .query = {.root = &fixture->root, .directory = "a/b/c/", .most = 10},
@@ -436,12 +513,13 @@ static void test_readme_is_shown_as_text(void **state)
     struct fixture *fixture = *state;
     static const char text[] = "\n# <script>&\r\nsecond\rthird\tx\x01\xC2\x85\xEF\xBF\xBE\n";
     write_file(fixture, "README.txt", text, sizeof(text) - 1);
-    assert_has(list(fixture, "", false),
-               "<h2 id=\"readme\"><a href=\"./README.txt\">README.txt</a></h2>\n<pre>\n\n# "
-               "&lt;script&gt;&amp;\n"
-               "second\nthird\tx\xE2\x90\x81\xEF\xBF\xBD\xEF\xBF\xBD\n</pre>\n</section>");
+    assert_has(
+        list(fixture, "", false),
+        "<h2 id=\"readme\"><a href=\"./README.txt\">README.txt</a></h2>\n<article>\n<pre>\n\n# "
+        "&lt;script&gt;&amp;\n"
+        "second\nthird\tx\xE2\x90\x81\xEF\xBF\xBD\xEF\xBF\xBD\n</pre>\n</article>\n</section>");
     write_file(fixture, "README.md", "first", 5);
-    assert_has(list(fixture, "", false), "README.md</a></h2>\n<pre>\nfirst</pre>");
+    assert_has(list(fixture, "", false), "README.md</a></h2>\n<article>\n");
     /* For other encodings, binary files and empty files the next name is tried. */
     write_file(fixture, "README.md", "caf\xE9", 4);
     assert_has(list(fixture, "", false), "README.txt</a></h2>");
@@ -562,6 +640,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sizes_and_dates_are_formatted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_are_escaped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_title_is_escaped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_root_of_the_site_has_a_heading, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_empty_directory_has_one_sentence, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_filter_selects_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_icons_depend_on_the_type, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_hidden_names_are_listed_on_request, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_only_servable_entries_are_listed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_directories_are_truncated, set_up, tear_down),

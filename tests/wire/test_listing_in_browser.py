@@ -51,6 +51,25 @@ def site(root, tmp_path):
     assert program.stop() == 0
 
 
+README = """# A trip
+
+With <b>tags</b>, a [link](photo%200001.jpg), `code` and a long line: LONG
+
+> A quotation.
+
+| day | distance | remark |
+|-----|---------:|--------|
+| 1   |   21 km  | LONG   |
+
+- [x] packed
+- [ ] back
+
+```
+a long line of code: LONG
+```
+"""
+
+
 def fill(root, count):
     for number in range(count):
         os.utime(write(root, f"trip/photo {number:04}.jpg", bytes(number % 300)),
@@ -58,7 +77,7 @@ def fill(root, count):
     write(root, "trip/inner folder/x")
     write(root, "trip/" + "a-name-without-any-space-in-it" * 8 + ".txt", b"x")
     write(root, "trip/README.md",
-          "# A trip\n\nWith <b>tags</b>, a long line: ".encode() + b"x" * 300 + b"\n")
+          README.replace("LONG", "x" * 300).encode())
 
 
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -66,8 +85,8 @@ WIDER = "document.documentElement.scrollWidth > document.documentElement.clientW
 
 def check_page(opened, url, width, dark):
     opened.open(url, width, dark)
-    # the style sheet, and the icon that browsers request from every site
-    own = ("?format=css&v=", "/favicon.ico")
+    # the style sheet and the script, and the icon that browsers request from every site
+    own = ("?format=css&v=", "?format=js&v=", "/favicon.ico")
     assert [
         trouble for trouble in opened.troubles()
         if not (trouble.startswith("loads ") and any(part in trouble for part in own))
@@ -109,9 +128,10 @@ def test_listing_contrast(opened, root, site, dark):
     fill(root, 3)
     check_page(opened, site + "trip/", 1280, dark)
     colours = opened.evaluate(
-        "[...new Set([...document.querySelectorAll('a, td, p, h1, h2, pre')].map(e => "
+        "[...new Set([...document.querySelectorAll('body *')].map(e => "
         "getComputedStyle(e).color))]")
-    grounds = opened.evaluate("[document.body, document.querySelector('h2')].map(e => "
+    grounds = opened.evaluate("[document.body, document.querySelector('h2'), "
+                              "document.querySelector('code')].map(e => "
                               "getComputedStyle(e).backgroundColor)")
     assert len(colours) >= 3
     for ground in grounds:
@@ -131,9 +151,58 @@ def test_listing_of_five_thousand_entries(opened, root, site):
     check_page(opened, site + "trip/", 1280, False)
 
 
+def test_listing_shows_local_time(opened, root, serve):
+    """With the policy of the listing itself. Without scripts it is UTC."""
+    os.utime(write(root, "file", b"x"), (0, 1_700_000_000))
+    url = f"http://127.0.0.1:{serve('--listing').port}/"
+    text = "document.querySelector('tbody time').textContent"
+    opened.call("Emulation.setTimezoneOverride", timezoneId="Asia/Kolkata")
+    try:
+        check_page(opened, url, 1280, False)
+        assert opened.evaluate(text) == "2023-11-15 03:43"
+        assert opened.evaluate("document.querySelector('tbody time').title") == (
+            "2023-11-14 22:13 UTC")
+        assert opened.evaluate("document.querySelector('th:last-child').textContent") == "Modified"
+        opened.call("Emulation.setScriptExecutionDisabled", value=True)
+        check_page(opened, url, 1280, False)
+        assert opened.evaluate(text) == "2023-11-14 22:13"
+        assert opened.evaluate(
+            "document.querySelector('th:last-child').textContent") == "Modified (UTC)"
+    finally:
+        opened.call("Emulation.setScriptExecutionDisabled", value=False)
+        opened.call("Emulation.setTimezoneOverride", timezoneId="")
+
+
 def press(opened, key, code):
     for kind in ("rawKeyDown", "keyUp"):
         opened.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
+
+
+def enter(opened, url):
+    """Presses Enter, which leads to that page."""
+    opened.events.clear()
+    opened.url = url
+    opened.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r",
+                windowsVirtualKeyCode=13)
+    while not any(event.get("method") == "Page.loadEventFired" for event in opened.events):
+        opened.events.append(opened.receive())
+
+
+def test_listing_filter_without_javascript(opened, root, site):
+    fill(root, 30)
+    opened.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        check_page(opened, site + "trip/?sort=date&order=desc", 375, False)
+        for _ in range(4):
+            press(opened, "Tab", 9)
+        opened.call("Input.insertText", text="PHOTO 001")
+        enter(opened, site + "trip/?sort=date&order=desc&filter=PHOTO+001")
+        names = opened.evaluate("[...document.querySelectorAll('tbody tr:not(.directory) a')]"
+                                ".map(link => link.textContent)")
+        assert names == [f"photo 001{digit}.jpg" for digit in reversed(range(10))]
+        assert opened.evaluate("document.querySelector('input[type=search]').value") == "PHOTO 001"
+    finally:
+        opened.call("Emulation.setScriptExecutionDisabled", value=False)
 
 
 def test_listing_by_keyboard_without_javascript(opened, root, site):
@@ -144,31 +213,43 @@ def test_listing_by_keyboard_without_javascript(opened, root, site):
     try:
         check_page(opened, site + "trip/", 1280, False)
         wanted = opened.evaluate(
-            "[...document.querySelectorAll('a')].map(link => link.getAttribute('href'))")
-        assert wanted[:5] == [
-            "../", "?format=tar", "?sort=name&order=desc", "?sort=size&order=desc",
-            "?sort=date&order=desc"
+            "[...document.querySelectorAll('a, input, button')].map(element => "
+            "element.getAttribute('href') || element.localName)")
+        assert wanted[:8] == [
+            "../", "?format=tar", "?format=zip", "input", "button", "?sort=name&order=desc",
+            "?sort=size&order=desc", "?sort=date&order=desc"
         ]
         seen = []
         for _ in wanted:
             press(opened, "Tab", 9)
             link, outline = opened.evaluate(
-                "[document.activeElement.getAttribute('href'), "
+                "[document.activeElement.getAttribute('href') || "
+                "document.activeElement.localName, "
                 "getComputedStyle(document.activeElement).outlineStyle]")
             assert outline == "solid"
             seen.append(link)
         assert seen == wanted
         check_page(opened, site + "trip/", 1280, False)
-        for _ in range(4):
+        for _ in range(7):
             press(opened, "Tab", 9)
-        opened.events.clear()
-        opened.url = site + "trip/?sort=size&order=desc"
-        opened.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r",
-                    windowsVirtualKeyCode=13)
-        while not any(event.get("method") == "Page.loadEventFired" for event in opened.events):
-            opened.events.append(opened.receive())
+        enter(opened, site + "trip/?sort=size&order=desc")
         assert opened.evaluate("document.querySelector('th[aria-sort]').textContent") == "Size"
         assert opened.evaluate(
             "document.querySelector('th[aria-sort]').getAttribute('aria-sort')") == "descending"
     finally:
         opened.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_error_page_in_browser(opened, site, dark):
+    """The same style, without a resource but the style sheet, and with a way back."""
+    opened.open(site + "trip/missing", 375, dark)
+    loads = [trouble for trouble in opened.troubles() if trouble.startswith("loads ")]
+    assert all("?format=css&v=" in trouble or "/favicon.ico" in trouble for trouble in loads)
+    assert [trouble for trouble in opened.troubles() if "Content Security" in trouble] == []
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == (
+        "rgb(21, 24, 28)" if dark else "rgb(255, 255, 255)")
+    assert not opened.evaluate(WIDER)
+    assert opened.evaluate("[...document.querySelectorAll('a')].pop().href") == site
+    if directory := os.environ.get("UVHTTP_PICTURES"):
+        opened.screenshots(f"{directory}/error-375-{'dark' if dark else 'light'}")

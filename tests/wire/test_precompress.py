@@ -273,6 +273,30 @@ def test_progress_on_terminal_only(site):
     os.close(here)
     assert done.returncode == 0 and done.stdout.count(b"\n") == 1
     assert "/15" in drawn and "[###" in drawn and drawn.endswith("\r\033[K")
+    first, *_, last = (line for line in drawn.split("\r") if line.startswith("["))
+    assert re.match(r"\[ +\]   0 %  0/15  .+\.\w+\033\[K$", first), first
+    assert "] 100 %  15/15" in last
+
+
+def test_progress_counts_bytes_and_shows_remaining_time(tmp_path):
+    """One large file among small ones: the jobs of the small ones are nearly nothing. The name is
+    shortened, and a control character in it does not reach the terminal."""
+    (tmp_path / ("a" * 40 + "\x1b.txt")).write_bytes(os.urandom(300_000).hex().encode())
+    for number in range(10):
+        (tmp_path / f"{number}.txt").write_bytes(b"x" * 2000)
+    here, there = pty.openpty()
+    done = subprocess.run([
+        built("uvhttp"), "precompress", "--jobs", "1", tmp_path], stdout=subprocess.PIPE,
+                          stderr=there, env=clean_environment(), timeout=SAFETY_TIMEOUT)
+    os.close(there)
+    drawn = os.read(here, 65536).decode()
+    os.close(here)
+    assert done.returncode == 0
+    lines = [line for line in drawn.split("\r") if line.startswith("[")]
+    shares = [(int(line[22:26]), int(re.search(r"(\d+)/33", line)[1])) for line in lines]
+    assert (32, 1) in shares or (64, 2) in shares
+    assert "  ..." + "a" * 23 + "?.txt" in drawn
+    assert re.search(r"  \d+:\d\d left", drawn)
 
 
 def test_precompress_help(site):

@@ -1,6 +1,7 @@
 """Options of `uvhttp serve` beyond its directory: more roots, aliases, fields, downloads and a
 password."""
 
+import json
 import os
 import subprocess
 
@@ -86,6 +87,34 @@ def test_download_option(root, serve):
 
 
 # Aliases
+
+
+def test_alias_without_slash_is_redirected(root, other, serve):
+    write(root, "img", b"hidden by the alias")
+    write(other, "b", b"a file")
+    server = serve("--alias", f"/img/={other}", "--alias", f"/two/={other}", "--alias",
+                   f"/two={other}/b")
+    response = server.request("/img?a=b")
+    assert (response.status, response.get("Location")) == (301, "/img/?a=b")
+    assert server.request("/img", method="HEAD").status == 301
+    assert server.request("/two").body == b"a file"
+
+
+def test_aliases_are_in_the_listing_of_the_root(root, other, serve):
+    """Instead of a file of that name, without size and date, which belong to another directory."""
+    write(root, "img/a", b"hidden by the alias")
+    write(root, "z", b"")
+    write(other, "b", b"a file")
+    server = serve("--listing", "--alias", f"/img/={other}", "--alias", f"/icon.png={other}/b",
+                   "--alias", f"/deep/er/={other}")
+    assert server.request("/?format=text").body == b"img/\nicon.png\nz\n"
+    assert server.request("/?format=text&filter=ICON").body == b"icon.png\n"
+    entries = json.loads(server.request("/?format=json").body)
+    assert entries[:2] == [{"name": "img", "href": "./img/", "type": "directory"},
+                           {"name": "icon.png", "href": "./icon.png", "type": "file"}]
+    assert b'<a href="./icon.png"><bdi>icon.png</bdi></a></td><td></td><td></td>' in (
+        server.request("/").body)
+    assert server.request("/img/?format=text").body == b"b\n"
 
 
 def test_alias_option(root, other, serve):

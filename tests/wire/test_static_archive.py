@@ -1,11 +1,14 @@
-"""Directories as tar archives, read by GNU tar and by Python's tarfile: the extracted tree equals
-the directory."""
+"""Directories as archives, read by GNU tar and by Python: the extracted tree equals the
+directory."""
 
 import io
 import os
 import pathlib
+import struct
 import subprocess
 import tarfile
+import zipfile
+import zlib
 
 import pytest
 
@@ -57,6 +60,64 @@ def test_gnu_tar_extracts_the_tree(tree, serve, tmp_path):
     assert files_of(tmp_path / "files") == files_of(tree)
     assert (tmp_path / "files/dated").stat().st_mtime == 784111777 and (
         tmp_path / "files/old").stat().st_mtime == -86400
+
+
+def zip_of(response):
+    """The content of each file by its name as bytes; every checksum is checked."""
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(response.body)) as archive:
+        assert archive.testzip() is None
+        for member in archive.infolist():
+            name = member.filename.encode("utf-8" if member.flag_bits & 0x800 else "cp437")
+            found[name] = None if member.is_dir() else archive.read(member)
+    return found
+
+
+def test_python_zipfile_reads_the_tree(tree, serve):
+    response = serve("--listing", "--archive").request("/?format=zip")
+    assert (response.status, response.get("Content-Type")) == (200, "application/zip")
+    assert response.get("Content-Disposition") == "attachment; filename=\"files.zip\""
+    found = zip_of(response)
+    assert {name.removeprefix(b"files/"): content for name, content in found.items()
+            if content is not None
+            } == {name: content for name, content in files_of(tree).items() if content is not None}
+    assert {b"files/", b"files/empty/"} <= {name for name in found if found[name] is None}
+    with zipfile.ZipFile(io.BytesIO(response.body)) as archive:
+        assert archive.getinfo("files/dated").date_time == (1994, 11, 6, 8, 49, 36)
+        assert archive.getinfo("files/dated").external_attr >> 16 == 0o100644
+
+
+def test_zip_can_be_read_while_it_arrives(root, serve):
+    """Without the directory at the end, as programs in Java do: zlib finds the end of each file."""
+    for size in (0, 1, 32 * KIB, 65535, 65536, 300 * KIB):
+        write(root, f"{size}", os.urandom(size))
+    rest, found = serve("--listing", "--archive").request("/?format=zip").body, {}
+    while rest.startswith(b"PK\3\4"):
+        flags, method = struct.unpack_from("<HH", rest, 6)
+        name, extra = struct.unpack_from("<HH", rest, 26)
+        path, rest = rest[30:30 + name], rest[30 + name + extra:]
+        if path.endswith(b"/"):
+            continue
+        assert (flags & 8, method) == (8, 8)
+        unpacker = zlib.decompressobj(-15)
+        content, packed = unpacker.decompress(rest), len(rest) - len(unpacker.unused_data)
+        assert unpacker.unused_data[:16] == struct.pack("<4sIII", b"PK\7\x08", zlib.crc32(content),
+                                                        packed, len(content))
+        found[path.removeprefix(b"files/")] = content
+        rest = unpacker.unused_data[16:]
+    assert found == files_of(root)
+
+
+def test_zip_has_the_limits_of_an_archive(root, serve):
+    for number in range(3):
+        write(root, f"sub/{number}", bytes(100))
+    assert serve("--listing", "--archive", "--archive-size",
+                 "299").request("/?format=zip").status == 403
+    assert serve("--listing", "--archive", "--archive-entries",
+                 "3").request("/?format=zip").status == 403
+    assert serve("--listing").request("/?format=zip").status == 403
+    accepted = serve("--listing", "--archive").request("/", "Accept: application/zip")
+    assert accepted.get("Content-Type") == "application/zip"
 
 
 def test_python_tarfile_extracts_the_tree(tree, serve):

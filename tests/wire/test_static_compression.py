@@ -3,6 +3,7 @@ sections 8.4, 8.8, 12.5.3."""
 
 import gzip
 import os
+import re
 import subprocess
 import threading
 
@@ -344,3 +345,32 @@ def test_clients_decompress_the_body(root, serve):
         assert got == TEXT
     script = f"fetch('{server.url}a.txt').then(r => r.text()).then(t => process.stdout.write(t))"
     assert subprocess.run(["node", "-e", script], capture_output=True, check=True).stdout == TEXT
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+@pytest.mark.parametrize("count", [50, 3000])
+def test_listing_is_compressed(root, serve, coding, count):
+    """A long listing is compressed slice by slice."""
+    for number in range(count):
+        write(root, f"file with a rather long name, number {number:04}")
+    server = serve("--listing", "--compress")
+    for kind in ("html", "json", "text"):
+        plain = server.request(f"/?format={kind}")
+        assert plain.get("Content-Encoding") is None
+        packed = server.request(f"/?format={kind}", f"Accept-Encoding: {coding}")
+        assert packed.get("Content-Encoding") == coding
+        assert packed.all("Vary") == plain.all("Vary") == ["Accept", "Accept-Encoding"]
+        assert len(packed.body) < len(plain.body) / 4
+        unpacked, expected = (re.sub(rb'nonce="\w+"', b"", body)
+                              for body in (UNPACK[coding](packed.body), plain.body))
+        assert unpacked == expected
+    head = server.request("/?format=json", f"Accept-Encoding: {coding}", method="HEAD")
+    assert (head.get("Content-Encoding"), head.body) == (coding, b"")
+
+
+def test_small_listing_is_not_compressed(root, serve):
+    write(root, "file")
+    packed = serve("--listing", "--compress").request("/?format=json", "Accept-Encoding: gzip")
+    assert packed.get("Content-Encoding") is None and b"file" in packed.body
+    packed = serve("--listing").request("/", "Accept-Encoding: gzip")
+    assert packed.get("Content-Encoding") is None and packed.get("Vary") == "Accept"

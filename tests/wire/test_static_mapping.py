@@ -160,10 +160,26 @@ def test_fallback_serves_single_page_application(root, serve):
         assert server.request("/users", HTML).get("Vary") == "Accept"
         assert server.request("/assets/app.js").body == b"js"
         for target in ("/assets/old.js", "/favicon.ico", "/users/john.doe", "/a.css/"):
-            assert (target, server.request(target, HTML).status) == (target, 404)
+            assert (target, server.request(target).status) == (target, 404)
         for target in ("/.git/config", "/a/.b", "/%2Fx", "/a%2Fb"):
             assert (target, server.request(target, HTML).status) == (target, 404)
         assert server.request("/users", HTML, method="POST").status == 405
+
+
+@pytest.mark.parametrize("accept, status", [
+    ("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", 200),
+    ("text/html", 200), ("image/avif,image/webp,image/svg+xml,image/*,*/*;q=0.8", 404),
+    ("*/*", 404), (None, 404), ("text/css,*/*;q=0.1", 404), ("application/json", 404)])
+def test_fallback_for_path_with_dot_requires_preference_of_html(root, serve, accept, status):
+    """A browser asks for a page in this way, but not for a script or an image."""
+    write(root, "index.html", b"<app>")
+    server = serve("--spa")
+    fields = [] if accept is None else [f"Accept: {accept}"]
+    for target in ("/users/john.doe", "/users/john.doe/", "/app-0123.js"):
+        for _ in range(2):
+            response = server.request(target, *fields)
+            assert (response.status, response.get("Vary")) == (status, "Accept")
+            assert (response.body == b"<app>") == (status == 200)
 
 
 @pytest.mark.parametrize("accept, status", [(None, 200), ("*/*", 200), ("text/*", 200),

@@ -11,6 +11,8 @@ import socket
 import stat
 import subprocess
 
+import html5lib
+
 import pytest
 
 import raw
@@ -740,3 +742,28 @@ def test_node_uploads(root, serve):
         capture_output=True, check=True, timeout=120)
     assert json.loads(result.stdout) == [201, "/x", 412, 201, "/node.txt\n"]
     assert read(root, "x") == b"n" * 3_000_000 and read(root, "node.txt") == b"inside"
+
+
+BROWSER = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
+
+
+def test_listing_has_an_upload_form(root, serve):
+    """A browser that sends it gets the listing again, other clients the paths."""
+    os.makedirs(os.path.join(root, "in box"))
+    server = serve("--uploads", "--listing", "--upload-overwrite")
+    page = html5lib.parse(server.request("/in%20box/").body.decode(), namespaceHTMLElements=False)
+    form = page.find(".//form[@method='post']")
+    assert form.get("enctype") == "multipart/form-data" and form.get("action") is None
+    name = form.find("input").get("name")
+    body = (f'--b\r\nContent-Disposition: form-data; name="{name}"; filename="new file.txt"\r\n'
+            "\r\ntext\r\n--b--\r\n").encode()
+    fields = ["Content-Type: multipart/form-data; boundary=b", f"Content-Length: {len(body)}"]
+    sent = server.request("/in%20box/?sort=size", *fields, BROWSER, method="POST", body=body)
+    assert (sent.status, sent.get("Location")) == (303, "/in%20box/")
+    assert b"new file.txt" in server.request("/in%20box/").body
+    sent = server.request("/in%20box/", *fields, method="POST", body=body)
+    assert (sent.status, sent.body) == (200, b"/in%20box/new%20file.txt\n")
+    assert b"<form method" not in serve("--listing").request("/in%20box/").body
+    sent = serve("--uploads", "--upload-overwrite").request("/in%20box/", *fields, BROWSER,
+                                                            method="POST", body=body)
+    assert sent.status == 200

@@ -5,7 +5,7 @@
  * bytes or with non-ASCII characters, 8 GiB or more, a time before 1970) get pax records before it,
  * which every tar of the last twenty years reads. A path that is not UTF-8 is written unchanged; if
  * it needs a record, with "hdrcharset=BINARY". Owner and group are 0, the mode is 0644 or 0755.
- * Called by files/tar_stream.c. */
+ * Called by files/archive_stream.c. */
 #ifndef UVH_CODEC_TEXT_TAR_HEAD_H
 #define UVH_CODEC_TEXT_TAR_HEAD_H
 

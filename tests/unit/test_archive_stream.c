@@ -1,6 +1,7 @@
-/* files/tar_stream.c and dir_walk.c: the members of an archive, its limits, and files that change
- * while they are read. tests/wire/test_static_archive.py reads archives with tar programs. */
-#include "files/tar_stream.h"
+/* files/archive_stream.c and dir_walk.c: the members of an archive, its limits, and files that
+ * change while they are read. tests/wire/test_static_archive.py reads archives with tar programs.
+ */
+#include "files/archive_stream.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,24 +71,24 @@ static void make_dir(struct fixture *fixture, const char *name)
     assert_int_equal(mkdirat(fixture->directory, name, 0755), 0);
 }
 
-static struct uvh_tar_stream_options options_of(struct fixture *fixture)
+static struct uvh_archive_stream_options options_of(struct fixture *fixture)
 {
-    return (struct uvh_tar_stream_options){.root = &fixture->root,
-                                           .directory = "",
-                                           .name = "top",
-                                           .most_entries = 1000,
-                                           .most_bytes = 100 * 1024 * 1024};
+    return (struct uvh_archive_stream_options){.root = &fixture->root,
+                                               .directory = "",
+                                               .name = "top",
+                                               .most_entries = 1000,
+                                               .most_bytes = 100 * 1024 * 1024};
 }
 
 /* Makes all slices. Returns the result of the last one. */
-static int make_all(struct fixture *fixture, struct uvh_tar_stream *stream)
+static int make_all(struct fixture *fixture, struct uvh_archive_stream *stream)
 {
     struct uvh_bytes slice;
-    uvh_bytes_init(&slice, &fixture->heap.allocator, UVH_TAR_STREAM_SLICE_MAX);
+    uvh_bytes_init(&slice, &fixture->heap.allocator, UVH_ARCHIVE_STREAM_SLICE_MAX);
     int result;
     do {
         slice.length = 0;
-        result = uvh_tar_stream_make(stream, &slice);
+        result = uvh_archive_stream_make(stream, &slice);
         if (result >= 0 && uvh_bytes_append(&fixture->archive, slice.data, slice.length) != 0)
             result = UVHTTP_ENOMEM;
     } while (result == 0);
@@ -95,15 +96,15 @@ static int make_all(struct fixture *fixture, struct uvh_tar_stream *stream)
     return result;
 }
 
-static int archive(struct fixture *fixture, const struct uvh_tar_stream_options *options)
+static int archive(struct fixture *fixture, const struct uvh_archive_stream_options *options)
 {
-    struct uvh_tar_stream stream;
+    struct uvh_archive_stream stream;
     uvh_bytes_release(&fixture->archive);
-    int result = uvh_tar_stream_open(&stream, &fixture->heap.allocator, options);
+    int result = uvh_archive_stream_open(&stream, &fixture->heap.allocator, options);
     if (result != 0)
         return result;
     result = make_all(fixture, &stream);
-    uvh_tar_stream_close(&stream);
+    uvh_archive_stream_close(&stream);
     return result;
 }
 
@@ -127,7 +128,7 @@ static const char *members(struct fixture *fixture)
 static void test_archive_has_servable_entries(void **state)
 {
     struct fixture *fixture = *state;
-    struct uvh_tar_stream_options options = options_of(fixture);
+    struct uvh_archive_stream_options options = options_of(fixture);
     make_file(fixture, "b", 1000000); /* several slices */
     make_file(fixture, "a", 512);
     make_file(fixture, ".hidden", 1);
@@ -159,7 +160,7 @@ static void test_archive_has_servable_entries(void **state)
 static void test_link_loops_end(void **state)
 {
     struct fixture *fixture = *state;
-    struct uvh_tar_stream_options options = options_of(fixture);
+    struct uvh_archive_stream_options options = options_of(fixture);
     make_dir(fixture, "sub");
     make_file(fixture, "sub/file", 1);
     assert_int_equal(symlinkat("..", fixture->directory, "sub/up"), 0);
@@ -173,7 +174,7 @@ static void test_link_loops_end(void **state)
 static void test_limits_are_enforced(void **state)
 {
     struct fixture *fixture = *state;
-    struct uvh_tar_stream_options options = options_of(fixture);
+    struct uvh_archive_stream_options options = options_of(fixture);
     make_dir(fixture, "sub");
     make_file(fixture, "sub/a", 600);
     make_file(fixture, "sub/b", 400);
@@ -193,46 +194,46 @@ static void test_limits_are_enforced(void **state)
 static void test_changing_files_are_detected(void **state)
 {
     struct fixture *fixture = *state;
-    struct uvh_tar_stream_options options = options_of(fixture);
-    struct uvh_tar_stream stream;
-    make_file(fixture, "a", 2 * UVH_TAR_STREAM_SLICE);
+    struct uvh_archive_stream_options options = options_of(fixture);
+    struct uvh_archive_stream stream;
+    make_file(fixture, "a", 2 * UVH_ARCHIVE_STREAM_SLICE);
     make_file(fixture, "gone", 1);
     make_dir(fixture, "sub");
     make_file(fixture, "sub/inner", 1);
 
     /* Removed or grown before they are read: the archive has their new state. */
-    assert_int_equal(uvh_tar_stream_open(&stream, &fixture->heap.allocator, &options), 0);
+    assert_int_equal(uvh_archive_stream_open(&stream, &fixture->heap.allocator, &options), 0);
     assert_int_equal(unlinkat(fixture->directory, "gone", 0), 0);
     assert_int_equal(unlinkat(fixture->directory, "sub/inner", 0), 0);
     assert_int_equal(unlinkat(fixture->directory, "sub", AT_REMOVEDIR), 0);
-    make_file(fixture, "a", 3 * UVH_TAR_STREAM_SLICE);
+    make_file(fixture, "a", 3 * UVH_ARCHIVE_STREAM_SLICE);
     assert_int_equal(make_all(fixture, &stream), 1);
     assert_string_equal(members(fixture), "top/ top/sub/ top/a ");
-    uvh_tar_stream_close(&stream);
+    uvh_archive_stream_close(&stream);
 
     /* Truncated while it is read: the archive fails. */
     struct uvh_bytes slice;
-    uvh_bytes_init(&slice, &fixture->heap.allocator, UVH_TAR_STREAM_SLICE_MAX);
-    assert_int_equal(uvh_tar_stream_open(&stream, &fixture->heap.allocator, &options), 0);
-    assert_int_equal(uvh_tar_stream_make(&stream, &slice), 0);
-    make_file(fixture, "a", UVH_TAR_STREAM_SLICE + 1);
+    uvh_bytes_init(&slice, &fixture->heap.allocator, UVH_ARCHIVE_STREAM_SLICE_MAX);
+    assert_int_equal(uvh_archive_stream_open(&stream, &fixture->heap.allocator, &options), 0);
+    assert_int_equal(uvh_archive_stream_make(&stream, &slice), 0);
+    make_file(fixture, "a", UVH_ARCHIVE_STREAM_SLICE + 1);
     slice.length = 0;
-    assert_int_equal(uvh_tar_stream_make(&stream, &slice), UVHTTP_ELENGTH);
-    uvh_tar_stream_close(&stream);
+    assert_int_equal(uvh_archive_stream_make(&stream, &slice), UVHTTP_ELENGTH);
+    uvh_archive_stream_close(&stream);
     uvh_bytes_release(&slice);
 
     /* Grown beyond the limit. */
-    options.most_bytes = UVH_TAR_STREAM_SLICE + 1;
-    assert_int_equal(uvh_tar_stream_open(&stream, &fixture->heap.allocator, &options), 0);
-    make_file(fixture, "a", UVH_TAR_STREAM_SLICE + 2);
+    options.most_bytes = UVH_ARCHIVE_STREAM_SLICE + 1;
+    assert_int_equal(uvh_archive_stream_open(&stream, &fixture->heap.allocator, &options), 0);
+    make_file(fixture, "a", UVH_ARCHIVE_STREAM_SLICE + 2);
     assert_int_equal(make_all(fixture, &stream), UVHTTP_ETOOLARGE);
-    uvh_tar_stream_close(&stream);
+    uvh_archive_stream_close(&stream);
 }
 
 static void test_every_failed_allocation_is_reported(void **state)
 {
     struct fixture *fixture = *state;
-    struct uvh_tar_stream_options options = options_of(fixture);
+    struct uvh_archive_stream_options options = options_of(fixture);
     make_dir(fixture, "sub");
     make_dir(fixture, "sub/deeper");
     make_file(fixture, "sub/deeper/file", 100000);
