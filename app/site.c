@@ -113,8 +113,9 @@ void uvh_site_check_directories(const struct uvh_setup *setup, struct uvh_proble
         const struct uvh_setup_site *site = &setup->sites[i];
         for (size_t r = 0; r < site->route_count; r++) {
             const struct uvh_setup_route *route = &site->routes[r];
-            if (route->root.text != NULL)
-                check_dir(problems, &route->root, 0);
+            if (route->root.text == NULL)
+                continue;
+            check_dir(problems, &route->root, 0);
             for (size_t k = 0; k < route->more_roots.count; k++) {
                 if (route->more_roots.items[k].text != NULL)
                     check_dir(problems, &route->more_roots.items[k], 0);
