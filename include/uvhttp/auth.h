@@ -94,6 +94,12 @@ UVHTTP_EXPORT int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_option
 /* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
 UVHTTP_EXPORT void uvhttp_auth_free(void *auth);
 
+/* Creates one, adds it to a router (uvhttp_server_router or a group), and leaves it to the server,
+ * which frees it: for middleware that is used once. Before the server listens; options as above.
+ * uvhttp_server_error describes an error: one of uvhttp_auth_new or uvhttp_router_use. */
+UVHTTP_EXPORT int uvhttp_auth_use(uvhttp_router_t *router,
+                                const uvhttp_auth_options_t *options);
+
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `auth` is
  * the uvhttp_auth_t. Responds 401 with WWW-Authenticate without credentials of an accepted
  * scheme or when the check refuses them; 400 for a malformed Bearer token and for several

@@ -63,6 +63,22 @@ UVHTTP_EXPORT const char *uvhttp_request_cookie(uvhttp_request_t *request, const
  * parameter or out of memory. */
 UVHTTP_EXPORT const char *uvhttp_request_param(uvhttp_request_t *request, const char *name);
 
+/* The same parameters and fields as a decimal number from `min` to `max` (uvhttp_number_parse). One
+ * that is absent leaves `*number` unchanged, so set it to the default before.
+ *
+ *     int64_t limit = 20;
+ *     if (uvhttp_request_query_number(req, "limit", 1, 100, &limit) != 0)
+ *         return uvhttp_response_send_error(res, 422, "limit is not a number from 1 to 100");
+ *
+ * Returns 0, or with `*number` unchanged
+ *   UVHTTP_EINVAL  it is no such number; no `name` or `number` */
+UVHTTP_EXPORT int uvhttp_request_query_number(uvhttp_request_t *request, const char *name,
+                                              int64_t min, int64_t max, int64_t *number);
+UVHTTP_EXPORT int uvhttp_request_form_number(uvhttp_request_t *request, const char *name,
+                                             int64_t min, int64_t max, int64_t *number);
+UVHTTP_EXPORT int uvhttp_request_param_number(uvhttp_request_t *request, const char *name,
+                                              int64_t min, int64_t max, int64_t *number);
+
 /* The pattern of the route that the router has found, with the prefixes of its groups
  * ("/notes/:id"). NULL without a route, and for a request that was rejected before routing. For
  * logs and metrics: unlike paths, patterns are few. It lives as long as the server. Any thread. */

@@ -208,6 +208,35 @@ const char *uvhttp_request_param(uvhttp_request_t *request, const char *name)
     return param->text;
 }
 
+typedef const char *(*getter)(uvhttp_request_t *request, const char *name);
+
+static int get_number(uvhttp_request_t *request, getter get, const char *name, int64_t min,
+                      int64_t max, int64_t *number)
+{
+    const char *text = name == NULL ? NULL : get(request, name);
+    if (name == NULL || number == NULL)
+        return UVHTTP_EINVAL;
+    return text == NULL || uvhttp_number_parse(text, min, max, number) ? 0 : UVHTTP_EINVAL;
+}
+
+int uvhttp_request_query_number(uvhttp_request_t *request, const char *name, int64_t min,
+                                int64_t max, int64_t *number)
+{
+    return get_number(request, uvhttp_request_query, name, min, max, number);
+}
+
+int uvhttp_request_form_number(uvhttp_request_t *request, const char *name, int64_t min,
+                               int64_t max, int64_t *number)
+{
+    return get_number(request, uvhttp_request_form, name, min, max, number);
+}
+
+int uvhttp_request_param_number(uvhttp_request_t *request, const char *name, int64_t min,
+                                int64_t max, int64_t *number)
+{
+    return get_number(request, uvhttp_request_param, name, min, max, number);
+}
+
 uvhttp_slice_t uvhttp_request_param_path(uvhttp_request_t *request, const char *name)
 {
     const struct uvh_param *param = find_param(request, name);

@@ -17,6 +17,7 @@
 #include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
+#include "options/use.h"
 
 enum { MAX_REALM = 256, MAX_SCOPE = 1024 };
 
@@ -404,3 +405,5 @@ void uvhttp_auth_free(void *auth)
 {
     uvh_owned_free(auth);
 }
+
+UVH_USE_FUNCTION(auth)

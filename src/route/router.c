@@ -56,6 +56,11 @@ struct uvhttp_router *uvh_router_new(const uvhttp_allocator_t *allocator,
     return &all->own;
 }
 
+void *uvh_router_arg(struct uvhttp_router *router)
+{
+    return router->all->complain_arg;
+}
+
 uvhttp_error_t *uvh_router_error(struct uvhttp_router *router)
 {
     return &router->all->error;

@@ -21,6 +21,9 @@ struct uvhttp_router *uvh_router_new(const uvhttp_allocator_t *allocator,
                                      uvh_router_complain_cb complain, void *arg);
 void uvh_router_free(struct uvhttp_router *router);
 
+/* The `arg` of the server's router, also of one of its groups and hosts. */
+void *uvh_router_arg(struct uvhttp_router *router);
+
 /* The error object of the server's set-up calls, those of its routers included. */
 uvhttp_error_t *uvh_router_error(struct uvhttp_router *router);
 

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "options/error.h"
+#include "options/use.h"
 #include "platform/file.h"
 #include "platform/signals.h"
 #include "route/router.h"
@@ -309,6 +310,39 @@ int uvhttp_server_own(uvhttp_server_t *view, uvhttp_release_cb release_cb, void 
     struct uvh_server *server = uvh_server_of(view);
     uvh_error_clear(uvh_server_error(server));
     return uvh_error_end(uvh_server_error(server), own(server, release_cb, arg));
+}
+
+int uvhttp_router_use_owned(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *arg,
+                            uvhttp_release_cb release)
+{
+    struct uvh_server *server = router == NULL ? NULL : uvh_router_arg(router);
+    int err = router == NULL || arg == NULL ? UVHTTP_ENOMEM
+              : middleware == NULL          ? UVHTTP_EINVAL
+                                            : own(server, release, arg);
+    if (err != 0 && release != NULL && arg != NULL)
+        release(arg);
+    if (err == 0) /* on failure it is released with the server */
+        return uvhttp_router_use(router, middleware, arg);
+    if (router == NULL)
+        return err;
+    uvh_error_clear(uvh_server_error(server));
+    return uvh_error_end(uvh_server_error(server), err);
+}
+
+int uvh_use_error(struct uvhttp_server *view, const uvhttp_error_t *error)
+{
+    if (view != NULL && error != NULL)
+        *uvh_server_error(uvh_server_of(view)) = *error;
+    return error == NULL ? 0 : error->code;
+}
+
+int uvh_use_made(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *object,
+                 uvhttp_release_cb release, const uvhttp_error_t *made)
+{
+    if (made->code == 0)
+        return uvhttp_router_use_owned(router, middleware, object, release);
+    struct uvh_server *server = router == NULL ? NULL : uvh_router_arg(router);
+    return uvh_use_error(server == NULL ? NULL : &server->view, made);
 }
 
 struct uv_loop_s *uvhttp_server_loop(uvhttp_server_t *server)
