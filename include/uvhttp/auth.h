@@ -69,7 +69,10 @@ typedef struct uvhttp_auth_options {
     size_t user_count;
     /* called for users not in the table; NULL: rejected */
     uvhttp_auth_check_cb check_basic;
-    uvhttp_auth_check_cb check_bearer; /* NULL: Bearer is not accepted */
+    /* For Bearer: the one accepted token, compared in constant time. NULL: none. */
+    const char *token;
+    /* called for other tokens; NULL: rejected. With neither, Bearer is not accepted */
+    uvhttp_auth_check_cb check_bearer;
     void *arg;                         /* passed to both; must outlive the server */
     /* Of Bearer: the required scope (RFC 6750 section 3), sent with rejections; NULL: none. */
     const char *scope;
