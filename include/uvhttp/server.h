@@ -229,6 +229,24 @@ UVHTTP_EXPORT int uvhttp_server_last_port(const uvhttp_server_t *server);
  *   libuv          other errors of libuv */
 UVHTTP_EXPORT int uvhttp_server_run(uvhttp_server_t *server);
 
+/* The end of the main function of a program: listens, stops on SIGINT and SIGTERM, prints "listening
+ * on http://127.0.0.1:8080/" to standard output, runs the server until it has stopped, and frees
+ * it. If an earlier set-up call has failed (see uvhttp_server_error), it does not listen. So set-up
+ * needs no checks: the first error, of any of these calls, is printed as one line to standard error.
+ *
+ *     int main(void)
+ *     {
+ *         uvhttp_server_t *server = uvhttp_server_new(NULL);
+ *         uvhttp_server_route(server, "GET", "/", hello, NULL);
+ *         return uvhttp_server_main(server, "127.0.0.1", 8080);
+ *     }
+ *
+ * `address` and `port` as for uvhttp_server_listen; `address` NULL: the server listens already.
+ * Objects that the server uses are freed after this call, or left to it (uvhttp_server_own). Only
+ * for a server with its own loop, on the thread that created it.
+ * Returns the exit status: 0 after a stop, 1 after an error; `server` is invalid. */
+UVHTTP_EXPORT int uvhttp_server_main(uvhttp_server_t *server, const char *address, int port);
+
 /* Number of workers of the server (config->workers); 0 for NULL. Any thread. */
 UVHTTP_EXPORT size_t uvhttp_server_worker_count(const uvhttp_server_t *server);
 

@@ -15,6 +15,7 @@
 #include "codec/http1/method.h"
 #include "options/error.h"
 #include "route/pattern.h"
+#include "route/router.h"
 #include "route/routing.h"
 
 enum { REASON_SIZE = 256, MAX_TIMEOUT = 86400 };
@@ -33,7 +34,7 @@ static void begin(struct uvhttp_router *router)
 
 static int end(struct uvhttp_router *router, int err)
 {
-    return router == NULL ? err : uvh_error_end(&router->all->error, err);
+    return router == NULL ? err : uvh_router_end(router, err);
 }
 
 /* Rejects a member of a route. Returns UVHTTP_EINVAL. */

@@ -27,6 +27,10 @@ void *uvh_router_arg(struct uvhttp_router *router);
 /* The error object of the server's set-up calls, those of its routers included. */
 uvhttp_error_t *uvh_router_error(struct uvhttp_router *router);
 
+/* Ends such a call: as uvh_error_end, and keeps the first error. */
+int uvh_router_end(struct uvhttp_router *router, int code);
+const uvhttp_error_t *uvh_router_first_error(struct uvhttp_router *router);
+
 /* Freezes the router: adding returns UVHTTP_EFROZEN after this. Returns 0, or UVHTTP_ENOMEM with
  * nothing frozen. No effect when frozen. */
 int uvh_router_freeze(struct uvhttp_router *router);

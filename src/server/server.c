@@ -309,7 +309,7 @@ int uvhttp_server_own(uvhttp_server_t *view, uvhttp_release_cb release_cb, void 
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
     uvh_error_clear(uvh_server_error(server));
-    return uvh_error_end(uvh_server_error(server), own(server, release_cb, arg));
+    return uvh_router_end(server->router, own(server, release_cb, arg));
 }
 
 int uvhttp_router_use_owned(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *arg,
@@ -326,14 +326,16 @@ int uvhttp_router_use_owned(uvhttp_router_t *router, uvhttp_handler_cb middlewar
     if (router == NULL)
         return err;
     uvh_error_clear(uvh_server_error(server));
-    return uvh_error_end(uvh_server_error(server), err);
+    return uvh_router_end(server->router, err);
 }
 
 int uvh_use_error(struct uvhttp_server *view, const uvhttp_error_t *error)
 {
-    if (view != NULL && error != NULL)
-        *uvh_server_error(uvh_server_of(view)) = *error;
-    return error == NULL ? 0 : error->code;
+    if (error == NULL || view == NULL)
+        return error == NULL ? 0 : error->code;
+    struct uvh_server *server = uvh_server_of(view);
+    *uvh_server_error(server) = *error;
+    return uvh_router_end(server->router, error->code);
 }
 
 int uvh_use_made(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *object,
@@ -385,7 +387,7 @@ int uvhttp_server_run(uvhttp_server_t *view)
     uvh_error_clear(error);
     if (err == UVHTTP_EINVAL)
         uvh_error_sentence(error, "", NULL, "the server neither listens nor has a connection");
-    return uvh_error_end(error, err);
+    return uvh_router_end(server->router, err);
 }
 
 void uvhttp_server_on_finished(uvhttp_server_t *view, uvhttp_finished_cb finished, void *arg)
