@@ -74,7 +74,7 @@ static int write_some(struct uvh_spool *spool, struct uvh_spool_block *first,
     }
     *next = last->next;
     if (spool->store.directory < 0)
-        err = uvh_store_open(&spool->store, spool->directory);
+        err = uvh_store_open(&spool->store, spool->directory, spool->create_directory);
     if (err == 0 && spool->store.descriptor < 0)
         err = uvh_store_begin(&spool->store, spool->mode, file->name);
     if (err == 0)
