@@ -133,6 +133,13 @@ UVHTTP_EXPORT int uvhttp_request_precondition(uvhttp_request_t *request,
  * with the next request following. */
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_body(const uvhttp_request_t *request);
 
+/* The same body as a NUL-terminated string in valid UTF-8, for parsers of text. It is copied once,
+ * and lives as long as the exchange. "" without a body. NULL if the body contains a NUL or is not
+ * UTF-8, or when out of memory.
+ *
+ *     cJSON *value = cJSON_ParseWithOpts(uvhttp_request_body_text(req), NULL, true); */
+UVHTTP_EXPORT const char *uvhttp_request_body_text(uvhttp_request_t *request);
+
 /* 1 for HTTP/1.1, 0 for HTTP/1.0 (the minor version of RFC 9112 section 2.3). */
 UVHTTP_EXPORT int uvhttp_request_http_minor(const uvhttp_request_t *request);
 

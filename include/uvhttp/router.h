@@ -125,6 +125,10 @@ typedef struct uvhttp_route {
 /* Adds a route; everything except arguments is copied. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *route);
 
+/* Adds a route that needs no other members; `method` NULL means any. Errors: see above. */
+UVHTTP_EXPORT int uvhttp_router_route(uvhttp_router_t *router, const char *method,
+                                      const char *pattern, uvhttp_handler_cb handler, void *arg);
+
 /* Adds a route for any method, without an argument. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_add_route(uvhttp_router_t *router, const char *pattern,
                                           uvhttp_handler_cb handler);

@@ -154,10 +154,10 @@ UVHTTP_EXPORT void uvhttp_server_on_finished(uvhttp_server_t *server, uvhttp_fin
 
 /* Sets the form of error responses: a callback that runs before a response with a status of 400 or
  * above is sent whose text is not of the application. These are the server's own: for malformed
- * requests and those that no route accepts, for limits, timeouts and failed handlers (400, 404, 405,
- * 408, 413, 414, 417, 421, 425, 426, 431, 500, 501, 503, 504, 505); those of middleware and uploads
- * (401, 403, 409, 412, 415, 416, 422, 429, 507); and those of uvhttp_response_send_status and
- * uvhttp_response_send_error. Not included are HTML pages of static files, and 503 above
+ * requests and those that no route accepts, for limits, timeouts and failed handlers (400, 404,
+ * 405, 408, 413, 414, 417, 421, 425, 426, 431, 500, 501, 503, 504, 505); those of middleware and
+ * uploads (401, 403, 409, 412, 415, 416, 422, 429, 507); and those of uvhttp_response_send_status
+ * and uvhttp_response_send_error. Not included are HTML pages of static files, and 503 above
  * max_connections, for which there is no request.
  *
  * The callback reads status and request, and may change fields and body as a uvhttp_send_cb, with
@@ -229,10 +229,23 @@ UVHTTP_EXPORT int uvhttp_server_last_port(const uvhttp_server_t *server);
  *   libuv          other errors of libuv */
 UVHTTP_EXPORT int uvhttp_server_run(uvhttp_server_t *server);
 
-/* The end of the main function of a program: listens, stops on SIGINT and SIGTERM, prints "listening
- * on http://127.0.0.1:8080/" to standard output, runs the server until it has stopped, and frees
- * it. If an earlier set-up call has failed (see uvhttp_server_error), it does not listen. So set-up
- * needs no checks: the first error, of any of these calls, is printed as one line to standard error.
+/* Sets a number of the configuration by its name, before the server listens: uvhttp_config_set for
+ * a server that was created without one.
+ *
+ *     uvhttp_server_set(server, "handler_timeout", "10s");
+ *
+ * Returns 0, or
+ *   UVHTTP_EINVAL   no such name
+ *   UVHTTP_ECONFIG  an invalid value; uvhttp_server_error describes it
+ *   UVHTTP_EFROZEN  the server listens, or has tried to
+ *   UVHTTP_ENOMEM   `server` is NULL, because its creation failed */
+UVHTTP_EXPORT int uvhttp_server_set(uvhttp_server_t *server, const char *name, const char *value);
+
+/* The end of the main function of a program: listens, stops on SIGINT and SIGTERM, prints
+ * "listening on http://127.0.0.1:8080/" to standard output, runs the server until it has stopped,
+ * and frees it. If an earlier set-up call has failed (see uvhttp_server_error), it does not listen.
+ * So set-up needs no checks: the first error, of any of these calls, is printed as one line to
+ * standard error.
  *
  *     int main(void)
  *     {

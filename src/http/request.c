@@ -157,6 +157,17 @@ const char *uvhttp_request_form(uvhttp_request_t *request, const char *name)
     return is_form ? find_pair(request, request->body, name) : NULL;
 }
 
+const char *uvhttp_request_body_text(uvhttp_request_t *request)
+{
+    uvhttp_slice_t body = request->body;
+    bool is_text = body.length == 0 || (memchr(body.base, '\0', body.length) == NULL &&
+                                        uvhttp_utf8_count(body.base, body.length) >= 0);
+    if (is_text && request->body_text == NULL)
+        request->body_text =
+            body.length == 0 ? "" : uvh_arena_copy(request->arena, body.base, body.length);
+    return request->body_text;
+}
+
 const char *uvhttp_request_cookie(uvhttp_request_t *request, const char *name)
 {
     for (uint32_t i = 0; i < request->head->field_count; i++) {

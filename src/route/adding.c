@@ -335,9 +335,17 @@ int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
     return end(router, add(router, given));
 }
 
+int uvhttp_router_route(uvhttp_router_t *router, const char *method, const char *pattern,
+                        uvhttp_handler_cb handler, void *arg)
+{
+    return uvhttp_router_add(
+        router,
+        &(uvhttp_route_t){.method = method, .pattern = pattern, .handler = handler, .arg = arg});
+}
+
 int uvhttp_router_add_route(uvhttp_router_t *router, const char *pattern, uvhttp_handler_cb handler)
 {
-    return uvhttp_router_add(router, &(uvhttp_route_t){.pattern = pattern, .handler = handler});
+    return uvhttp_router_route(router, NULL, pattern, handler, NULL);
 }
 
 static int use(struct uvhttp_router *router, uvhttp_handler_cb middleware, void *arg)

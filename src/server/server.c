@@ -236,6 +236,19 @@ uvhttp_server_t *uvhttp_server_new(struct uv_loop_s *loop)
     return server;
 }
 
+int uvhttp_server_set(uvhttp_server_t *view, const char *name, const char *value)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    uvhttp_error_t *error = uvh_server_error(server);
+    uvh_error_clear(error);
+    bool is_new = server->life == UVH_SERVER_NEW;
+    return uvh_router_end(server->router,
+                          is_new ? uvhttp_config_set(&server->config, name, value, error)
+                                 : UVHTTP_EFROZEN);
+}
+
 void uvhttp_server_free(uvhttp_server_t *view)
 {
     if (view == NULL)
@@ -282,8 +295,7 @@ uvhttp_router_t *uvhttp_server_router(uvhttp_server_t *server)
 int uvhttp_server_route(uvhttp_server_t *server, const char *method, const char *pattern,
                         uvhttp_handler_cb handler, void *arg)
 {
-    uvhttp_route_t route = {.method = method, .pattern = pattern, .handler = handler, .arg = arg};
-    return uvhttp_router_add(uvhttp_server_router(server), &route);
+    return uvhttp_router_route(uvhttp_server_router(server), method, pattern, handler, arg);
 }
 
 int uvhttp_server_use(uvhttp_server_t *view, uvhttp_handler_cb middleware, void *arg)
