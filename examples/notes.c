@@ -1,12 +1,10 @@
-/* A notes service: a JSON API with entity tags, events and attachments, a page that shows the notes
- * live, and what a public service needs. FILE has the notes, the directory `attachments` what is
- * attached to them, and `public` next to the program the page. Clients that write need the token of
- * the environment variable NOTES_TOKEN.
+/* A notes service: a JSON API with entity tags, events and attachments, and a page that shows the
+ * notes live. FILE has the notes, the directory `attachments` what is attached, and `public` next
+ * to the program the page. Writing needs the token of the environment variable NOTES_TOKEN.
  *
  *     curl -H "Authorization: Bearer secret" -H "Content-Type: application/json" \
  *         -d '{"title":"Milk","text":"two bottles"}' http://127.0.0.1:8080/api/notes
  *     curl "http://127.0.0.1:8080/api/notes?q=milk&limit=5"
- *     curl -sN --max-time 1 -H "Last-Event-ID: 0" http://127.0.0.1:8080/api/events
  *
  * Usage: notes [PORT [FILE]]; default: 8080 notes.json */
 #include <limits.h>
@@ -33,15 +31,11 @@ static cJSON *find(uvhttp_request_t *req)
     return cJSON_GetObjectItemCaseSensitive(notes, uvhttp_request_param(req, "id"));
 }
 
-/* Sends the list, or a note with its tag. Compression would make that weak, and If-Match accepts
- * no weak tag. */
 static int send_json(uvhttp_response_t *res, int status, const cJSON *value)
 {
     char *text = cJSON_PrintUnformatted(value);
-    if (text_in(value, "etag") != NULL) {
+    if (text_in(value, "etag") != NULL)
         uvhttp_response_set_header(res, "ETag", text_in(value, "etag"));
-        uvhttp_response_set_header(res, "Cache-Control", "no-cache, no-transform");
-    }
     int err = text == NULL ? UVHTTP_ENOMEM : uvhttp_response_send_json(res, status, text);
     cJSON_free(text);
     return err;
@@ -82,19 +76,10 @@ static int list_notes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return err;
 }
 
-/* 0, or the status to send instead: 404, 304 or 412. */
-static int check(uvhttp_request_t *req, const cJSON *note)
-{
-    const uvhttp_validators_t current = {.etag = text_in(note, "etag")};
-    return note == NULL ? 404 : uvhttp_request_precondition(req, &current);
-}
-
 static int show_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     const cJSON *note = find(req);
-    int status = check(req, note);
-    return status == 0 || status == 304 ? send_json(res, status == 0 ? 200 : 304, note)
-                                        : uvhttp_response_send_status(res, status);
+    return note == NULL ? uvhttp_response_send_status(res, 404) : send_json(res, 200, note);
 }
 
 /* Title and text as clients send them; NULL after an error response with the result `*err`. */
@@ -128,7 +113,8 @@ static int store_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     char now[32], tag[16], location[48];
     bool adds = uvhttp_request_method(req) == UVHTTP_METHOD_POST;
     const cJSON *old = adds ? NULL : find(req);
-    int err, status = adds ? 0 : check(req, old);
+    const uvhttp_validators_t current = {.etag = text_in(old, "etag")};
+    int err, status = adds ? 0 : old == NULL ? 404 : uvhttp_request_precondition(req, &current);
     if (status != 0)
         return uvhttp_response_send_status(res, status);
     cJSON *note = read_note(req, res, &err);
@@ -163,9 +149,8 @@ static int delete_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char path[64];
     const char *id = uvhttp_request_param(req, "id");
-    int status = check(req, find(req));
-    if (status != 0)
-        return uvhttp_response_send_status(res, status);
+    if (find(req) == NULL)
+        return uvhttp_response_send_status(res, 404);
     cJSON_DeleteItemFromObjectCaseSensitive(notes, id);
     int err = commit("deleted", id);
     snprintf(path, sizeof path, "attachments/%s", id);
@@ -184,8 +169,7 @@ static int store_attachment(uvhttp_request_t *req, uvhttp_response_t *res, void 
 static int send_attachment(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     char path[64];
-    const uvhttp_send_file_options_t options = {.content_type = "application/octet-stream",
-                                                .download_name = text_in(find(req), "title")};
+    const uvhttp_send_file_options_t options = {.download_name = text_in(find(req), "title")};
     snprintf(path, sizeof path, "attachments/%s", uvhttp_request_param(req, "id"));
     int err = find(req) == NULL ? UV_ENOENT : uvhttp_response_send_file_with(res, path, &options);
     return err != UV_ENOENT ? err : uvhttp_response_send_status(res, 404);
@@ -202,24 +186,26 @@ static void add_middleware(uvhttp_server_t *server)
     uvhttp_request_ids_use(all, NULL);
     uvhttp_security_headers_use(all, NULL);
     uvhttp_cors_use(all, &cors);
-    uvhttp_compress_use(all, NULL);
+    uvhttp_router_use(all, uvhttp_body_etag_handle_request, NULL);
     uvhttp_server_on_error(server, uvhttp_error_as_json, NULL);
 }
 
 static void add_routes(uvhttp_server_t *server, const char *token)
 {
-    uvhttp_router_t *writers = NULL;
+    uvhttp_router_t *all = uvhttp_server_router(server), *list = NULL, *writers = NULL;
     const uvhttp_route_t upload = {.method = "POST",
                                    .pattern = "/:id/attachment",
                                    .handler = store_attachment,
                                    .max_body_size = 10 << 20,
                                    .flags = UVHTTP_ROUTE_STREAM};
-    uvhttp_server_route(server, "GET", "/api/notes", list_notes, NULL);
+    uvhttp_router_group(all, "", &list); /* a compressed note would have a weak tag */
+    uvhttp_compress_use(list, NULL);
+    uvhttp_router_route(list, "GET", "/api/notes", list_notes, NULL);
     uvhttp_server_route(server, "GET", "/api/notes/:id", show_note, NULL);
     uvhttp_server_route(server, "GET", "/api/notes/:id/attachment", send_attachment, NULL);
     uvhttp_server_route(server, "GET", "/api/events", uvhttp_event_hub_handle_request, hub);
     uvhttp_server_route(server, "GET", "/metrics", uvhttp_metrics_handle_request, server);
-    uvhttp_router_group(uvhttp_server_router(server), "/api/notes", &writers);
+    uvhttp_router_group(all, "/api/notes", &writers);
     uvhttp_rate_limit_use(writers, &(uvhttp_rate_limit_options_t){.requests = 20});
     if (token != NULL)
         uvhttp_auth_use(writers, &(uvhttp_auth_options_t){.token = token});

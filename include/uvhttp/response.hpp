@@ -192,6 +192,12 @@ public:
     {
         return withTexts(uvhttp_response_add_header, name, value);
     }
+    /* setHeader, for a chain: res.with("ETag", tag).sendJson(200, text). */
+    Response with(const Text &name, const Text &value) const noexcept
+    {
+        setHeader(name, value);
+        return *this;
+    }
     /* The value set so far, also of prepared fields; valid until the fields change. */
     std::optional<std::string_view> header(const Text &name) const noexcept
     {

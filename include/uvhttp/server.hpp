@@ -459,6 +459,16 @@ public:
             setup_->note(uvhttp_server_run(native()), "run");
         return setup_->error();
     }
+    /* Sets a number of the configuration (uvhttp_server_set): server.set("workers", "4"). */
+    Server &set(const Text &name, const Text &value) noexcept
+    {
+        const int error = detail::errorOf(name, value);
+        if (!setup_->error())
+            setup_->note(error != 0 ? error
+                                    : uvhttp_server_set(native(), name.c_str(), value.c_str()),
+                         "set", name.c_str() == nullptr ? "" : name.c_str());
+        return *this;
+    }
     /* The end of the main function: listens, prints the URL, stops on SIGINT and SIGTERM, and runs;
      * or prints the first error of setup (uvhttp_server_main):
      *
