@@ -143,7 +143,7 @@ try {
     writers.post("", to(&Notes::put)).put("/:id", to(&Notes::put)).del("/:id", to(&Notes::remove));
     writers.post("/:id/attachment", to(&Notes::attach), {.stream = true, .maxBody = 10 << 20});
     server.files("/", {.root = fs::canonical("/proc/self/exe").replace_filename("public").c_str()});
-    return server.main("127.0.0.1", argc > 1 ? std::atoi(argv[1]) : 8080);
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 } catch (const std::exception &error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -69,7 +69,7 @@ UVHTTP_EXPORT void uvhttp_address_rules_free(void *rules);
  * which frees it: for middleware that is used once. Before the server listens; options as above.
  * uvhttp_server_error describes an error: one of uvhttp_address_rules_new or uvhttp_router_use. */
 UVHTTP_EXPORT int uvhttp_address_rules_use(uvhttp_router_t *router,
-                                const uvhttp_address_rules_options_t *options);
+                                           const uvhttp_address_rules_options_t *options);
 
 /* True if a client with that address ("192.0.2.1", "::1") is accepted. Any thread. */
 UVHTTP_EXPORT bool uvhttp_address_rules_allow(const uvhttp_address_rules_t *rules,

@@ -73,7 +73,7 @@ typedef struct uvhttp_auth_options {
     const char *token;
     /* called for other tokens; NULL: rejected. With neither, Bearer is not accepted */
     uvhttp_auth_check_cb check_bearer;
-    void *arg;                         /* passed to both; must outlive the server */
+    void *arg; /* passed to both; must outlive the server */
     /* Of Bearer: the required scope (RFC 6750 section 3), sent with rejections; NULL: none. */
     const char *scope;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
@@ -100,8 +100,7 @@ UVHTTP_EXPORT void uvhttp_auth_free(void *auth);
 /* Creates one, adds it to a router (uvhttp_server_router or a group), and leaves it to the server,
  * which frees it: for middleware that is used once. Before the server listens; options as above.
  * uvhttp_server_error describes an error: one of uvhttp_auth_new or uvhttp_router_use. */
-UVHTTP_EXPORT int uvhttp_auth_use(uvhttp_router_t *router,
-                                const uvhttp_auth_options_t *options);
+UVHTTP_EXPORT int uvhttp_auth_use(uvhttp_router_t *router, const uvhttp_auth_options_t *options);
 
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `auth` is
  * the uvhttp_auth_t. Responds 401 with WWW-Authenticate without credentials of an accepted

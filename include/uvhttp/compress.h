@@ -86,7 +86,7 @@ UVHTTP_EXPORT void uvhttp_compress_free(void *compress);
  * which frees it: for middleware that is used once. Before the server listens; options as above.
  * uvhttp_server_error describes an error: one of uvhttp_compress_new or uvhttp_router_use. */
 UVHTTP_EXPORT int uvhttp_compress_use(uvhttp_router_t *router,
-                                const uvhttp_compress_options_t *options);
+                                      const uvhttp_compress_options_t *options);
 
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `compress` is
  * the uvhttp_compress_t. Passes every request and compresses its response. Of Accept-Encoding

@@ -83,7 +83,7 @@ UVHTTP_EXPORT void uvhttp_rate_limit_free(void *limit);
  * which frees it: for middleware that is used once. Before the server listens; options as above.
  * uvhttp_server_error describes an error: one of uvhttp_rate_limit_new or uvhttp_router_use. */
 UVHTTP_EXPORT int uvhttp_rate_limit_use(uvhttp_router_t *router,
-                                const uvhttp_rate_limit_options_t *options);
+                                        const uvhttp_rate_limit_options_t *options);
 
 /* The middleware: passes the request, or responds 429. `limit` is the uvhttp_rate_limit_t;
  * several servers, groups and routes may share one and then count together. Clients without an

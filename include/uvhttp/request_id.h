@@ -50,7 +50,7 @@ UVHTTP_EXPORT void uvhttp_request_ids_free(void *ids);
  * which frees it: for middleware that is used once. Before the server listens; options as above.
  * uvhttp_server_error describes an error: one of uvhttp_request_ids_new or uvhttp_router_use. */
 UVHTTP_EXPORT int uvhttp_request_ids_use(uvhttp_router_t *router,
-                                const uvhttp_request_ids_options_t *options);
+                                         const uvhttp_request_ids_options_t *options);
 
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `ids` is the
  * uvhttp_request_ids_t. A request that has an ID keeps it. Add it before other middleware, so

@@ -48,7 +48,7 @@ UVHTTP_EXPORT void uvhttp_size_limit_free(void *limit);
  * which frees it: for middleware that is used once. Before the server listens; options as above.
  * uvhttp_server_error describes an error: one of uvhttp_size_limit_new or uvhttp_router_use. */
 UVHTTP_EXPORT int uvhttp_size_limit_use(uvhttp_router_t *router,
-                                const uvhttp_size_limit_options_t *options);
+                                        const uvhttp_size_limit_options_t *options);
 
 /* The middleware: passes every request with these limits. `limit` is the uvhttp_size_limit_t;
  * any number of servers, groups and routes may share it. Of several limits the lowest applies. */

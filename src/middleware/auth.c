@@ -128,9 +128,8 @@ static bool is_in_table(const struct uvhttp_auth *auth, const uvhttp_credentials
 
 static bool is_the_token(const struct uvhttp_auth *auth, const char *given)
 {
-    return auth->token.base != NULL && uvhttp_equal_constant_time(given, strlen(given),
-                                                                  auth->token.base,
-                                                                  auth->token.length);
+    return auth->token.base != NULL &&
+           uvhttp_equal_constant_time(given, strlen(given), auth->token.base, auth->token.length);
 }
 
 static int check_credentials(uvhttp_request_t *request, uvhttp_response_t *response,
@@ -301,8 +300,9 @@ static int check_config(const uvhttp_auth_options_t *options, const char *realm,
                 "must be at most 1024 bytes of visible ASCII without quote and backslash");
     }
     if (options->token != NULL && !is_token(options->token))
-        return uvh_error_string(error, "token", NULL,
-                                "must be letters, digits and \"-._~+/\", with \"=\" at the end only");
+        return uvh_error_string(
+            error, "token", NULL,
+            "must be letters, digits and \"-._~+/\", with \"=\" at the end only");
     if (options->user_count == 0 && options->check_basic == NULL && options->token == NULL &&
         options->check_bearer == NULL)
         return uvh_error_string(

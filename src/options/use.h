@@ -4,6 +4,7 @@
 #ifndef UVH_OPTIONS_USE_H
 #define UVH_OPTIONS_USE_H
 
+#include <uvhttp/error.h>
 #include <uvhttp/router.h>
 
 /* Adds a middleware that was created with the result `made`, whose error becomes that of the
@@ -17,15 +18,14 @@ struct uvhttp_server;
 int uvh_use_error(struct uvhttp_server *server, const uvhttp_error_t *error);
 
 /* Defines uvhttp_MODULE_use. */
-#define UVH_USE_FUNCTION(module)                                                              \
-    int uvhttp_##module##_use(uvhttp_router_t *router,                                        \
-                              const uvhttp_##module##_options_t *options)                     \
-    {                                                                                         \
-        uvhttp_##module##_t *object;                                                          \
-        uvhttp_error_t made;                                                                  \
-        (void)uvhttp_##module##_new(&object, options, &made);                                 \
-        return uvh_use_made(router, uvhttp_##module##_handle_request, object,                 \
-                            uvhttp_##module##_free, &made);                                   \
+#define UVH_USE_FUNCTION(module)                                                                   \
+    int uvhttp_##module##_use(uvhttp_router_t *router, const uvhttp_##module##_options_t *options) \
+    {                                                                                              \
+        uvhttp_##module##_t *object;                                                               \
+        uvhttp_error_t made;                                                                       \
+        (void)uvhttp_##module##_new(&object, options, &made);                                      \
+        return uvh_use_made(router, uvhttp_##module##_handle_request, object,                      \
+                            uvhttp_##module##_free, &made);                                        \
     }
 
 #endif

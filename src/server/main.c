@@ -31,10 +31,10 @@ static void run(uvhttp_server_t *view, const char *address, int port)
         (void)uvhttp_server_listen(view, address, port);
     if (first->code == 0)
         (void)uvhttp_server_stop_on_signals(view);
-    if (first->code == 0) {
+    if (first->code == 0 && server->life != UVH_SERVER_NEW)
         print_url(view, address);
+    if (first->code == 0)
         (void)uvhttp_server_run(view);
-    }
 }
 
 int uvhttp_server_main(uvhttp_server_t *server, const char *address, int port)

@@ -172,8 +172,7 @@ static int check_origin(const struct offer *offer, const struct uvh_ws_accept_ru
                                 offer->origin))
             return 0;
     }
-    return refuse(refusal, 403,
-                  "Origin is \"%s\", which is not allowed; the server must list it.",
+    return refuse(refusal, 403, "Origin is \"%s\", which is not allowed; the server must list it.",
                   shown(offer->origin, text));
 }
 
@@ -287,7 +286,8 @@ int uvh_ws_accept_refuse(uvhttp_response_t *response, const struct uvh_ws_refusa
         if (err == 0) /* section 4.4 */
             err = uvhttp_response_set_header(response, "Sec-WebSocket-Version", VERSION);
     }
-    return err != 0 ? err : uvhttp_response_send_error(response, refusal->status, "%s", refusal->detail);
+    return err != 0 ? err
+                    : uvhttp_response_send_error(response, refusal->status, "%s", refusal->detail);
 }
 
 /* ---- rules ---- */

@@ -1,4 +1,4 @@
-"""The example notes in C and C++ does what a notes service shall do, and its two programs the same."""
+"""The example notes, in C and C++, is a complete notes service."""
 
 import gzip
 import json
