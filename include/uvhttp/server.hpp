@@ -478,9 +478,9 @@ public:
     [[nodiscard]] int main(const Text &address, int port) noexcept
     {
         if (!setup_->error() && setup_->note(address.error(), "listen")) {
-            uvhttp_server_t *const server = native();
+            const int status = uvhttp_server_main(native(), address.c_str(), port);
             setup_->setServer(nullptr);
-            return uvhttp_server_main(server, address.c_str(), port);
+            return status;
         }
         std::fprintf(stderr, "%s\n", details().text);
         return 1;
