@@ -307,6 +307,12 @@ public:
     /* The complete body; not for middleware, and not for routes with a streamed body. */
     std::string_view body() const noexcept { return toView(uvhttp_request_body(request_)); }
 
+    /* The same as text in UTF-8, NUL-terminated; std::nullopt if it is none. */
+    std::optional<std::string_view> bodyText() const noexcept
+    {
+        return optional(uvhttp_request_body_text(request_));
+    }
+
     /* Streams the body (RouteOptions::stream): `take` gets a std::string_view, optionally with a
      * Response first, and finally an empty one. Its result is handled like that of a handler. It
      * is moved into the exchange's memory. */
