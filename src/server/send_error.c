@@ -59,9 +59,11 @@ static int send_error(struct uvhttp_response *response, int status, const char *
     if (status >= 400 && exchange->worker->server->on_error != NULL)
         response->error_reason =
             blocking ? uvh_arena_copy(response->arena, reason, strlen(reason)) : reason;
+    uvh_exchange_ref(exchange); /* sending may end it */
     int err = uvhttp_response_send_text(response, status, text);
     if (err != 0 || !blocking)
         response->error_reason = NULL;
+    uvh_exchange_unref(exchange);
     return err;
 }
 
