@@ -195,7 +195,8 @@ def test_writing_needs_the_token(notes):
 
 def test_without_a_token_writing_is_off(start):
     program = start(token=None)
-    for method, target in (("POST", ""), ("PUT", "/1"), ("DELETE", "/1"), ("POST", "/1/attachment")):
+    for method, target in (("POST", ""), ("PUT", "/1"), ("DELETE", "/1"),
+                           ("POST", "/1/attachment")):
         response = send(program, method, f"/api/notes{target}", {"title": "a", "text": ""})
         assert response.status == 403 and error_of(response)
     assert send(program, "GET", "/api/notes").status == 200
