@@ -166,7 +166,8 @@ def test_printed_configuration_serves_the_same(root, other, passwords, tmp_path)
     write(root, "a.pdf", b"pdf")
     write(other, "b", b"b")
     flags = [
-        "--more-root", "other", "--alias", "/x/=other", "--listing", "--alias=/y=other/b", "--auth", passwords,
+        "--more-root", "other", "--alias", "/x/=other", "--listing", "--alias=/y=other/b",
+        "--auth", passwords,
         "--download", "*.pdf", "--header", "*.pdf=X-A: b: c", "--header",
         "b=content-type: text/x-b", "--spa", "--prewarm", "a.pdf"
     ]
