@@ -289,18 +289,10 @@ static void print_rules(const uvhttp_static_options_t *files, FILE *out)
         } else if (strcasecmp(rule->field, "Cache-Control") == 0) {
             print_key(out, 12, "cache_control", rule->value);
         } else {
-            struct uvh_field field = {rule->field, rule->value};
+            struct uvh_field field = {.name = rule->field, .value = rule->value};
             print_fields(out, 12, &(struct uvh_field_list){&field, 1});
         }
     }
-}
-
-static void print_redirect(const struct uvh_setup_route *route, FILE *out)
-{
-    fputs("        redirect: \"", out);
-    print_characters(out, route->location, "$$");
-    fputs(route->with_target ? "{target}\"" : "\"", out);
-    fprintf(out, "\n        status: %d\n", route->status);
 }
 
 static void print_route(const struct uvh_setup_route *route, FILE *out)
@@ -321,13 +313,12 @@ static void print_route(const struct uvh_setup_route *route, FILE *out)
         print_rules(&route->files, out);
         print_list(out, 8, "prewarm", &route->prewarm);
     } else if (route->kind == UVH_ROUTE_REDIRECT) {
-        print_redirect(route, out);
+        print_key(out, 8, "redirect", route->text.text);
+        fprintf(out, "        status: %d\n", route->status);
     } else {
         fprintf(out, "        respond:\n          status: %d\n", route->status);
-        if (route->body != NULL)
-            print_key(out, 10, "body", route->body);
-        if (route->type != NULL)
-            print_key(out, 10, "type", route->type);
+        print_key_if(out, 10, "body", route->text.text);
+        print_key_if(out, 10, "type", route->type);
     }
 }
 

@@ -12,6 +12,7 @@
 #include "print_config.h"
 #include "setup_server.h"
 #include "site.h"
+#include "site_files.h"
 
 struct run {
     struct uvh_options options; /* file, environment and flags combined */
@@ -72,7 +73,7 @@ static int load_and_act(struct run *run, enum uvh_command command, int count, ch
 {
     struct uvh_setup *setup = &run->file.setup;
     if (!uvh_config_file_load(&run->file, run->problems.file, &run->problems)) {
-        uvh_site_check_directories(setup, &run->problems);
+        uvh_site_files_check(setup, &run->problems);
         return UVH_EXIT_FAILED;
     }
     int code = merge(run, command, count, arguments);

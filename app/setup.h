@@ -22,7 +22,9 @@ struct uvh_text_list {
 
 struct uvh_field {
     const char *name;
-    const char *value;
+    const char *value; /* a template of uvhttp/template.h */
+    struct uvh_mark mark;
+    uvhttp_template_t *made; /* of the value; set by site.c */
 };
 
 struct uvh_field_list {
@@ -52,9 +54,9 @@ struct uvh_setup_route {
     struct uvh_text_list more_roots; /* STATIC: directories */
     uvhttp_static_options_t files;   /* STATIC: the rest; roots unset */
     struct uvh_text_list prewarm;    /* STATIC: paths and patterns */
-    const char *location;            /* REDIRECT: the location, without a final "{target}" */
-    bool with_target;                /* REDIRECT: it had one: path and query are appended */
-    const char *body, *type;         /* RESPOND */
+    struct uvh_text text;            /* REDIRECT: the location; RESPOND: the body. A template. */
+    uvhttp_template_t *made;         /* of the text; set by site.c */
+    const char *type;                /* RESPOND: of the body */
 };
 
 struct uvh_setup_site {

@@ -1335,6 +1335,23 @@ static void test_middleware_modules_work(void **)
     assert_string_equal(many.details().text, "key_count is 17; allowed are 1 to 16 keys");
 }
 
+static void test_templates_expand(void **)
+{
+    const uvhttp::Template text(
+        {.text = "{id}: {rest}", .kind = UVHTTP_TEMPLATE_HTML, .pattern = "/t/:id/*"});
+    assert_true(!text.error());
+    Stage stage;
+    stage.server->get("/t/:id/*", [&](Request req, Response res) {
+        auto [error, expanded] = text.expand(req);
+        return error ? error : res.sendHtml(200, expanded);
+    });
+    stage.listen();
+    assert_response(stage.request("/t/5/%3Cb"), 200, "5: &lt;b");
+    const uvhttp::Template invalid({.text = "{id}"});
+    assert_true(invalid.error() == UVHTTP_ECONFIG);
+    assert_string_equal(invalid.details().value, "{id}");
+}
+
 /* ---- middleware ---- */
 
 static const char authorize_ada[] = "Authorization: Basic YWRhOmVuZ2luZQ==\r\n"; /* ada:engine */
@@ -2160,6 +2177,7 @@ int main()
         cmocka_unit_test(test_hosts_groups_and_route_list_work),
         cmocka_unit_test(test_empty_spans_are_accepted),
         cmocka_unit_test(test_middleware_modules_work),
+        cmocka_unit_test(test_templates_expand),
         cmocka_unit_test(test_cors_and_security_headers_are_sent),
         cmocka_unit_test(test_authentication_and_address_rules_decide),
         cmocka_unit_test(test_compression_and_filters_work),

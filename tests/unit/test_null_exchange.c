@@ -68,9 +68,12 @@ static void end(void)
 
 static int check_request_functions(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    uvhttp_slice_t slice;
+    uvhttp_slice_t slice, text = SLICE("x");
     (void)arg;
     handler_calls++;
+    NULL_ROW(uvhttp_template_expand, made,
+             uvhttp_template_expand(NULL, req, &text) == UVHTTP_EINVAL && text.length == 0);
+    NULL_ROW(uvhttp_template_expand, out, uvhttp_template_expand(NULL, req, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_query, name, uvhttp_request_query(req, NULL) == NULL);
     NULL_ROW(uvhttp_request_form, name, uvhttp_request_form(req, NULL) == NULL);
     NULL_ROW(uvhttp_request_cookie, name, uvhttp_request_cookie(req, NULL) == NULL);

@@ -427,6 +427,22 @@ static void access_middleware_checks_null(void **state)
     uvhttp_address_rules_free(rules);
 }
 
+static void template_functions_check_null(void **state)
+{
+    (void)state;
+    uvhttp_template_t *made = NULL;
+    const uvhttp_template_options_t valid = {.text = "x"}, invalid = {.text = "{x}"};
+    null_rows_begin();
+    NULL_ROW(uvhttp_template_new, made, uvhttp_template_new(NULL, &valid, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_template_new, options,
+             uvhttp_template_new(&made, NULL, &error) == UVHTTP_EINVAL && made == NULL);
+    NULL_ROW(uvhttp_template_new, error,
+             uvhttp_template_new(&made, &invalid, NULL) == UVHTTP_ECONFIG);
+    NULL_CALL(uvhttp_template_free, made, uvhttp_template_free(NULL));
+    NULL_ROW(uvhttp_template_is_dynamic, made, !uvhttp_template_is_dynamic(NULL));
+    null_rows_end();
+}
+
 static void response_middleware_checks_null(void **state)
 {
     (void)state;
@@ -667,6 +683,7 @@ int main(void)
         cmocka_unit_test(router_functions_check_null),
         cmocka_unit_test(log_and_metrics_functions_check_null),
         cmocka_unit_test(access_middleware_checks_null),
+        cmocka_unit_test(template_functions_check_null),
         cmocka_unit_test(response_middleware_checks_null),
         cmocka_unit_test(cookie_signer_checks_null),
         cmocka_unit_test(static_file_functions_check_null),
