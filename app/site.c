@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alias.h"
 #include "responses.h"
 #include "site_auth.h"
 #include "site_cors.h"
@@ -159,7 +160,7 @@ static void add_route(const struct builder *builder, const struct site_build *bu
                               : uvh_site_auth_make(builder->server, &route->auth, problems);
     void *arg = route;
     if (route->kind == UVH_ROUTE_STATIC)
-        arg = uvh_site_files_open(builder->server, route, problems);
+        arg = uvh_site_files_open(builder->server, build->site, route, problems);
     if (arg == NULL)
         return;
     if (strlen(route->path.text) + 2 > sizeof(pattern)) {
@@ -265,6 +266,13 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
         add_metrics(builder, builder->server, build.auth);
     for (size_t r = 0; r < site->route_count; r++)
         add_route(builder, &build, &site->routes[r]);
+    for (size_t r = 0; r < site->route_count; r++) {
+        for (size_t i = 0; i < count; i++) {
+            if (routers[i] != NULL)
+                note(builder, builder->server, site->routes[r].path.mark,
+                     uvh_alias_redirect(routers[i], site, &site->routes[r]));
+        }
+    }
 }
 
 struct named_router {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alias.h"
 #include "named_files.h"
 #include "prewarm.h"
 
@@ -98,18 +99,22 @@ static bool check_named(const struct uvh_setup_route *route, struct uvh_problems
     return good;
 }
 
-uvhttp_static_t *uvh_site_files_open(uvhttp_server_t *server, const struct uvh_setup_route *route,
+uvhttp_static_t *uvh_site_files_open(uvhttp_server_t *server, const struct uvh_setup_site *site,
+                                     const struct uvh_setup_route *route,
                                      struct uvh_problems *problems)
 {
     uvhttp_static_options_t files = route->files;
     uvhttp_static_t *context;
     const char **roots = calloc(route->more_roots.count + 1, sizeof(*roots));
-    if (roots == NULL) {
+    files.listed = roots == NULL ? NULL : uvh_alias_names(site, route);
+    if (files.listed == NULL) {
+        free(roots);
         uvh_problems_add(problems, route->root.mark, "%s", uvhttp_strerror(UVHTTP_ENOMEM));
         return NULL;
     }
     bool good = check_files(route, &files, roots, problems);
     int err = good ? uvhttp_static_new(&context, &files, NULL) : 0;
+    free((void *)files.listed);
     free(roots);
     if (!good)
         return NULL;

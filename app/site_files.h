@@ -4,9 +4,10 @@
 
 #include "setup.h"
 
-/* The directory of a route, owned by the server, with its prewarmed files; NULL with a problem
+/* The directory of a route of `site`, owned by the server, with its prewarmed files; NULL with a problem
  * noted. */
-uvhttp_static_t *uvh_site_files_open(uvhttp_server_t *server, const struct uvh_setup_route *route,
+uvhttp_static_t *uvh_site_files_open(uvhttp_server_t *server, const struct uvh_setup_site *site,
+                                     const struct uvh_setup_route *route,
                                      struct uvh_problems *problems);
 
 /* Notes the directories that do not exist or cannot be read, for a setup that cannot be built. */
