@@ -11,6 +11,8 @@
 /* The routes of a host, or those of the server itself. */
 struct uvh_site {
     struct uvh_tree tree;
+    struct uvh_tree rewrites; /* routes whose `arg` is a template; initialized with the first one */
+    struct uvh_route *rewrite_list; /* the same, linked by next_added; NULL: none */
     struct uvhttp_router *router; /* the outermost router of this host */
     char *host;                   /* "example.com", "*.example.com"; NULL: the server itself */
     struct uvh_hash_link link;    /* in the table of hosts */

@@ -105,8 +105,9 @@ struct uvh_exchange {
 void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
                        const struct uvh_protocol *protocol, struct uvh_arena arena);
 
-/* Finds the route of the request. */
-void uvh_exchange_route(struct uvh_exchange *exchange);
+/* Rewrites the path of the request, and finds its route. Returns 0, UVHTTP_EINVAL (the rewritten
+ * path is invalid) or UVHTTP_ENOMEM. */
+int uvh_exchange_route(struct uvh_exchange *exchange);
 
 /* The maximum size of this request's body in bytes. */
 uint64_t uvh_exchange_body_limit(const struct uvh_exchange *exchange);

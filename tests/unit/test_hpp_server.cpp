@@ -1352,6 +1352,21 @@ static void test_templates_expand(void **)
     assert_string_equal(invalid.details().value, "{id}");
 }
 
+static void test_rewrites_and_router_data_work(void **)
+{
+    Stage stage;
+    int data = 0;
+    stage.server->rewrite("/old/*", "/new/{rest}").setData(&data).get(
+        "/new/*", [&](Request req, Response res) {
+            return res.sendText(req.routerData() == &data ? 200 : 500, req.param("*").value_or(""));
+        });
+    stage.listen();
+    assert_response(stage.request("/old/a/b"), 200, "a/b");
+    uvhttp::Server invalid;
+    invalid.rewrite("/old/*", "{host}");
+    assert_true(invalid.error() == UVHTTP_ECONFIG);
+}
+
 /* ---- middleware ---- */
 
 static const char authorize_ada[] = "Authorization: Basic YWRhOmVuZ2luZQ==\r\n"; /* ada:engine */
@@ -2178,6 +2193,7 @@ int main()
         cmocka_unit_test(test_empty_spans_are_accepted),
         cmocka_unit_test(test_middleware_modules_work),
         cmocka_unit_test(test_templates_expand),
+        cmocka_unit_test(test_rewrites_and_router_data_work),
         cmocka_unit_test(test_cors_and_security_headers_are_sent),
         cmocka_unit_test(test_authentication_and_address_rules_decide),
         cmocka_unit_test(test_compression_and_filters_work),

@@ -323,6 +323,13 @@ static void router_functions_check_null(void **state)
     NULL_ROW(uvhttp_router_host, host, uvhttp_router_host(router, NULL, &out) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_router_host, out, uvhttp_router_host(router, "a", NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_router_is_frozen, router, !uvhttp_router_is_frozen(NULL));
+    NULL_ROW(uvhttp_router_rewrite, router,
+             uvhttp_router_rewrite(NULL, "/a", "/b") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_rewrite, pattern,
+             uvhttp_router_rewrite(router, NULL, "/b") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_rewrite, to, uvhttp_router_rewrite(router, "/a", NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_router_set_data, router, uvhttp_router_set_data(NULL, &error));
+    NULL_CALL(uvhttp_router_set_data, data, uvhttp_router_set_data(router, NULL));
     NULL_ROW(uvhttp_router_set_slash, router,
              uvhttp_router_set_slash(NULL, UVHTTP_SLASH_IGNORE) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_router_each, router, uvhttp_router_each(NULL, NULL, NULL) == UVHTTP_ENOMEM);
