@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config_auth.h"
+#include "config_clients.h"
 #include "config_rules.h"
 #include "config_static.h"
 
@@ -48,6 +49,12 @@ static void read_auth(struct uvh_config_reader *reader, const struct uvh_yaml_no
                       void *into)
 {
     uvh_config_auth_read(reader, value, &((struct route_reader *)into)->route->auth);
+}
+
+static void read_clients(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into)
+{
+    uvh_config_clients_read(reader, value, &((struct route_reader *)into)->route->clients);
 }
 
 static void read_static(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -244,6 +251,9 @@ void uvh_config_route_read(struct uvh_config_reader *reader, const struct uvh_ya
                                                  {"methods", read_methods},
                                                  {"headers", read_headers},
                                                  {"basic_auth", read_auth},
+                                                 {"allow", read_clients},
+                                                 {"deny", read_clients},
+                                                 {"limit_requests", read_clients},
                                                  {"static", read_static},
                                                  {"index", read_static_option},
                                                  {"listing", read_static_option},

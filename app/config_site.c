@@ -2,6 +2,8 @@
 #include "config_site.h"
 
 #include "config_auth.h"
+#include "config_clients.h"
+#include "config_log.h"
 #include "config_route.h"
 
 #include <stdio.h>
@@ -70,13 +72,65 @@ static void read_cors(struct uvh_config_reader *reader, const struct uvh_yaml_no
     ((struct uvh_setup_site *)into)->cors = (struct uvh_text){text, value->mark};
 }
 
+static void read_site_clients(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                              void *into)
+{
+    uvh_config_clients_read(reader, value, &((struct uvh_setup_site *)into)->clients);
+}
+
+static void read_rewrite_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                              void *into)
+{
+    ((struct uvh_setup_rewrite *)into)->path =
+        (struct uvh_text){uvh_config_text(reader, value), value->mark};
+}
+
+static void read_rewrite_to(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                            void *into)
+{
+    ((struct uvh_setup_rewrite *)into)->to =
+        (struct uvh_text){uvh_config_text(reader, value), value->mark};
+}
+
+static void read_rewrites(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                          void *into)
+{
+    static const struct uvh_config_key keys[] = {
+        {"path", read_rewrite_path}, {"to", read_rewrite_to}, {NULL, NULL}};
+    struct uvh_setup_site *site = into;
+    if (!uvh_config_is_list(reader, value))
+        return;
+    site->rewrites = uvh_config_allocate(reader, value->count, sizeof(*site->rewrites));
+    for (const struct uvh_yaml_node *one = value->first; one != NULL && site->rewrites != NULL;
+         one = one->next) {
+        struct uvh_setup_rewrite *rewrite = &site->rewrites[site->rewrite_count++];
+        if (uvh_config_read_map(reader, one, "a rewrite", keys, rewrite) &&
+            (rewrite->path.mark.line == 0 || rewrite->to.mark.line == 0))
+            uvh_problems_add(reader->problems, one->mark, "a rewrite requires 'path' and 'to'");
+    }
+}
+
+static void read_site_log(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                          void *into)
+{
+    uvh_config_log_read(reader, value, &((struct uvh_setup_site *)into)->access_log);
+}
+
 static void read_site(struct uvh_config_reader *reader, const struct uvh_yaml_node *node,
                       struct uvh_setup_site *site)
 {
-    static const struct uvh_config_key keys[] = {
-        {"hosts", read_hosts}, {"headers", read_site_headers}, {"basic_auth", read_site_auth},
-        {"slash", read_slash}, {"routes", read_routes},        {"cors", read_cors},
-        {NULL, NULL}};
+    static const struct uvh_config_key keys[] = {{"hosts", read_hosts},
+                                                 {"headers", read_site_headers},
+                                                 {"basic_auth", read_site_auth},
+                                                 {"slash", read_slash},
+                                                 {"routes", read_routes},
+                                                 {"cors", read_cors},
+                                                 {"access_log", read_site_log},
+                                                 {"rewrites", read_rewrites},
+                                                 {"allow", read_site_clients},
+                                                 {"deny", read_site_clients},
+                                                 {"limit_requests", read_site_clients},
+                                                 {NULL, NULL}};
     site->mark = node->mark;
     bool good = uvh_config_read_map(reader, node, "a site", keys, site);
     if (good && site->route_count == 0)

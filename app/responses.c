@@ -2,9 +2,6 @@
  * server by site.c. */
 #include "responses.h"
 
-/* Key of the request attachment that marks requests of named hosts. */
-static const char named_host;
-
 int uvh_responses_redirect(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const struct uvh_setup_route *route = arg;
@@ -52,25 +49,10 @@ int uvh_responses_add_fields(uvhttp_request_t *request, uvhttp_response_t *respo
     return err == 0 ? UVHTTP_DECLINED : err;
 }
 
-static int add_unless_named(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+int uvh_responses_add_site_fields(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    return uvhttp_request_attached(request, &named_host) == NULL
-               ? add_missing(request, response, arg)
-               : 0;
-}
-
-int uvh_responses_add_default_fields(uvhttp_request_t *request, uvhttp_response_t *response,
-                                     void *arg)
-{
-    (void)request;
-    int err = uvhttp_response_on_send(response, add_unless_named, arg);
-    return err == 0 ? UVHTTP_DECLINED : err;
-}
-
-int uvh_responses_mark_named(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
-{
-    (void)response;
-    /* The value is not used, so any address will do. */
-    int err = uvhttp_request_attach(request, &named_host, arg, NULL);
-    return err == 0 ? UVHTTP_DECLINED : err;
+    struct uvh_setup_site *site = arg;
+    return uvhttp_request_router_data(request) == site
+               ? uvh_responses_add_fields(request, response, &site->headers)
+               : UVHTTP_DECLINED;
 }

@@ -3,16 +3,15 @@
  * one. Called by run.c. */
 #include "site.h"
 
-#include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "access_logs.h"
 #include "alias.h"
 #include "responses.h"
 #include "site_auth.h"
+#include "site_clients.h"
 #include "site_cors.h"
 #include "site_files.h"
 #include "site_text.h"
@@ -89,7 +88,7 @@ struct site_build {
 
 /* The middleware of a route, in the order in which it runs. */
 struct chain {
-    uvhttp_middleware_t items[3];
+    uvhttp_middleware_t items[5];
     size_t count;
 };
 
@@ -97,6 +96,12 @@ static void push(struct chain *chain, uvhttp_handler_cb handler, void *arg)
 {
     if (arg != NULL)
         chain->items[chain->count++] = (uvhttp_middleware_t){handler, arg};
+}
+
+static void push_clients(struct chain *chain, const struct uvh_clients *clients)
+{
+    push(chain, uvhttp_address_rules_handle_request, clients->addresses);
+    push(chain, uvhttp_rate_limit_handle_request, clients->requests);
 }
 
 /* Adds a route with one method to each router. False if it was rejected, with a problem noted: an
@@ -158,7 +163,9 @@ static void add_route(const struct builder *builder, const struct site_build *bu
     uvhttp_auth_t *auth = route->auth.mark.line == 0
                               ? build->auth
                               : uvh_site_auth_make(builder->server, &route->auth, problems);
+    struct uvh_clients clients;
     void *arg = route;
+    uvh_site_clients_make(builder->server, &route->clients, build->site, &clients, problems);
     if (route->kind == UVH_ROUTE_STATIC)
         arg = uvh_site_files_open(builder->server, build->site, route, problems);
     if (arg == NULL)
@@ -169,6 +176,7 @@ static void add_route(const struct builder *builder, const struct site_build *bu
     }
     snprintf(pattern, sizeof(pattern), "%s%s", route->path.text, star_of(route));
     push(&chain, uvh_responses_add_fields, route->headers.count > 0 ? &route->headers : NULL);
+    push_clients(&chain, &clients);
     push(&chain, uvhttp_cors_handle_request, build->cors); /* a preflight has no password */
     push(&chain, uvhttp_auth_handle_request, auth);
     const uvhttp_route_t given = {.pattern = pattern,
@@ -206,19 +214,18 @@ static uvhttp_router_t **find_routers(const struct builder *builder,
     return routers;
 }
 
-/* The metrics route follows the rules of the site that has it: `auth` is that of its routes, or
- * NULL. */
-static void add_metrics(const struct builder *builder, uvhttp_server_t *server, uvhttp_auth_t *auth)
+/* The metrics route has the rules of the site that has it: `chain` is the middleware for them. */
+static void add_metrics(const struct builder *builder, uvhttp_server_t *server,
+                        const struct chain *chain)
 {
     const struct uvh_text *path = &builder->setup->metrics.path;
-    const uvhttp_middleware_t middleware = {uvhttp_auth_handle_request, auth};
     const uvhttp_route_t route = {
         .method = "GET",
         .pattern = path->text,
         .handler = uvhttp_metrics_handle_request,
         .arg = builder->server,
-        .middleware = auth == NULL ? NULL : &middleware,
-        .middleware_count = auth == NULL ? 0 : 1,
+        .middleware = chain->count == 0 ? NULL : chain->items,
+        .middleware_count = chain->count,
     };
     if (path->text != NULL)
         note(builder, server, path->mark, uvhttp_router_add(uvhttp_server_router(server), &route));
@@ -233,46 +240,81 @@ static bool has_rest(const struct uvh_setup *setup)
     return false;
 }
 
+/* An error for one host would occur for all of them. */
+static void add_rewrite(const struct builder *builder, const struct uvh_setup_rewrite *rewrite,
+                        uvhttp_router_t *const *routers, size_t count)
+{
+    int err = 0;
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = routers[i] == NULL
+                  ? 0
+                  : uvhttp_router_rewrite(routers[i], rewrite->path.text, rewrite->to.text);
+    if (err == UVHTTP_ECONFIG)
+        uvh_site_text_note(builder->problems, rewrite->to.mark,
+                           uvhttp_server_error(builder->server));
+    else
+        note(builder, builder->server, rewrite->path.mark, err);
+}
+
+/* What applies to all requests of a site, with a route or without. */
+static void set_up_routers(const struct builder *builder, struct uvh_setup_site *site,
+                           const struct site_build *build)
+{
+    bool has_rules = site->made.addresses != NULL || site->made.requests != NULL;
+    for (size_t i = 0; i < build->router_count; i++) {
+        uvhttp_router_t *router = build->routers[i];
+        if (router == NULL)
+            continue;
+        int err = uvhttp_router_set_slash(router, site->slash);
+        uvhttp_router_set_data(router, site);
+        if (err == 0 && site->headers.count > 0)
+            err = uvhttp_router_use(router, uvh_responses_add_site_fields, site);
+        if (err == 0 && has_rules)
+            err = uvhttp_router_use(router, uvh_site_clients_handle_unrouted, site);
+        note(builder, builder->server, site->mark, err);
+    }
+}
+
+/* After all routes were added; see alias.h. */
+static void redirect_to_directories(const struct builder *builder, const struct site_build *build)
+{
+    struct chain chain = {.count = 0};
+    push_clients(&chain, &build->site->made);
+    for (size_t r = 0; r < build->site->route_count; r++) {
+        const struct uvh_setup_route *route = &build->site->routes[r];
+        for (size_t i = 0; i < build->router_count; i++) {
+            if (build->routers[i] != NULL)
+                note(builder, builder->server, route->path.mark,
+                     uvh_alias_redirect(build->routers[i], build->site, route, chain.items,
+                                        chain.count));
+        }
+    }
+}
+
 static void add_site(const struct builder *builder, struct uvh_setup_site *site,
                      uvhttp_router_t *const *routers)
 {
-    bool named = site->hosts.count > 0;
-    size_t count = named ? site->hosts.count : 1;
-    for (size_t i = 0; i < count; i++) {
-        if (routers[i] == NULL)
-            continue;
-        note(builder, builder->server, site->mark,
-             uvhttp_router_set_slash(routers[i], site->slash));
-        if (named)
-            note(builder, builder->server, site->mark,
-                 uvhttp_router_use(routers[i], uvh_responses_mark_named, site));
-        if (site->headers.count > 0)
-            note(builder, builder->server, site->mark,
-                 uvhttp_router_use(routers[i],
-                                   named ? uvh_responses_add_fields
-                                         : uvh_responses_add_default_fields,
-                                   &site->headers));
-    }
     size_t before = builder->problems->count;
+    struct chain chain = {.count = 0};
     uvh_site_text_make_fields(builder->server, &site->headers, NULL, builder->problems);
+    uvh_site_clients_make(builder->server, &site->clients, NULL, &site->made, builder->problems);
     const struct site_build build = {
         .site = site,
         .routers = routers,
-        .router_count = count,
+        .router_count = site->hosts.count > 0 ? site->hosts.count : 1,
         .auth = uvh_site_auth_make(builder->server, &site->auth, builder->problems),
         .cors = uvh_site_cors_make(builder->server, &site->cors, builder->problems)};
+    set_up_routers(builder, site, &build);
+    push_clients(&chain, &site->made);
+    push(&chain, uvhttp_auth_handle_request, build.auth);
     /* Before the site's routes, so that the library rejects a route with the same path. */
-    if (!named && builder->metrics == NULL && builder->problems->count == before)
-        add_metrics(builder, builder->server, build.auth);
+    if (site->hosts.count == 0 && builder->metrics == NULL && builder->problems->count == before)
+        add_metrics(builder, builder->server, &chain);
     for (size_t r = 0; r < site->route_count; r++)
         add_route(builder, &build, &site->routes[r]);
-    for (size_t r = 0; r < site->route_count; r++) {
-        for (size_t i = 0; i < count; i++) {
-            if (routers[i] != NULL)
-                note(builder, builder->server, site->routes[r].path.mark,
-                     uvh_alias_redirect(routers[i], site, &site->routes[r]));
-        }
-    }
+    for (size_t r = 0; r < site->rewrite_count; r++)
+        add_rewrite(builder, &site->rewrites[r], routers, build.router_count);
+    redirect_to_directories(builder, &build);
 }
 
 struct named_router {
@@ -344,29 +386,6 @@ static void add_sites(const struct builder *builder)
     free(routers);
 }
 
-/* Checks that the access log can be opened, without creating its file. */
-static void check_access_log(const struct builder *builder)
-{
-    const struct uvh_text *path = &builder->setup->access_path;
-    uvhttp_access_log_options_t check = builder->setup->access_log;
-    uvhttp_access_log_t *log;
-    check.path = "/dev/null";
-    if (uvhttp_access_log_new(&log, &check, NULL) == UVHTTP_EINVAL)
-        uvh_problems_add(builder->problems, path->mark,
-                         "the pattern of the access log has an unknown name or an open brace, or "
-                         "is too long; write a brace as {{");
-    uvhttp_access_log_free(log);
-    if (strcmp(path->text, "-") == 0 || access(path->text, W_OK) == 0)
-        return;
-    char directory[PATH_MAX];
-    int err = errno;
-    snprintf(directory, sizeof(directory), "%s", path->text);
-    if (err == ENOENT && access(dirname(directory), W_OK | X_OK) == 0)
-        return;
-    uvh_problems_add(builder->problems, path->mark, "the access log '%s' cannot be written: %s",
-                     path->text, uvhttp_strerror(-err));
-}
-
 bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
                     const struct uvh_setup *setup, struct uvh_problems *problems)
 {
@@ -374,10 +393,9 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
     const struct builder builder = {server, metrics, setup, problems};
     /* The default site, if there is one, adds them with its own rules. */
     if (metrics != NULL || !has_rest(setup))
-        add_metrics(&builder, metrics != NULL ? metrics : server, NULL);
+        add_metrics(&builder, metrics != NULL ? metrics : server, &(struct chain){.count = 0});
     add_sites(&builder);
     uvh_site_auth_check_directories(setup, problems);
-    if (setup->access_path.text != NULL)
-        check_access_log(&builder);
+    uvh_access_logs_check(setup, problems);
     return problems->count == before;
 }

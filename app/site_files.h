@@ -4,8 +4,8 @@
 
 #include "setup.h"
 
-/* The directory of a route of `site`, owned by the server, with its prewarmed files; NULL with a problem
- * noted. */
+/* The directory of a route of `site`, owned by the server, with its prewarmed files; NULL with a
+ * problem noted. */
 uvhttp_static_t *uvh_site_files_open(uvhttp_server_t *server, const struct uvh_setup_site *site,
                                      const struct uvh_setup_route *route,
                                      struct uvh_problems *problems);

@@ -33,8 +33,8 @@ static void find_names(struct names *names, const char *list)
     }
 }
 
-/* Adds the nearest placeholder to the error of an unknown one. */
-static void note(struct uvh_problems *problems, struct uvh_mark mark, const uvhttp_error_t *error)
+void uvh_site_text_note(struct uvh_problems *problems, struct uvh_mark mark,
+                        const uvhttp_error_t *error)
 {
     static const char list_begin[] = "; allowed are {";
     const char *list = strstr(error->text, list_begin);
@@ -59,7 +59,7 @@ static uvhttp_template_t *make(uvhttp_server_t *server, const uvhttp_template_op
     uvhttp_template_t *made;
     uvhttp_error_t error;
     if (uvhttp_template_new(&made, options, &error) != 0) {
-        note(problems, mark, &error);
+        uvh_site_text_note(problems, mark, &error);
         return NULL;
     }
     int err = uvhttp_server_own(server, uvhttp_template_free, made);

@@ -13,4 +13,8 @@ bool uvh_site_text_make(uvhttp_server_t *server, struct uvh_setup_route *route, 
 bool uvh_site_text_make_fields(uvhttp_server_t *server, struct uvh_field_list *fields,
                                const char *pattern, struct uvh_problems *problems);
 
+/* Notes why a template is invalid; suggests the nearest placeholder for an unknown one. */
+void uvh_site_text_note(struct uvh_problems *problems, struct uvh_mark mark,
+                        const uvhttp_error_t *error);
+
 #endif

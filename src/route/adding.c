@@ -254,8 +254,8 @@ int uvh_routing_refuse_duplicate(struct uvhttp_router *router, const char *what,
     uvhttp_error_t *error = &router->all->error;
     char why[sizeof(error->reason)], other[sizeof(error->other)];
     snprintf(other, sizeof(other), "%s", taken->pattern);
-    snprintf(why, sizeof(why), "%.*s \"%s%s\" already exists", WHAT_SHOWN, what,
-             host_of(router), other);
+    snprintf(why, sizeof(why), "%.*s \"%s%s\" already exists", WHAT_SHOWN, what, host_of(router),
+             other);
     uvh_routing_refuse(router, UVHTTP_ECONFLICT, "", route->pattern, why);
     uvh_error_set_other(error, other);
     return UVHTTP_ECONFLICT;
@@ -280,7 +280,7 @@ static int refuse_misspelt(struct uvhttp_router *router, const uvhttp_route_t *g
 {
     uvhttp_error_t *error = &router->all->error;
     uvh_routing_refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
-           "methods are case-sensitive: use upper case");
+                       "methods are case-sensitive: use upper case");
     uvh_error_set_field(error, "method");
     uvh_error_set_value(error, given->method);
     return UVHTTP_EINVAL;
@@ -292,7 +292,7 @@ static int refuse_blocking_files(struct uvhttp_router *router, const uvhttp_rout
     char flags[16];
     snprintf(flags, sizeof(flags), "%u", given->flags);
     uvh_routing_refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
-           "static files run on the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
+                       "static files run on the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
     uvh_error_set_field(&router->all->error, "flags");
     uvh_error_set_value(&router->all->error, flags);
     return UVHTTP_EINVAL;
@@ -310,7 +310,8 @@ static int add(struct uvhttp_router *router, const uvhttp_route_t *given)
         return refuse_blocking_files(router, given);
     bool is_prefix = given->pattern[0] == '\0' && router->prefix[0] != '\0';
     if (given->pattern[0] != '/' && !is_prefix)
-        return uvh_routing_refuse(router, UVHTTP_EROUTE, "", given->pattern, "it does not begin with \"/\"");
+        return uvh_routing_refuse(router, UVHTTP_EROUTE, "", given->pattern,
+                                  "it does not begin with \"/\"");
     struct uvh_routing *all = router->all;
     struct uvh_route *route = new_route(router, given);
     if (route == NULL)
@@ -451,7 +452,7 @@ static int find_host(struct uvhttp_router *router, const char *host, uvhttp_rout
         return refuse_member(router, "host", host, "must be added to the server's own router");
     if (uvh_host_name(host, name) != 0) {
         uvh_routing_refuse(router, UVHTTP_EROUTE, "", host,
-               "it is neither a host name nor \"*.\" followed by one");
+                           "it is neither a host name nor \"*.\" followed by one");
         uvh_error_set_field(&router->all->error, "host");
         return UVHTTP_EROUTE;
     }

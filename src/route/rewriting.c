@@ -66,9 +66,8 @@ static int insert(struct uvhttp_router *router, struct uvh_route *rule)
 {
     struct uvh_site *site = router->site;
     const struct uvh_route *taken;
-    int err = site->rewrites.root != NULL
-                  ? 0
-                  : uvh_tree_init(&site->rewrites, router->all->allocator);
+    int err =
+        site->rewrites.root != NULL ? 0 : uvh_tree_init(&site->rewrites, router->all->allocator);
     if (err == 0)
         err = uvh_tree_insert(&site->rewrites, rule, &taken);
     if (err == UVHTTP_ECONFLICT)

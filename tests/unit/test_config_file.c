@@ -97,7 +97,7 @@ static void valid_file_is_read(void **state)
     const struct uvh_setup *setup = &file.setup;
     assert_int_equal(setup->config.max_connections, 5);
     assert_int_equal(setup->listen_count, 2);
-    assert_string_equal(setup->access_path.text, "/srv/logs/a");
+    assert_string_equal(setup->access_log.path.text, "/srv/logs/a");
     assert_string_equal(setup->metrics.path.text, "/m");
     assert_true(setup->metrics.has_listen);
     assert_string_equal(setup->metrics.listen.host, "unix:/srv/m.sock");

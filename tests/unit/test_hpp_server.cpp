@@ -1356,8 +1356,9 @@ static void test_rewrites_and_router_data_work(void **)
 {
     Stage stage;
     int data = 0;
-    stage.server->rewrite("/old/*", "/new/{rest}").setData(&data).get(
-        "/new/*", [&](Request req, Response res) {
+    stage.server->rewrite("/old/*", "/new/{rest}")
+        .setData(&data)
+        .get("/new/*", [&](Request req, Response res) {
             return res.sendText(req.routerData() == &data ? 200 : 500, req.param("*").value_or(""));
         });
     stage.listen();

@@ -21,8 +21,7 @@ static int show(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     char text[512];
     (void)arg;
     int length = snprintf(text, sizeof(text), "%s %s %.*s [%.*s] %.*s", uvhttp_request_route(req),
-                          uvhttp_request_path(req),
-                          UVHTTP_SLICE_ARGS(uvhttp_request_raw_path(req)),
+                          uvhttp_request_path(req), UVHTTP_SLICE_ARGS(uvhttp_request_raw_path(req)),
                           UVHTTP_SLICE_ARGS(uvhttp_request_query_string(req)),
                           UVHTTP_SLICE_ARGS(uvhttp_request_target(req)));
     return uvhttp_response_send(res, 200, "text/plain", text, (size_t)length);
@@ -86,8 +85,8 @@ static void rules_belong_to_their_host_and_group(void **state)
     assert_int_equal(uvhttp_router_group(host, "/api", &group), 0);
     assert_int_equal(uvhttp_router_rewrite(group, "/v1/*", "/{rest}"), 0);
     assert_int_equal(uvhttp_server_route(server, NULL, "/*", show, NULL), 0);
-    assert_int_equal(
-        uvhttp_router_add(host, &(uvhttp_route_t){.pattern = "/*", .handler = show}), 0);
+    assert_int_equal(uvhttp_router_add(host, &(uvhttp_route_t){.pattern = "/*", .handler = show}),
+                     0);
     expect(server, "/api/v1/x", "b.test", 200, "/* /x /x [] /api/v1/x");
     expect(server, "/v1/x", "b.test", 200, "/* /v1/x /v1/x [] /v1/x");
     expect(server, "/api/v1/x", "a.test", 200, "/* /api/v1/x /api/v1/x [] /api/v1/x");
@@ -185,8 +184,8 @@ static void data_is_that_of_innermost_router(void **state)
     assert_int_equal(uvhttp_router_host(router, "c.test", &plain), 0);
     assert_int_equal(uvhttp_router_group(host, "/api", &group), 0);
     assert_int_equal(uvhttp_router_use(router, show_data, NULL), 0);
-    assert_int_equal(
-        uvhttp_router_add(group, &(uvhttp_route_t){.pattern = "/x", .handler = show}), 0);
+    assert_int_equal(uvhttp_router_add(group, &(uvhttp_route_t){.pattern = "/x", .handler = show}),
+                     0);
     uvhttp_router_set_data(host, of_host);
     expect_data(server, "/", "a.test", "none");
     uvhttp_router_set_data(router, own);
