@@ -183,7 +183,7 @@ UVHTTP_EXPORT int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_
 /* Rewrites the path of requests before they are routed: a path that matches `pattern` is replaced
  * by `to`, a template of kind UVHTTP_TEMPLATE_TARGET (uvhttp/template.h), once.
  *
- *     uvhttp_router_rewrite(router, "/old/" "*", "/new/{rest}");
+ *     uvhttp_router_rewrite(router, "/user/:id", "/users/{id}");
  *
  * The query is kept, unless `to` has a '?' or {query} or {target}. If several patterns match, the
  * same one is used as for routes. Rules of a group have its prefix in `pattern`, not in `to`. After

@@ -185,7 +185,7 @@ public:
         return self();
     }
 
-    /* Rewrites paths before routing: rewrite("/old/*", "/new/{rest}"). */
+    /* Rewrites paths before routing: rewrite("/user/:id", "/users/{id}"). */
     Self &rewrite(const Text &pattern, const Text &to)
     {
         if (setup().note(errorOf(pattern, to), "rewrite", shown(pattern)))

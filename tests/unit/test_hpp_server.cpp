@@ -1359,7 +1359,7 @@ static void test_rewrites_and_router_data_work(void **)
     stage.server->rewrite("/old/*", "/new/{rest}")
         .setData(&data)
         .get("/new/*", [&](Request req, Response res) {
-            return res.sendText(req.routerData() == &data ? 200 : 500, req.param("*").value_or(""));
+            return res.sendText(req.routerData() == &data ? 200 : 500, req.param("*"));
         });
     stage.listen();
     assert_response(stage.request("/old/a/b"), 200, "a/b");
@@ -1917,7 +1917,7 @@ static int listening_socket()
 
 static void test_timers_and_signals_end_with_server(void **)
 {
-    int alive = 0, ticks = 0, once = 0, raised = 0, late = 0;
+    int alive = 0, ticks = 0, once = 0, raised = 0, calls = 0, late = 0;
     Stage stage;
     Server &server = *stage.server;
     const std::chrono::milliseconds ms(1);
@@ -1928,11 +1928,11 @@ static void test_timers_and_signals_end_with_server(void **)
     });
     server.every(60000 * ms, [&late, tracked = std::make_unique<Tracked>(alive)] { late++; });
     server.onSignal(SIGUSR1, [&raised](int number) { raised = number; });
-    server.onSignal(SIGUSR1, [&raised] { raised++; });
+    server.onSignal(SIGUSR1, [&calls] { calls++; }); /* before or after the other */
     stage.listen();
     std::raise(SIGUSR1);
-    stage.runUntil([&] { return alive == 1 && raised > SIGUSR1; });
-    assert_true(ticks == 3 && once == 2 && raised == SIGUSR1 + 1 && late == 0);
+    stage.runUntil([&] { return alive == 1 && raised > 0 && calls > 0; });
+    assert_true(ticks == 3 && once == 2 && raised == SIGUSR1 && calls == 1 && late == 0);
     stage.end();
     assert_int_equal(alive, 0);
     Server other;
