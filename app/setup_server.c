@@ -35,7 +35,7 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
     size_t count;
     if (!uvh_listen_all(server, given->options, running->tls.tls, addresses, &count) ||
         !uvh_metrics_listen(&running->metrics) ||
-        !uvh_redirect_open(&running->redirect, &given->setup->tls, addresses, count, server,
+        !uvh_redirect_open(&running->redirect, given->setup, addresses, count, server,
                            &running->config))
         return UVH_EXIT_FAILED;
     int err = uvhttp_server_stop_on_signals(server);

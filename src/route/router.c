@@ -204,10 +204,9 @@ bool uvh_router_knows_method(const struct uvhttp_router *router, uvhttp_slice_t 
     return known;
 }
 
-void *uvh_router_data(const struct uvh_match *match)
+void *uvh_router_data(const struct uvh_site *site, const struct uvh_route *route)
 {
-    const struct uvhttp_router *router =
-        match->route != NULL ? match->route->owner : match->site->router;
+    const struct uvhttp_router *router = route != NULL ? route->owner : site->router;
     while (router != NULL && router->data == NULL)
         router = router->parent;
     return router == NULL ? NULL : router->data;

@@ -51,8 +51,9 @@ void uvh_router_match(const struct uvh_site *site, uvhttp_method_t method, uvhtt
 int uvh_rewriting_apply(const struct uvh_site *site, struct uvhttp_request *request,
                         struct uvh_match *match);
 
-/* The data of the innermost router that has one, or NULL. */
-void *uvh_router_data(const struct uvh_match *match);
+/* The data of the innermost router of a route that has one, or NULL. Without a route: of the
+ * site. */
+void *uvh_router_data(const struct uvh_site *site, const struct uvh_route *route);
 
 /* Writes the value of Allow for a path ("GET, HEAD, OPTIONS"); for "*" all methods of the site. 0
  * or UVHTTP_ENOMEM. */

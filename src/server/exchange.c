@@ -58,6 +58,7 @@ static void match_preflight(struct uvh_exchange *exchange)
     if (wanted.route == NULL)
         return;
     exchange->match = wanted;
+    exchange->announced = wanted.route;
     exchange->match.route = NULL; /* the route's handler is for the announced request */
     exchange->match.known_path = true;
     request->param_names = wanted.route->params;
@@ -555,8 +556,11 @@ uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response)
 
 const char *uvhttp_request_route(const uvhttp_request_t *request)
 {
-    const struct uvh_route *route =
-        route_of(uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request));
+    const struct uvh_exchange *exchange =
+        uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request);
+    const struct uvh_route *route = route_of(exchange);
+    if (route == NULL)
+        route = exchange->announced;
     return route == NULL ? NULL : route->pattern;
 }
 
@@ -564,7 +568,10 @@ void *uvhttp_request_router_data(const uvhttp_request_t *request)
 {
     const struct uvh_exchange *exchange =
         uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request);
-    return exchange->routed ? uvh_router_data(&exchange->match) : NULL;
+    const struct uvh_route *route = exchange->match.route;
+    if (!exchange->routed)
+        return NULL;
+    return uvh_router_data(exchange->match.site, route != NULL ? route : exchange->announced);
 }
 
 static struct uvh_worker *worker_of(const uvhttp_request_t *request)

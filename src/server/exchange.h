@@ -78,6 +78,7 @@ struct uvh_exchange {
     struct uvhttp_response response;
     /* For a streamed body, in this loop iteration. */
     struct uvh_write_budget written;
+    const struct uvh_route *announced; /* by a preflight without a route of its own; or NULL */
     char *peer_text;
     const struct uvh_client *client; /* reported by proxies; NULL until evaluated */
     struct uvh_tls_info *tls;        /* of its connection, referenced; NULL: plain text */

@@ -157,7 +157,8 @@ static void failed_allocation_changes_nothing(void **state)
 static int show_data(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)arg;
-    const char *data = uvhttp_request_router_data(req);
+    const char *data = uvhttp_request_router_data(req), *route = uvhttp_request_route(req);
+    uvhttp_response_set_header(res, "X-Route", route == NULL ? "none" : route);
     uvhttp_response_set_header(res, "X-Data", data == NULL ? "none" : data);
     return UVHTTP_DECLINED;
 }
@@ -195,6 +196,15 @@ static void data_is_that_of_innermost_router(void **state)
     expect_data(server, "/", "c.test", "own");
     expect_data(server, "/api/x", "b.test", "group");
     expect_data(server, "/api/y", "b.test", "host");
+    uvhttp_test_response_t *response;
+    const uvhttp_test_request_t preflight = {
+        .method = "OPTIONS",
+        .target = "/api/x",
+        UVHTTP_TEST_HEADERS("Host: b.test", "Access-Control-Request-Method: GET")};
+    assert_int_equal(uvhttp_test_request(server, &preflight, &response), 0);
+    assert_string_equal(uvhttp_test_response_header(response, "X-Data"), "group");
+    assert_string_equal(uvhttp_test_response_header(response, "X-Route"), "/api/x");
+    uvhttp_test_response_free(response);
     uvhttp_server_free(server);
 }
 

@@ -164,6 +164,29 @@ sites:
     } == expected
 
 
+def test_rules_of_route_apply_to_its_preflight(start):
+    program = start(PROXY + """
+sites:
+  - allow: 192.0.2.0/24
+    limit_requests: 1/d
+    cors: "*"
+    routes:
+      - {path: /open, allow: all, limit_requests: 2/d, respond: {body: x}}
+      - {path: /, respond: {body: x}}
+""")
+
+    def preflights(client, target, count=1):
+        return [
+            fetch(program, target, from_client(client), "Origin: https://a.test",
+                  "Access-Control-Request-Method: GET", method="OPTIONS").status
+            for _ in range(count)
+        ]
+
+    assert preflights("::1", "/open", 3) == [204, 204, 429]
+    assert preflights("::1", "/") == preflights("::1", "/absent") == [403]
+    assert preflights("192.0.2.1", "/", 2) == [204, 429]
+
+
 def test_password_applies_after_addresses(start):
     program = start(PROXY + """
 sites:
