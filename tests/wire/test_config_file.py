@@ -1321,6 +1321,17 @@ def test_configuration_page_example_works(start, tmp_path, write):
                host="www.example.com").headers["cache-control"] == "public, max-age=86400"
 
 
+def test_configuration_page_blocks_work(start, write):
+    page = (ROOT / "docs/configuration.md").read_text()
+    placeholders, rewrites = (text.split("```")[0] for text in page.split("```yaml\n")[2:])
+    program = start(write("listen: 127.0.0.1:0\n" + placeholders))
+    assert get(program, "/old/a?b").headers["location"] == "/new/a?b"
+    assert get(program, "/users/5").json() == {"user": {"id": 5}}
+    program = start(write("listen: 127.0.0.1:0\n" + rewrites))
+    assert get(program, "/blog/a?b").text == "post a ?b\n"
+    assert get(program, "/item/5?a=b").text == "item ?id=5\n"
+
+
 def test_configuration_page_has_every_key():
     page = (ROOT / "docs/configuration.md").read_text()
     for source in sorted((ROOT / "app").glob("config_*.c")):
