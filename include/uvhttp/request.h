@@ -80,8 +80,9 @@ UVHTTP_EXPORT int uvhttp_request_param_number(uvhttp_request_t *request, const c
                                               int64_t min, int64_t max, int64_t *number);
 
 /* The pattern of the route that the router has found, with the prefixes of its groups
- * ("/notes/:id"). NULL without a route, and for a request that was rejected before routing. For
- * logs and metrics: unlike paths, patterns are few. It lives as long as the server. Any thread. */
+ * ("/notes/:id"); for a CORS preflight without a route of its own, that of the request it
+ * announces. NULL without a route, and for a request that was rejected before routing. For logs and
+ * metrics: unlike paths, patterns are few. It lives as long as the server. Any thread. */
 UVHTTP_EXPORT const char *uvhttp_request_route(const uvhttp_request_t *request);
 
 /* The parameter as in uvhttp_request_path, where every '/' is a separator; for code that splits
