@@ -1,5 +1,5 @@
-/* Modules of the server as objects: files, the access log, signed cookies; see middleware.hpp for
- * middleware.
+/* Modules of the server as objects: files, the access log, signed cookies, text templates; see
+ * middleware.hpp for middleware.
  *
  * Each is created from a struct of options, in which omitted fields have their defaults; the C
  * header of the same name describes them. If creation fails, error() returns the reason, and the
@@ -26,6 +26,7 @@
 #include <uvhttp/router.hpp>
 #include <uvhttp/signed_cookie.h>
 #include <uvhttp/static.h>
+#include <uvhttp/template.h>
 
 namespace uvhttp
 {
@@ -351,6 +352,43 @@ public:
         raw.keys = slices;
         raw.key_count = count;
         make(uvhttp_cookie_signer_new, raw);
+    }
+};
+
+/* A text with placeholders for values of a request (template.h). */
+struct TemplateOptions {
+    std::string_view text = {};
+    uvhttp_template_kind_t kind = UVHTTP_TEMPLATE_TEXT;
+    std::string_view pattern = {}; /* omitted: no parameters */
+};
+
+class Template : public detail::Made<uvhttp_template_t, uvhttp_template_free>
+{
+public:
+    /* `text` lives as long as the exchange. */
+    struct Expanded {
+        Result error;
+        std::string_view text;
+    };
+
+    explicit Template(const TemplateOptions &options) noexcept
+    {
+        const Text text(options.text);
+        const detail::Option pattern(options.pattern);
+        uvhttp_template_options_t raw = {};
+        raw.text = text.c_str();
+        raw.kind = options.kind;
+        raw.pattern = pattern.c_str();
+        if (fine(detail::errorOf(text, pattern)))
+            make(uvhttp_template_new, raw);
+    }
+    Expanded expand(Request request) const noexcept
+    {
+        uvhttp_slice_t text = {"", 0};
+        if (error())
+            return {error(), {}};
+        const int error = uvhttp_template_expand(native(), request.native(), &text);
+        return {error, toView(text)};
     }
 };
 

@@ -80,8 +80,9 @@ UVHTTP_EXPORT int uvhttp_request_param_number(uvhttp_request_t *request, const c
                                               int64_t min, int64_t max, int64_t *number);
 
 /* The pattern of the route that the router has found, with the prefixes of its groups
- * ("/notes/:id"). NULL without a route, and for a request that was rejected before routing. For
- * logs and metrics: unlike paths, patterns are few. It lives as long as the server. Any thread. */
+ * ("/notes/:id"); for a CORS preflight without a route of its own, that of the request it
+ * announces. NULL without a route, and for a request that was rejected before routing. For logs and
+ * metrics: unlike paths, patterns are few. It lives as long as the server. Any thread. */
 UVHTTP_EXPORT const char *uvhttp_request_route(const uvhttp_request_t *request);
 
 /* The parameter as in uvhttp_request_path, where every '/' is a separator; for code that splits
@@ -117,7 +118,7 @@ typedef struct uvhttp_validators {
  * before PUT creates it. For a 304 set ETag, Cache-Control and Vary before it is sent, as for the
  * 200.
  *
- *     int status = uvhttp_request_precondition(req, &(uvhttp_validators_t){.etag = tag});
+ *     int status = uvhttp_request_precondition(req, &(uvhttp_validators_t){.etag = "\"v17\""});
  *     if (status != 0)
  *         return status < 0 ? status : uvhttp_response_send_status(res, status);
  *

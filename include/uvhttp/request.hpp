@@ -343,6 +343,8 @@ public:
     {
         return optional(uvhttp_request_route(request_));
     }
+    /* The pointer of its router (setData), or nullptr. */
+    void *routerData() const noexcept { return uvhttp_request_router_data(request_); }
 
     int httpMinor() const noexcept { return uvhttp_request_http_minor(request_); }
     std::string_view clientAddress() const noexcept

@@ -193,6 +193,28 @@ typedef enum uvhttp_slash {
  *   UVHTTP_ENOMEM   `router` is NULL */
 UVHTTP_EXPORT int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash);
 
+/* Rewrites the path of requests before they are routed: a path that matches `pattern` is replaced
+ * by `to`, a template of kind UVHTTP_TEMPLATE_TARGET (uvhttp/template.h), once.
+ *
+ *     uvhttp_router_rewrite(router, "/user/:id", "/users/{id}");
+ *
+ * The query is kept, unless `to` has a '?' or {query} or {target}. If several patterns match, the
+ * same one is used as for routes. Rules of a group have its prefix in `pattern`, not in `to`. After
+ * it uvhttp_request_target is the target as sent, all other functions use the new path. A request
+ * whose new path is invalid gets 400.
+ * Returns 0, an error as above (UVHTTP_ECONFLICT: there is a rule for this pattern), or
+ *   UVHTTP_ECONFIG  `to` is no valid template, see uvhttp_server_error */
+UVHTTP_EXPORT int uvhttp_router_rewrite(uvhttp_router_t *router, const char *pattern,
+                                        const char *to);
+
+/* Stores a pointer with a router: of the server, of a host, or a group. NULL: none. */
+UVHTTP_EXPORT void uvhttp_router_set_data(uvhttp_router_t *router, void *data);
+
+/* The pointer of the router that the request's route was added to, else of those around it; of the
+ * host or server for a request without a route. NULL if none has one, or before routing (an invalid
+ * request). */
+UVHTTP_EXPORT void *uvhttp_request_router_data(const uvhttp_request_t *request);
+
 /* True once the server listens, or has tried to with a valid configuration: additions return
  * UVHTTP_EFROZEN. False for NULL. On the thread that sets the server up. */
 UVHTTP_EXPORT bool uvhttp_router_is_frozen(const uvhttp_router_t *router);

@@ -185,6 +185,22 @@ public:
         return self();
     }
 
+    /* Rewrites paths before routing: rewrite("/user/:id", "/users/{id}"). */
+    Self &rewrite(const Text &pattern, const Text &to)
+    {
+        if (setup().note(errorOf(pattern, to), "rewrite", shown(pattern)))
+            setup().note(uvhttp_router_rewrite(self().routes(), pattern.c_str(), to.c_str()),
+                         "rewrite", shown(pattern));
+        return self();
+    }
+
+    /* A pointer for handlers, see Request::routerData. */
+    Self &setData(void *data) noexcept
+    {
+        uvhttp_router_set_data(self().routes(), data);
+        return self();
+    }
+
     /* True once the server listens, or has tried to: additions fail with UVHTTP_EFROZEN. */
     bool isFrozen() const noexcept
     {

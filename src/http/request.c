@@ -37,11 +37,10 @@ static bool is_usable(const struct uvhttp_request *request, const uvhttp_head_t 
            head->base + head->size - target_end >= UVH_REQUEST_PATH_SLACK;
 }
 
-/* The normalized path differs from the one sent: makes a copy. */
+/* Sets the path to a normalized copy of `raw`. */
 static UVH_NEVER_INLINE uvhttp_reason_t normalize_path(struct uvhttp_request *request,
-                                                       bool *out_of_memory)
+                                                       uvhttp_slice_t raw, bool *out_of_memory)
 {
-    uvhttp_slice_t raw = request->framing.path;
     char *path = uvh_arena_text(request->arena, raw.length + UVH_REQUEST_PATH_SLACK);
     *out_of_memory = path == NULL;
     if (path == NULL)
@@ -65,9 +64,26 @@ uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_aren
     request->bytes[head->target_offset + head->target_length] = '\0';
     uvhttp_slice_t raw = request->framing.path;
     if (UVH_UNLIKELY(!is_usable(request, head, raw) || !uvhttp_path_is_normal(raw)))
-        return normalize_path(request, out_of_memory);
+        return normalize_path(request, raw, out_of_memory);
     request->path = raw;
     return UVHTTP_REASON_NONE;
+}
+
+int uvh_request_rewrite(struct uvhttp_request *request, uvhttp_slice_t target)
+{
+    const char *mark = memchr(target.base, '?', target.length);
+    uvhttp_slice_t path = {target.base,
+                           mark == NULL ? target.length : (size_t)(mark - target.base)};
+    bool out_of_memory;
+    uvhttp_reason_t reason = normalize_path(request, path, &out_of_memory);
+    if (out_of_memory || reason != UVHTTP_REASON_NONE)
+        return out_of_memory ? UVHTTP_ENOMEM : UVHTTP_EINVAL;
+    request->framing.path = path;
+    if (mark == NULL)
+        return 0;
+    uvhttp_slice_t query = {mark + 1, target.length - path.length - 1};
+    request->framing.query = query.length == 0 ? no_slice : query;
+    return 0;
 }
 
 uvhttp_method_t uvhttp_request_method(const uvhttp_request_t *request)

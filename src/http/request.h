@@ -81,4 +81,9 @@ static inline void uvh_request_release(struct uvhttp_request *request)
 uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_arena *arena,
                                  const uvhttp_head_t *head, bool *out_of_memory);
 
+/* Replaces the path, and the query if `target` has a '?'. `target` is NUL-terminated and lives as
+ * long as the exchange. Returns 0, or with nothing replaced UVHTTP_EINVAL (no valid path) or
+ * UVHTTP_ENOMEM. */
+int uvh_request_rewrite(struct uvhttp_request *request, uvhttp_slice_t target);
+
 #endif

@@ -16,6 +16,7 @@
 void uvh_routing_release_site(struct uvh_site *site, const uvhttp_allocator_t *allocator)
 {
     uvh_tree_release(&site->tree);
+    uvh_rewriting_release(site, allocator);
     uvh_free(allocator, site->host);
 }
 
@@ -221,6 +222,14 @@ bool uvh_router_knows_method(const struct uvhttp_router *router, uvhttp_slice_t 
     while (!known && (link = uvh_hash_table_walk(&all->hosts, link)) != NULL)
         known = uvh_tree_knows_method(&UVH_CONTAINER_OF(link, struct uvh_site, link)->tree, name);
     return known;
+}
+
+void *uvh_router_data(const struct uvh_site *site, const struct uvh_route *route)
+{
+    const struct uvhttp_router *router = route != NULL ? route->owner : site->router;
+    while (router != NULL && router->data == NULL)
+        router = router->parent;
+    return router == NULL ? NULL : router->data;
 }
 
 /* ---- public reads ---- */

@@ -53,6 +53,15 @@ const struct uvh_site *uvh_router_site(const struct uvhttp_router *router,
 void uvh_router_match(const struct uvh_site *site, uvhttp_method_t method, uvhttp_slice_t name,
                       uvhttp_slice_t path, struct uvh_match *match);
 
+/* Rewrites the path of a request by the rules of its site; `match` is used for the lookup. Returns
+ * 0, UVHTTP_EINVAL (the new path is invalid) or UVHTTP_ENOMEM. */
+int uvh_rewriting_apply(const struct uvh_site *site, struct uvhttp_request *request,
+                        struct uvh_match *match);
+
+/* The data of the innermost router of a route that has one, or NULL. Without a route: of the
+ * site. */
+void *uvh_router_data(const struct uvh_site *site, const struct uvh_route *route);
+
 /* Writes the value of Allow for a path ("GET, HEAD, OPTIONS"); for "*" all methods of the site. 0
  * or UVHTTP_ENOMEM. */
 int uvh_router_allow(const struct uvh_site *site, uvhttp_slice_t path, struct uvh_bytes *allow);

@@ -72,10 +72,13 @@ static int (*const send_reason)(uvhttp_response_t *response, int status, const c
 
 static int check_request_functions(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    uvhttp_slice_t slice;
+    uvhttp_slice_t slice, text = SLICE("x");
     int64_t parsed;
     (void)arg;
     handler_calls++;
+    NULL_ROW(uvhttp_template_expand, made,
+             uvhttp_template_expand(NULL, req, &text) == UVHTTP_EINVAL && text.length == 0);
+    NULL_ROW(uvhttp_template_expand, out, uvhttp_template_expand(NULL, req, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_query, name, uvhttp_request_query(req, NULL) == NULL);
     NULL_ROW(uvhttp_request_form, name, uvhttp_request_form(req, NULL) == NULL);
     NULL_ROW(uvhttp_request_query_number, name,

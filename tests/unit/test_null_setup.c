@@ -340,6 +340,13 @@ static void router_functions_check_null(void **state)
     NULL_ROW(uvhttp_router_host, host, uvhttp_router_host(router, NULL, &out) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_router_host, out, uvhttp_router_host(router, "a", NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_router_is_frozen, router, !uvhttp_router_is_frozen(NULL));
+    NULL_ROW(uvhttp_router_rewrite, router,
+             uvhttp_router_rewrite(NULL, "/a", "/b") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_rewrite, pattern,
+             uvhttp_router_rewrite(router, NULL, "/b") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_rewrite, to, uvhttp_router_rewrite(router, "/a", NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_router_set_data, router, uvhttp_router_set_data(NULL, &error));
+    NULL_CALL(uvhttp_router_set_data, data, uvhttp_router_set_data(router, NULL));
     NULL_ROW(uvhttp_router_set_slash, router,
              uvhttp_router_set_slash(NULL, UVHTTP_SLASH_IGNORE) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_router_each, router, uvhttp_router_each(NULL, NULL, NULL) == UVHTTP_ENOMEM);
@@ -504,6 +511,22 @@ static void file_functions_check_null(void **state)
     NULL_CALL(uvhttp_file_release, data, uvhttp_file_release(NULL));
     NULL_ROW(uvhttp_file_save, path, uvhttp_file_save(NULL, "a", 1, 0) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_file_save, data, uvhttp_file_save("a", NULL, 1, 0) == UVHTTP_EINVAL);
+    null_rows_end();
+}
+
+static void template_functions_check_null(void **state)
+{
+    (void)state;
+    uvhttp_template_t *made = NULL;
+    const uvhttp_template_options_t valid = {.text = "x"}, invalid = {.text = "{x}"};
+    null_rows_begin();
+    NULL_ROW(uvhttp_template_new, made, uvhttp_template_new(NULL, &valid, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_template_new, options,
+             uvhttp_template_new(&made, NULL, &error) == UVHTTP_EINVAL && made == NULL);
+    NULL_ROW(uvhttp_template_new, error,
+             uvhttp_template_new(&made, &invalid, NULL) == UVHTTP_ECONFIG);
+    NULL_CALL(uvhttp_template_free, made, uvhttp_template_free(NULL));
+    NULL_ROW(uvhttp_template_is_dynamic, made, !uvhttp_template_is_dynamic(NULL));
     null_rows_end();
 }
 
@@ -749,6 +772,7 @@ int main(void)
         cmocka_unit_test(access_middleware_checks_null),
         cmocka_unit_test(functions_that_use_middleware_check_null),
         cmocka_unit_test(file_functions_check_null),
+        cmocka_unit_test(template_functions_check_null),
         cmocka_unit_test(response_middleware_checks_null),
         cmocka_unit_test(cookie_signer_checks_null),
         cmocka_unit_test(static_file_functions_check_null),
