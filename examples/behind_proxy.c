@@ -31,20 +31,7 @@ int main(int argc, char **argv)
     size_t count = argc > 2 ? (size_t)argc - 2 : sizeof(defaults) / sizeof(defaults[0]);
 
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = uvhttp_server_trust_proxies(server, proxies, count, UVHTTP_FORWARDING_X);
-    if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/*", show_client, NULL);
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", port);
-    if (err == 0)
-        err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
-        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
-        fflush(stdout);
-        err = uvhttp_server_run(server);
-    }
-    if (err)
-        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
-    uvhttp_server_free(server);
-    return err != 0;
+    uvhttp_server_trust_proxies(server, proxies, count, UVHTTP_FORWARDING_X);
+    uvhttp_server_route(server, "GET", "/*", show_client, NULL);
+    return uvhttp_server_main(server, "127.0.0.1", port);
 }

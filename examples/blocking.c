@@ -60,21 +60,8 @@ int main(int argc, char **argv)
                              .pattern = "/report",
                              .handler = write_report,
                              .flags = UVHTTP_ROUTE_BLOCKING};
-    int err = uvhttp_router_add(router, &primes);
-    if (err == 0)
-        err = uvhttp_router_add(router, &report);
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1",
-                                   argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
-    if (err == 0)
-        err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
-        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
-        fflush(stdout);
-        err = uvhttp_server_run(server);
-    }
-    if (err != 0)
-        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
-    uvhttp_server_free(server);
-    return err != 0;
+    uvhttp_router_add(router, &primes);
+    uvhttp_router_add(router, &report);
+    return uvhttp_server_main(server, "127.0.0.1",
+                              argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
 }

@@ -133,20 +133,7 @@ int main(int argc, char **argv)
         {.method = "POST", .pattern = "/upper", .handler = convert, .flags = UVHTTP_ROUTE_STREAM},
     };
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = server == NULL ? UVHTTP_ENOMEM : 0;
-    for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)
-        err = uvhttp_router_add(uvhttp_server_router(server), &routes[i]);
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", port);
-    if (err == 0)
-        err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
-        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
-        fflush(stdout);
-        err = uvhttp_server_run(server);
-    }
-    if (err)
-        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
-    uvhttp_server_free(server);
-    return err != 0;
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        uvhttp_router_add(uvhttp_server_router(server), &routes[i]);
+    return uvhttp_server_main(server, "127.0.0.1", port);
 }

@@ -35,22 +35,8 @@ int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = uvhttp_server_use(server, uvhttp_body_etag_handle_request, NULL);
-    if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/list", list_items, NULL);
-    if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/private", send_private, NULL);
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", port);
-    if (err == 0)
-        err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
-        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
-        fflush(stdout);
-        err = uvhttp_server_run(server);
-    }
-    if (err)
-        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
-    uvhttp_server_free(server);
-    return err != 0;
+    uvhttp_server_use(server, uvhttp_body_etag_handle_request, NULL);
+    uvhttp_server_route(server, "GET", "/list", list_items, NULL);
+    uvhttp_server_route(server, "GET", "/private", send_private, NULL);
+    return uvhttp_server_main(server, "127.0.0.1", port);
 }

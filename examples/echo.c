@@ -49,21 +49,9 @@ int main(int argc, char **argv)
         fputs("out of memory\n", stderr);
         return 1;
     }
-    int err = uvhttp_router_add(
-        uvhttp_server_router(server),
-        &(uvhttp_route_t){
-            .method = "POST", .pattern = "/echo", .handler = echo, .max_body_size = BODY_LIMIT});
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", port);
-    if (err == 0)
-        err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
-        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
-        fflush(stdout);
-        err = uvhttp_server_run(server);
-    }
-    if (err)
-        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
-    uvhttp_server_free(server);
-    return err != 0;
+    uvhttp_router_add(uvhttp_server_router(server), &(uvhttp_route_t){.method = "POST",
+                                                                      .pattern = "/echo",
+                                                                      .handler = echo,
+                                                                      .max_body_size = BODY_LIMIT});
+    return uvhttp_server_main(server, "127.0.0.1", port);
 }

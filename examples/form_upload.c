@@ -56,25 +56,12 @@ int main(int argc, char **argv)
     char current[] = ".";
     char *directory = argc > 2 ? argv[2] : current;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = uvhttp_server_route(server, "GET", "/", page, NULL);
-    if (err == 0)
-        err = uvhttp_router_add(uvhttp_server_router(server),
-                                &(uvhttp_route_t){.method = "POST",
-                                                  .pattern = "/photos",
-                                                  .handler = post,
-                                                  .arg = directory,
-                                                  .flags = UVHTTP_ROUTE_STREAM});
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", port);
-    if (err == 0)
-        err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
-        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
-        fflush(stdout);
-        err = uvhttp_server_run(server);
-    }
-    if (err)
-        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
-    uvhttp_server_free(server);
-    return err != 0;
+    uvhttp_server_route(server, "GET", "/", page, NULL);
+    uvhttp_router_add(uvhttp_server_router(server),
+                      &(uvhttp_route_t){.method = "POST",
+                                        .pattern = "/photos",
+                                        .handler = post,
+                                        .arg = directory,
+                                        .flags = UVHTTP_ROUTE_STREAM});
+    return uvhttp_server_main(server, "127.0.0.1", port);
 }

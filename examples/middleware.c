@@ -81,48 +81,25 @@ static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *text)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-static int add_routes(uvhttp_server_t *server)
+static void add_routes(uvhttp_server_t *server)
 {
     static char token[] = "secret", open[] = "hello, everybody\n", closed[] = "hello, you\n",
                 slow[] = "hello, at last\n";
-    uvhttp_router_t *root = uvhttp_server_router(server), *group;
-    int err = uvhttp_router_use(root, measure_time, NULL);
-    if (err == 0)
-        err = uvhttp_router_add(root,
-                                &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = open});
-    if (err == 0)
-        err = uvhttp_router_group(root, "/private", &group);
-    if (err == 0)
-        err = uvhttp_router_use(group, require_token, token);
-    if (err == 0)
-        err = uvhttp_router_add(group,
-                                &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = closed});
-    if (err == 0)
-        err = uvhttp_router_group(root, "/slow", &group);
-    if (err == 0)
-        err = uvhttp_router_use(group, delay, uvhttp_server_loop(server));
-    if (err == 0)
-        err = uvhttp_router_add(group,
-                                &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = slow});
-    return err;
+    uvhttp_router_t *root = uvhttp_server_router(server), *group = NULL;
+    uvhttp_router_use(root, measure_time, NULL);
+    uvhttp_router_add(root, &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = open});
+    uvhttp_router_group(root, "/private", &group);
+    uvhttp_router_use(group, require_token, token);
+    uvhttp_router_add(group, &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = closed});
+    uvhttp_router_group(root, "/slow", &group);
+    uvhttp_router_use(group, delay, uvhttp_server_loop(server));
+    uvhttp_router_add(group, &(uvhttp_route_t){.pattern = "/", .handler = hello, .arg = slow});
 }
 
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = server == NULL ? UVHTTP_ENOMEM : add_routes(server);
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", port);
-    if (err == 0)
-        err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
-        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
-        fflush(stdout);
-        err = uvhttp_server_run(server);
-    }
-    if (err)
-        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
-    uvhttp_server_free(server);
-    return err != 0;
+    add_routes(server);
+    return uvhttp_server_main(server, "127.0.0.1", port);
 }

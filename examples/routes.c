@@ -69,39 +69,21 @@ static int show_stats(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_json(res, 200, text);
 }
 
-static int add_routes(uvhttp_server_t *server)
+static void add_routes(uvhttp_server_t *server)
 {
     static char key[] = "secret";
-    int err = uvhttp_server_use(server, require_key, key);
-    if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/users/:id", show_user, NULL);
-    if (err == 0)
-        err = uvhttp_server_route(server, "DELETE", "/users/:id", delete_user, NULL);
-    if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/docs/*page", show_page, NULL);
-    if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/search", search, NULL);
-    if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/admin/stats", show_stats, server);
-    return err;
+    uvhttp_server_use(server, require_key, key);
+    uvhttp_server_route(server, "GET", "/users/:id", show_user, NULL);
+    uvhttp_server_route(server, "DELETE", "/users/:id", delete_user, NULL);
+    uvhttp_server_route(server, "GET", "/docs/*page", show_page, NULL);
+    uvhttp_server_route(server, "GET", "/search", search, NULL);
+    uvhttp_server_route(server, "GET", "/admin/stats", show_stats, server);
 }
 
 int main(int argc, char **argv)
 {
     int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
-    int err = add_routes(server);
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", port);
-    if (err == 0)
-        err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
-        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
-        fflush(stdout);
-        err = uvhttp_server_run(server);
-    }
-    if (err)
-        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
-    uvhttp_server_free(server);
-    return err != 0;
+    add_routes(server);
+    return uvhttp_server_main(server, "127.0.0.1", port);
 }

@@ -56,19 +56,7 @@ int main(int argc, char **argv)
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_route_t route = {
         .method = "GET", .pattern = "/shout", .handler = shout, .upgrade = "shout"};
-    int err = uvhttp_router_add(uvhttp_server_router(server), &route);
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1",
-                                   argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
-    if (err == 0)
-        err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
-        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
-        fflush(stdout);
-        err = uvhttp_server_run(server);
-    }
-    if (err != 0)
-        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
-    uvhttp_server_free(server);
-    return err != 0;
+    uvhttp_router_add(uvhttp_server_router(server), &route);
+    return uvhttp_server_main(server, "127.0.0.1",
+                              argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080);
 }

@@ -6,7 +6,6 @@
  *     curl 'http://127.0.0.1:8080/sum?to=100000000'
  *
  * Usage: answer_from_thread [PORT] */
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -54,13 +53,5 @@ int main(int argc, char **argv)
         std::thread(compute, server.ref(), std::move(job)).detach();
         return Result(); /* the response follows later */
     });
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

@@ -10,7 +10,6 @@
  * X-Forwarded-Proto $scheme and X-Forwarded-Host $host.
  *
  * Usage: behind_proxy [PORT [PROXY...]] */
-#include <cstdio>
 #include <span>
 #include <string>
 
@@ -31,13 +30,5 @@ int main(int argc, char **argv)
         text.append("\nthis page is ").append(req.scheme()).append("://").append(req.host());
         return res.sendText(200, text.append(req.path()).append("\n"));
     });
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

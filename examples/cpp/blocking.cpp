@@ -7,7 +7,6 @@
  *
  * Usage: blocking [PORT] */
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -51,13 +50,5 @@ int main(int argc, char **argv)
     uvhttp::Server server;
     server.get("/primes", count_primes, {.blocking = true, .handlerTimeout = 30});
     server.get("/report", write_report, {.blocking = true});
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

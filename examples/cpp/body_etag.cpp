@@ -6,7 +6,6 @@
  *     curl -i http://127.0.0.1:8080/private
  *
  * Usage: body_etag [PORT] */
-#include <cstdio>
 #include <string>
 
 #include <uvhttp.hpp>
@@ -31,13 +30,5 @@ int main(int argc, char **argv)
         Result error = res.setHeader("Cache-Control", "no-store");
         return error ? error : res.sendText(200, "for your eyes only\n");
     });
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

@@ -8,7 +8,6 @@
  * Usage: careful_site [PORT [DIRECTORY [PREFIX]]] (PREFIX: addresses that may request /status,
  * default 127.0.0.0/8) */
 #include <chrono>
-#include <cstdio>
 #include <string>
 
 #include <uvhttp.hpp>
@@ -32,13 +31,5 @@ int main(int argc, char **argv)
                                      " connections, your request is " +
                                      std::string(req.id().value_or("")) + "\n");
     });
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

@@ -6,7 +6,6 @@
  *     curl -sS --compressed -N http://127.0.0.1:8080/numbers
  *
  * Usage: compressed [PORT] */
-#include <cstdio>
 #include <string>
 
 #include <uvhttp.hpp>
@@ -58,13 +57,5 @@ int main(int argc, char **argv)
     uvhttp::Server server;
     server.use(compress).get("/items", send_items);
     server.get("/table", send_table).get("/numbers", send_numbers);
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

@@ -10,7 +10,6 @@
  *         -H "Access-Control-Request-Method: PUT" http://127.0.0.1:8080/api/count
  *
  * Usage: cors [PORT [ORIGINS]] (ORIGINS: a list) */
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -37,13 +36,5 @@ int main(int argc, char **argv)
         count = std::strtol(std::string(req.body()).c_str(), nullptr, 10);
         return show(res);
     });
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

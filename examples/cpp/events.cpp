@@ -6,7 +6,6 @@
  *
  * Usage: events [PORT] */
 #include <chrono>
-#include <cstdio>
 #include <ctime>
 #include <string>
 
@@ -44,13 +43,5 @@ int main(int argc, char **argv)
             std::strftime(text, sizeof text, "%H:%M:%S", gmtime_r(&now, &utc));
         (void)hub.publish({.data = {text, length}});
     });
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

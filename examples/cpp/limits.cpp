@@ -8,7 +8,6 @@
  *
  * Usage: limits [PORT] */
 #include <chrono>
-#include <cstdio>
 #include <ctime>
 #include <string>
 
@@ -36,13 +35,5 @@ int main(int argc, char **argv)
     api.post("/count", [](Request req, Response res) {
         return res.sendText(200, std::to_string(req.body().size()) + " bytes\n");
     });
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

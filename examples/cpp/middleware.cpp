@@ -9,7 +9,6 @@
  *
  * Usage: middleware [PORT] */
 #include <chrono>
-#include <cstdio>
 #include <string>
 
 #include <uv.h>
@@ -79,13 +78,5 @@ int main(int argc, char **argv)
     uvhttp::Router slow = server.group("/slow");
     slow.use([loop = server.loop()](Response res) { return delay(loop, res); });
     slow.any("/", hello("hello, at last\n"));
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

@@ -8,7 +8,6 @@
  *
  * Usage: passwords [PORT] (open /private in a browser to see its password dialog) */
 #include <chrono>
-#include <cstdio>
 #include <string>
 
 #include <uvhttp.hpp>
@@ -32,13 +31,5 @@ int main(int argc, char **argv)
     uvhttp::Server server;
     server.get("/", show_user).onFinished(log);
     server.group("").use(auth).get("/private", show_user);
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

@@ -8,7 +8,6 @@
  *     curl -H 'X-Api-Key: secret' http://127.0.0.1:8080/admin/stats
  *
  * Usage: routes [PORT] */
-#include <cstdio>
 #include <string>
 
 #include <uvhttp.hpp>
@@ -48,13 +47,5 @@ int main(int argc, char **argv)
                                      ",\"requests\":" + std::to_string(stats.total_requests) +
                                      "}\n");
     });
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

@@ -6,7 +6,6 @@
  *     curl http://127.0.0.1:8080/hello
  *
  * Usage: static_files [PORT [DIRECTORY]] */
-#include <cstdio>
 #include <string>
 
 #include <uvhttp.hpp>
@@ -18,13 +17,5 @@ int main(int argc, char **argv)
     uvhttp::Server server;
     server.files("/files/", {.root = argc > 2 ? argv[2] : "examples/site", .listing = true});
     server.get("/hello", [](Response res) { return res.sendText(200, "Hello from a handler\n"); });
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

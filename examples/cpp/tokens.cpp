@@ -8,7 +8,6 @@
  *     curl -i -H "Authorization: Bearer expired" http://127.0.0.1:8080/notes
  *
  * Usage: tokens [PORT] */
-#include <cstdio>
 #include <string>
 
 #include <uvhttp.hpp>
@@ -65,13 +64,5 @@ int main(int argc, char **argv)
     const uvhttp::Auth auth({.scope = "write"}, uvhttp::Bearer{check});
     uvhttp::Server server;
     server.use(auth).get("/notes", show_notes("read")).del("/notes", show_notes("deleted"));
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

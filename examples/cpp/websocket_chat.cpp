@@ -9,7 +9,6 @@
  *
  * Usage: websocket_chat [PORT [DIRECTORY]] */
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -65,13 +64,5 @@ int main(int argc, char **argv)
     };
     server.webSocket("/chat/:room", admit, {.maxMessageSize = 2000});
     server.files("/", {.root = argc > 2 ? argv[2] : "examples/site_chat"});
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

@@ -97,7 +97,7 @@ static void assert_field(const struct raw_response *reply, const char *name, con
         assert_string_equal(value, expected);
 }
 
-/* The body is one line that contains `text`. */
+/* The body is the status, and a line that contains `text`. */
 static void expect_refused(const char *request, int status, const char *text)
 {
     struct raw_response reply;
@@ -105,9 +105,10 @@ static void expect_refused(const char *request, int status, const char *text)
     send_request(request, &reply);
     assert_int_equal(reply.status, status);
     snprintf(body, sizeof(body), "%.*s", (int)reply.body_length, reply.body);
-    if (strstr(body, text) == NULL)
+    const char *reason = strchr(body, '\n');
+    if (reason == NULL || strstr(reason, text) == NULL)
         fail_msg("\"%s\" is not in \"%s\"", text, body);
-    assert_ptr_equal(strchr(body, '\n'), body + strlen(body) - 1);
+    assert_ptr_equal(strchr(reason + 1, '\n'), body + strlen(body) - 1);
     assert_field(&reply, "Sec-WebSocket-Accept", NULL);
     assert_field(&reply, "Upgrade", status == 426 ? "websocket" : NULL);
     assert_field(&reply, "Sec-WebSocket-Version", status == 426 ? "13" : NULL);

@@ -86,16 +86,15 @@ def test_request_without_upgrade_gets_426(server, request_bytes):
     response = rejected(server, request_bytes)
     assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
         "Sec-WebSocket-Version") == "13"
-    assert response.body == (b'This is a WebSocket endpoint: send "Connection: Upgrade" and '
-                             b'"Upgrade: '
-                             b'websocket".\n')
+    assert response.body == (b"426 Upgrade Required\nThis is a WebSocket endpoint: send "
+                             b'"Connection: Upgrade" and "Upgrade: websocket".\n')
 
 
 def test_websocket_route_without_handshake_gets_426(server):
     response = rejected(server, raw.request("GET", "/ws/rooms/7"))
     assert response.status == 426 and response.get("Upgrade") == "websocket" and response.get(
         "Sec-WebSocket-Version") == "13"
-    assert response.body.startswith(b"This is a WebSocket endpoint: ")
+    assert response.body.startswith(b"426 Upgrade Required\nThis is a WebSocket endpoint: ")
 
 
 def test_head_gets_status_of_get(server):
