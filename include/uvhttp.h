@@ -33,8 +33,8 @@
  * only the last of several calls needs a check. docs/errors.md has a table.
  *
  * Headers: server.h (server lifecycle), router.h (patterns), request.h, response.h, config.h
- * (limits), error.h. Bodies: upload.h and form_data.h (file uploads), multipart.h (form parser),
- * event_hub.h and sse.h (server-sent events), stream.h (upgrades), static.h (directories),
+ * (limits), error.h. Bodies: upload.h and form_data.h (file uploads), file.h, multipart.h (form
+ * parser), event_hub.h and sse.h (server-sent events), stream.h (upgrades), static.h (directories),
  * cookie.h, signed_cookie.h, negotiate.h, text.h (encoders, media types), template.h. WebSocket:
  * websocket.h (server and client connections), topics.h (publish and subscribe). Middleware:
  * cors.h, auth.h, passwords.h, secret.h, address_rules.h, rate_limit.h, size_limit.h,
@@ -56,6 +56,7 @@
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 #include <uvhttp/event_hub.h>
+#include <uvhttp/file.h>
 #include <uvhttp/form_data.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/multipart.h>

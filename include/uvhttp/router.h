@@ -125,6 +125,10 @@ typedef struct uvhttp_route {
 /* Adds a route; everything except arguments is copied. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *route);
 
+/* Adds a route that needs no other members; `method` NULL means any. Errors: see above. */
+UVHTTP_EXPORT int uvhttp_router_route(uvhttp_router_t *router, const char *method,
+                                      const char *pattern, uvhttp_handler_cb handler, void *arg);
+
 /* Adds a route for any method, without an argument. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_add_route(uvhttp_router_t *router, const char *pattern,
                                           uvhttp_handler_cb handler);
@@ -143,6 +147,15 @@ UVHTTP_EXPORT int uvhttp_router_add_route(uvhttp_router_t *router, const char *p
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_router_use(uvhttp_router_t *router, uvhttp_handler_cb middleware,
                                     void *arg);
+
+/* The same, and the server owns `arg`, also if this fails: `release(arg)` runs exactly once, at the
+ * latest when the server is freed. For middleware of the application; that of the library has
+ * functions of its own, such as uvhttp_cors_use.
+ * Returns 0, the errors of uvhttp_router_use, or
+ *   UVHTTP_EINVAL  no `release`
+ *   UVHTTP_ENOMEM  `arg` is NULL, because its creation failed */
+UVHTTP_EXPORT int uvhttp_router_use_owned(uvhttp_router_t *router, uvhttp_handler_cb middleware,
+                                          void *arg, uvhttp_release_cb release);
 
 /* Creates a group: a router that puts `prefix` before its patterns ("/api/v1", "/users/:id";
  * copied) and has its own middleware. "" creates a group for middleware only. A prefix must not

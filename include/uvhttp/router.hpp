@@ -62,7 +62,7 @@ template <class F>
 inline constexpr bool isHandler =
     takesBoth<F> || takesResponse<F> || std::is_invocable_v<std::decay_t<F> &, Request>;
 
-/* An object of middleware.hpp or modules.hpp that would be destroyed before the server. */
+/* A temporary object of middleware.hpp or modules.hpp, which the server keeps. */
 template <class F>
 inline constexpr bool isTemporary =
     std::is_convertible_v<const std::decay_t<F> &, Native> && !std::is_convertible_v<F &&, Native>;
@@ -239,9 +239,8 @@ private:
                 setup().note(native.error.code(), native.what, {}, native.details);
             return setup().error() ? Native{} : native;
         } else if constexpr (isTemporary<Handler>) {
-            static_assert(!isTemporary<Handler>, "the server does not own this object: declare it "
-                                                 "as a variable before the server");
-            return Native{};
+            const auto *kept = setup().keep(std::forward<Handler>(handler), what, which);
+            return kept == nullptr ? Native{} : nativeOf(*kept, what, which);
         } else {
             static_assert(isHandler<Handler>,
                           "a handler takes a Request and a Response, or one of them");

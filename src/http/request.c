@@ -173,6 +173,17 @@ const char *uvhttp_request_form(uvhttp_request_t *request, const char *name)
     return is_form ? find_pair(request, request->body, name) : NULL;
 }
 
+const char *uvhttp_request_body_text(uvhttp_request_t *request)
+{
+    uvhttp_slice_t body = request->body;
+    bool is_text = body.length == 0 || (memchr(body.base, '\0', body.length) == NULL &&
+                                        uvhttp_utf8_count(body.base, body.length) >= 0);
+    if (is_text && request->body_text == NULL)
+        request->body_text =
+            body.length == 0 ? "" : uvh_arena_copy(request->arena, body.base, body.length);
+    return request->body_text;
+}
+
 const char *uvhttp_request_cookie(uvhttp_request_t *request, const char *name)
 {
     for (uint32_t i = 0; i < request->head->field_count; i++) {
@@ -222,6 +233,35 @@ const char *uvhttp_request_param(uvhttp_request_t *request, const char *name)
     if (param->text == NULL)
         param->text = param_text(request, param->value);
     return param->text;
+}
+
+typedef const char *(*getter)(uvhttp_request_t *request, const char *name);
+
+static int get_number(uvhttp_request_t *request, getter get, const char *name, int64_t min,
+                      int64_t max, int64_t *number)
+{
+    const char *text = name == NULL ? NULL : get(request, name);
+    if (name == NULL || number == NULL)
+        return UVHTTP_EINVAL;
+    return text == NULL || uvhttp_number_parse(text, min, max, number) ? 0 : UVHTTP_EINVAL;
+}
+
+int uvhttp_request_query_number(uvhttp_request_t *request, const char *name, int64_t min,
+                                int64_t max, int64_t *number)
+{
+    return get_number(request, uvhttp_request_query, name, min, max, number);
+}
+
+int uvhttp_request_form_number(uvhttp_request_t *request, const char *name, int64_t min,
+                               int64_t max, int64_t *number)
+{
+    return get_number(request, uvhttp_request_form, name, min, max, number);
+}
+
+int uvhttp_request_param_number(uvhttp_request_t *request, const char *name, int64_t min,
+                                int64_t max, int64_t *number)
+{
+    return get_number(request, uvhttp_request_param, name, min, max, number);
 }
 
 uvhttp_slice_t uvhttp_request_param_path(uvhttp_request_t *request, const char *name)

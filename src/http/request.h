@@ -49,6 +49,7 @@ struct uvhttp_request {
     uvhttp_framing_t framing;
     uvhttp_slice_t path;
     uvhttp_slice_t body;
+    const char *body_text;                    /* a copy of it; NULL until requested */
     const struct uvh_param_name *param_names; /* the route's */
     struct uvh_param *params;
     size_t param_count;

@@ -15,6 +15,7 @@
 #include "codec/http1/method.h"
 #include "options/error.h"
 #include "route/pattern.h"
+#include "route/router.h"
 #include "route/routing.h"
 
 enum { REASON_SIZE = 256, MAX_TIMEOUT = 86400 };
@@ -32,7 +33,7 @@ void uvh_routing_begin(struct uvhttp_router *router)
 
 int uvh_routing_end(struct uvhttp_router *router, int err)
 {
-    return router == NULL ? err : uvh_error_end(&router->all->error, err);
+    return router == NULL ? err : uvh_router_end(router, err);
 }
 
 /* Rejects a member of a route. Returns UVHTTP_EINVAL. */
@@ -335,9 +336,17 @@ int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
     return uvh_routing_end(router, add(router, given));
 }
 
+int uvhttp_router_route(uvhttp_router_t *router, const char *method, const char *pattern,
+                        uvhttp_handler_cb handler, void *arg)
+{
+    return uvhttp_router_add(
+        router,
+        &(uvhttp_route_t){.method = method, .pattern = pattern, .handler = handler, .arg = arg});
+}
+
 int uvhttp_router_add_route(uvhttp_router_t *router, const char *pattern, uvhttp_handler_cb handler)
 {
-    return uvhttp_router_add(router, &(uvhttp_route_t){.pattern = pattern, .handler = handler});
+    return uvhttp_router_route(router, NULL, pattern, handler, NULL);
 }
 
 static int use(struct uvhttp_router *router, uvhttp_handler_cb middleware, void *arg)

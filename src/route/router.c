@@ -8,6 +8,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "options/error.h"
 #include "route/routing.h"
 
 /* ---- create and free ---- */
@@ -55,6 +56,25 @@ struct uvhttp_router *uvh_router_new(const uvhttp_allocator_t *allocator,
         return NULL;
     }
     return &all->own;
+}
+
+int uvh_router_end(struct uvhttp_router *router, int code)
+{
+    struct uvh_routing *all = router->all;
+    uvh_error_end(&all->error, code);
+    if (code < 0 && all->first_error.code == 0)
+        all->first_error = all->error;
+    return code;
+}
+
+const uvhttp_error_t *uvh_router_first_error(struct uvhttp_router *router)
+{
+    return &router->all->first_error;
+}
+
+void *uvh_router_arg(struct uvhttp_router *router)
+{
+    return router->all->complain_arg;
 }
 
 uvhttp_error_t *uvh_router_error(struct uvhttp_router *router)

@@ -21,8 +21,15 @@ struct uvhttp_router *uvh_router_new(const uvhttp_allocator_t *allocator,
                                      uvh_router_complain_cb complain, void *arg);
 void uvh_router_free(struct uvhttp_router *router);
 
+/* The `arg` of the server's router, also of one of its groups and hosts. */
+void *uvh_router_arg(struct uvhttp_router *router);
+
 /* The error object of the server's set-up calls, those of its routers included. */
 uvhttp_error_t *uvh_router_error(struct uvhttp_router *router);
+
+/* Ends such a call: as uvh_error_end, and keeps the first error. */
+int uvh_router_end(struct uvhttp_router *router, int code);
+const uvhttp_error_t *uvh_router_first_error(struct uvhttp_router *router);
 
 /* Freezes the router: adding returns UVHTTP_EFROZEN after this. Returns 0, or UVHTTP_ENOMEM with
  * nothing frozen. No effect when frozen. */

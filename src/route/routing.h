@@ -33,6 +33,7 @@ struct uvh_routing {
     uvh_router_complain_cb complain;
     void *complain_arg;
     uvhttp_error_t error; /* of the last set-up call of the server */
+    uvhttp_error_t first_error;
     struct uvh_hash_table hosts;
     struct uvhttp_router *last_router;
     struct uvh_route *routes, *last_route; /* in the order of adding */

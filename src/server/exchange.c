@@ -367,7 +367,6 @@ static void tell_abort(uvhttp_response_t *response)
 void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *detail)
 {
     uvhttp_response_t *response = &exchange->response;
-    struct uvh_bytes body;
     if (exchange->finished || response->state == UVH_RESPONSE_SENT) /* one response is enough */
         return;
     uvh_exchange_ref(exchange);
@@ -383,12 +382,8 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     response->taken_away = true;
     uvh_response_forget(response); /* also because the handler may just have freed data */
     response->close_after = true;
-    uvh_bytes_init(&body, exchange->worker->server->allocator, 512);
-    uvh_bytes_append_format(&body, "%d %s\n%s\n", status, uvhttp_status_text(status), detail);
-    const char *type = "text/plain; charset=utf-8";
-    if (uvhttp_response_send(response, status, type, body.data, body.length) != 0)
+    if (uvhttp_response_send_error(response, status, "%s", detail) != 0)
         exchange->protocol->abandon(exchange);
-    uvh_bytes_release(&body);
     uvh_exchange_unref(exchange);
 }
 

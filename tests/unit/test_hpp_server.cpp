@@ -54,7 +54,7 @@ static_assert(std::is_nothrow_move_assignable_v<Server>);
 static_assert(std::is_nothrow_move_constructible_v<Later> && !std::is_copy_constructible_v<Later>);
 static_assert(std::ranges::forward_range<uvhttp::Headers>);
 static_assert(std::ranges::input_range<uvhttp::Multipart>);
-/* A temporary module cannot be used, since it would be destroyed at the end of the statement. */
+/* The view of a temporary module cannot be kept. */
 static_assert(std::is_convertible_v<uvhttp::RateLimit &, uvhttp::Native> &&
               !std::is_convertible_v<uvhttp::RateLimit, uvhttp::Native>);
 
