@@ -377,7 +377,6 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     response->state = UVH_RESPONSE_OPEN;
     response->taken_away = true;
     uvh_response_forget(response); /* also because the handler may just have freed data */
-    response->close_after = true;
     uvh_bytes_init(&body, exchange->worker->server->allocator, 512);
     uvh_bytes_append_format(&body, "%d %s\n%s\n", status, uvhttp_status_text(status), detail);
     const char *type = "text/plain; charset=utf-8";
