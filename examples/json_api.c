@@ -7,6 +7,7 @@
  *
  * Usage: json_api [PORT] */
 #include <stdlib.h>
+#include <string.h>
 
 #include <cjson/cJSON.h>
 #include <uvhttp.h>

@@ -6,9 +6,8 @@
 
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
+#include <uvhttp/text.h>
 
-#include "base/slice.h"
-#include "codec/forms/disposition.h"
 #include "files/file_entry.h"
 #include "files/static_entity.h"
 
@@ -22,18 +21,26 @@ static int add_disposition(uvhttp_request_t *request, uvhttp_response_t *respons
                : 0;
 }
 
+char *uvh_send_file_name(uvhttp_request_t *request, const char *kind, const char *name)
+{
+    size_t length = strlen(name);
+    size_t size = uvhttp_content_disposition(kind, name, length, NULL, 0) + 1;
+    char *value = uvhttp_request_allocate(request, size);
+    if (value != NULL)
+        uvhttp_content_disposition(kind, name, length, value, size);
+    return value;
+}
+
 int uvh_send_file_disposition(uvhttp_response_t *response,
                               const uvhttp_send_file_options_t *options)
 {
     if (options == NULL || options->download_name == NULL)
         return 0;
-    const char *kind = options->show_inline ? "inline" : "attachment";
-    uvhttp_slice_t name = uvh_slice(options->download_name);
-    char *value = uvhttp_request_allocate(uvhttp_response_request(response),
-                                          UVH_DISPOSITION_SIZE(strlen(kind), name.length));
+    char *value =
+        uvh_send_file_name(uvhttp_response_request(response),
+                           options->show_inline ? "inline" : "attachment", options->download_name);
     if (value == NULL)
         return UVHTTP_ENOMEM;
-    uvh_disposition_write(value, kind, name);
     return uvhttp_response_on_send(response, add_disposition, value);
 }
 

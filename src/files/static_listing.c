@@ -8,7 +8,6 @@
 
 #include <uvhttp/error.h>
 #include <uvhttp/negotiate.h>
-#include <uvhttp/text.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
@@ -18,6 +17,7 @@
 #include "files/dir_style.h"
 #include "files/page_policy.h"
 #include "files/pooled_body.h"
+#include "files/send_file.h"
 #include "files/slice_encoder.h"
 #include "middleware/accepted_coding.h"
 #include "options/field_lines.h"
@@ -306,11 +306,9 @@ static int set_disposition(uvhttp_response_t *response, const struct uvh_static_
     if (name == NULL)
         return UVHTTP_ENOMEM;
     snprintf(name, length + 1, "%s%s", listing->name, ending);
-    size_t size = uvhttp_content_disposition(NULL, name, length, NULL, 0) + 1;
-    char *value = uvhttp_request_allocate(request, size);
+    const char *value = uvh_send_file_name(request, "attachment", name);
     if (value == NULL)
         return UVHTTP_ENOMEM;
-    uvhttp_content_disposition(NULL, name, length, value, size);
     return uvhttp_response_set_header(response, "Content-Disposition", value);
 }
 
