@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <uvhttp/metrics.h>
 
+#include "alias.h"
 #include "listen.h"
 #include "named_files.h"
 #include "prewarm.h"
@@ -29,8 +29,8 @@ static int print_error(int err)
 
 /* Mounts a directory, or an alias's file, at its path; owned by the server. Returns an exit
  * code. */
-static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *route,
-                      const char *option)
+static int open_route(uvhttp_server_t *server, const struct uvh_setup_site *site,
+                      const struct uvh_setup_route *route, const char *option)
 {
     uvhttp_static_options_t config = route->files;
     uvhttp_static_t *files;
@@ -42,8 +42,11 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_route *rou
         fprintf(stderr, "uvhttp: %s\n", uvh_option_rename_keys(error.text, text));
         return UVH_EXIT_USAGE;
     }
+    const char **names = uvh_alias_names(site, route);
     config.root = root;
-    int err = uvhttp_static_new(&files, &config, NULL);
+    config.listed = names;
+    int err = names == NULL ? UVHTTP_ENOMEM : uvhttp_static_new(&files, &config, NULL);
+    free(names);
     if (err == 0) {
         err = uvhttp_server_own(server, uvhttp_static_free, files);
         if (err != 0)
@@ -92,45 +95,6 @@ static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth
     return err == 0 ? UVH_EXIT_OK : print_error(err);
 }
 
-/* "/m" leads to "/m/". */
-static int add_slash(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
-{
-    uvhttp_slice_t path = uvhttp_request_raw_path(request);
-    uvhttp_slice_t query = uvhttp_request_query_string(request);
-    size_t size = path.length + query.length + sizeof("/?");
-    char *location = uvhttp_request_allocate(request, size);
-    (void)arg;
-    if (location == NULL)
-        return UVHTTP_ENOMEM;
-    snprintf(location, size, "%.*s/%s%.*s", UVHTTP_SLICE_ARGS(path), query.length > 0 ? "?" : "",
-             UVHTTP_SLICE_ARGS(query));
-    return uvhttp_response_redirect(response, 301, location);
-}
-
-static bool has_route(const struct uvh_setup_site *site, const char *path, size_t length)
-{
-    for (size_t i = 0; i < site->route_count; i++) {
-        const char *other = site->routes[i].path.text;
-        if (strlen(other) == length && strncmp(other, path, length) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* An alias of a directory is also found without its slash, unless that is another alias. */
-static int redirect_to_alias(uvhttp_server_t *server, const struct uvh_setup_site *site,
-                             const char *path)
-{
-    size_t length = strlen(path) - 1;
-    if (length == 0 || path[length] != '/' || has_route(site, path, length))
-        return UVH_EXIT_OK;
-    char *bare = strndup(path, length);
-    int err =
-        bare == NULL ? UVHTTP_ENOMEM : uvhttp_server_route(server, "GET", bare, add_slash, NULL);
-    free(bare);
-    return err == 0 ? UVH_EXIT_OK : print_error(err);
-}
-
 /* Lets pages of other origins read all responses, if configured. */
 static int allow_origins(uvhttp_server_t *server, const char *origins)
 {
@@ -170,9 +134,12 @@ static int build(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_p
     if (code == UVH_EXIT_OK)
         code = add_metrics(server, made->metrics);
     for (size_t i = 0; i < made->site.route_count && code == UVH_EXIT_OK; i++)
-        code = open_route(server, &made->routes[i], i == 0 ? NULL : "alias");
-    for (size_t i = 1; i < made->site.route_count && code == UVH_EXIT_OK; i++)
-        code = redirect_to_alias(server, &made->site, made->routes[i].path.text);
+        code = open_route(server, &made->site, &made->routes[i], i == 0 ? NULL : "alias");
+    int err = 0;
+    for (size_t i = 0; i < made->site.route_count && code == UVH_EXIT_OK && err == 0; i++)
+        err = uvh_alias_redirect(uvhttp_server_router(server), &made->site, &made->routes[i]);
+    if (err != 0)
+        return print_error(err);
     return code;
 }
 

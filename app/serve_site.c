@@ -115,13 +115,6 @@ static char *find_served(struct uvh_serve_site *made, const char *named, struct 
     return path;
 }
 
-/* "m" or "m/", which the listing of the root shows. Names with a wildcard are patterns. */
-static bool is_one_name(const char *path)
-{
-    size_t length = strcspn(path, "/");
-    return length > 0 && strpbrk(path, ":*%") == NULL && strlen(path + length) <= 1;
-}
-
 /* PATH=DIRECTORY or PATH=FILE. The flags for static files apply there, too; --prewarm and
  * --more-root only to the first directory. */
 static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t *files,
@@ -146,8 +139,6 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
                 uvhttp_strerror(-errno));
         return UVH_EXIT_FAILED;
     }
-    if (is_one_name(text + 1))
-        made->listed[made->listed_count++] = text + 1;
     *route = (struct uvh_setup_route){
         .path = {.text = text}, .kind = UVH_ROUTE_STATIC, .root = {.text = path}, .files = *files};
     if (!S_ISDIR(found.st_mode))
@@ -243,6 +234,7 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
     int code = uvh_file_rules_make(&made->rules, options, &files);
     made->site.routes = made->routes;
     made->site.route_count = 1;
+    made->site.slash = UVHTTP_SLASH_REDIRECT;
     if (code == UVH_EXIT_OK)
         code = add_root(made, options, &files);
     if (code == UVH_EXIT_OK && options->prewarm != NULL)
@@ -251,7 +243,6 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
         code = add_more_roots(made, &options->more_roots);
     for (size_t i = 0; i < options->aliases.count && code == UVH_EXIT_OK; i++)
         code = add_alias(made, &files, options->aliases.items[i]);
-    made->routes[0].files.listed = made->listed;
     if (code == UVH_EXIT_OK && options->auth != NULL)
         code = add_auth(made, options->auth);
     if (code == UVH_EXIT_OK)

@@ -10,8 +10,6 @@
 struct uvh_serve_site {
     struct uvh_setup_site site; /* the owner of these routes */
     struct uvh_setup_route routes[1 + UVH_OPTIONS_LIST_MAX];
-    const char *listed[UVH_OPTIONS_LIST_MAX + 1]; /* names of aliases directly below the root */
-    size_t listed_count;
     struct uvh_file_rules rules;
     struct uvh_setup_tls tls;
     struct uvh_tls_files tls_files;

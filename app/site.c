@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alias.h"
 #include "named_files.h"
 #include "prewarm.h"
 #include "responses.h"
@@ -113,8 +114,9 @@ void uvh_site_check_directories(const struct uvh_setup *setup, struct uvh_proble
         const struct uvh_setup_site *site = &setup->sites[i];
         for (size_t r = 0; r < site->route_count; r++) {
             const struct uvh_setup_route *route = &site->routes[r];
-            if (route->root.text != NULL)
-                check_dir(problems, &route->root, 0);
+            if (route->root.text == NULL)
+                continue;
+            check_dir(problems, &route->root, 0);
             for (size_t k = 0; k < route->more_roots.count; k++) {
                 if (route->more_roots.items[k].text != NULL)
                     check_dir(problems, &route->more_roots.items[k], 0);
@@ -165,17 +167,21 @@ static bool check_named(const struct builder *builder, const struct uvh_setup_ro
 }
 
 /* The directory of a route, owned by the server; NULL with a problem noted. */
-static uvhttp_static_t *open_dir(const struct builder *builder, const struct uvh_setup_route *route)
+static uvhttp_static_t *open_dir(const struct builder *builder, const struct uvh_setup_site *site,
+                                 const struct uvh_setup_route *route)
 {
     uvhttp_static_options_t files = route->files;
     uvhttp_static_t *context;
     const char **roots = calloc(route->more_roots.count + 1, sizeof(*roots));
-    if (roots == NULL) {
+    files.listed = roots == NULL ? NULL : uvh_alias_names(site, route);
+    if (files.listed == NULL) {
+        free(roots);
         uvh_problems_add(builder->problems, route->root.mark, "%s", uvhttp_strerror(UVHTTP_ENOMEM));
         return NULL;
     }
     bool good = check_files(builder, route, &files, roots);
     int err = good ? uvhttp_static_new(&context, &files, NULL) : 0;
+    free((void *)files.listed);
     free(roots);
     if (!good)
         return NULL;
@@ -353,7 +359,7 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
                 ? site_auth
                 : uvh_site_auth_make(builder->server, &route->auth, builder->problems);
         uvhttp_static_t *context =
-            route->kind == UVH_ROUTE_STATIC ? open_dir(builder, route) : NULL;
+            route->kind == UVH_ROUTE_STATIC ? open_dir(builder, site, route) : NULL;
         if (route->kind == UVH_ROUTE_STATIC && context == NULL)
             continue;
         /* An error for one host would occur for all of them. */
@@ -361,6 +367,13 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
             if (routers[i] != NULL &&
                 !add_route(builder, routers[i], site, route, context, cors, auth))
                 break;
+        }
+    }
+    for (size_t r = 0; r < site->route_count; r++) {
+        for (size_t i = 0; i < count; i++) {
+            if (routers[i] != NULL)
+                note(builder, builder->server, site->routes[r].path.mark,
+                     uvh_alias_redirect(routers[i], site, &site->routes[r]));
         }
     }
 }

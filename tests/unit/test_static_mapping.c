@@ -193,9 +193,10 @@ static void test_fallback_serves_unknown_paths(void **state)
     make_site(fixture);
     uvhttp_static_options_t config = {.fallback = "/app.html"};
     EXPECT(fixture, config, {"", "?app.html -21"}, {"a/b", "?app.html -2"},
-           {"a/b/", "?app.html -2"}, {"a/b.png", "-2"}, {"a.b/c", "?app.html -2"}, {"a.b/", "-2"},
-           {"docs", "+/"}, {"bare", "?app.html -21"}, {"bare/", "?app.html -21"},
-           {"both/x", "?app.html -20"}, {"pipe", "-10012"}, {"about.html", "about.html"});
+           {"a/b/", "?app.html -2"}, {"a/b.png", "?app.html -2"}, {"a.b/c", "?app.html -2"},
+           {"a.b/", "?app.html -2"}, {"docs", "+/"}, {"bare", "?app.html -21"},
+           {"bare/", "?app.html -21"}, {"both/x", "?app.html -20"}, {"pipe", "-10012"},
+           {"about.html", "about.html"});
     config =
         (uvhttp_static_options_t){.spa = true, .index = "app.html index.html", .listing = true};
     EXPECT(fixture, config, {"", "app.html"}, {"bare", "+/"}, {"bare/", "[]"},

@@ -509,7 +509,7 @@ DEFAULT = {
 def security_fields(response):
     own = {
         "date", "content-type", "content-length", "connection", "allow", "vary",
-        "access-control-allow-origin", "x-request-id"
+        "access-control-allow-origin", "x-request-id", "etag", "last-modified", "accept-ranges"
     }
     assert len({name.lower() for name, _ in response.fields}) == len(response.fields)
     return {name.lower(): value for name, value in response.fields if name.lower() not in own}

@@ -317,7 +317,7 @@ def test_concurrent_password_checks(root, start):
     "keys, passwords, message",
     [("{}", "", "basic_auth requires 'users' or 'file'"),
      ("{file: none}", "", '; the file cannot be opened'),
-     ("{file: {file}}", "# nobody\n\n", 'staff\': users is ""; no request can pass'),
+     ("{file: {file}}", "# nobody\n\n", 'staff"; the file contains no users'),
      ("{file: {file}}", "ann\n", 'staff\', line 1, is "(not shown)"; must be NAME:HASH'),
      ("{file: {file}}", "#\nann:secret\n", 'staff\', line 2, is "ann"; unsupported hash'),
      ("{file: {file}}", "ann:$1$saltsalt$qjXMvbEw8oaL.CzflDtaK/\n",

@@ -166,7 +166,7 @@ def test_printed_configuration_serves_the_same(root, other, passwords, tmp_path)
     write(root, "a.pdf", b"pdf")
     write(other, "b", b"b")
     flags = [
-        "--more-root", "other", "--alias", "/x/=other", "--alias=/y=other/b", "--auth", passwords,
+        "--more-root", "other", "--alias", "/x/=other", "--listing", "--alias=/y=other/b", "--auth", passwords,
         "--download", "*.pdf", "--header", "*.pdf=X-A: b: c", "--header",
         "b=content-type: text/x-b", "--spa", "--prewarm", "a.pdf"
     ]
@@ -191,6 +191,9 @@ def test_printed_configuration_serves_the_same(root, other, passwords, tmp_path)
         assert responses[0].get("X-A") == "b: c" and responses[0].get(
             "Content-Disposition").startswith("attachment")
         assert responses[3].get("Content-Type") == "text/x-b"
+        assert program.request("/x", login).get("Location") == "/x/"
+        listing = program.request("/?format=text", login).body
+        assert listing == b"x/\na.pdf\ny\n"
     finally:
         assert program.stop() == 0
 
