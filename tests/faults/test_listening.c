@@ -145,6 +145,57 @@ static void unix_socket_mode_is_set(void **state)
     umask(before);
 }
 
+/* The test has one other group at most, and another user only as root. */
+static void unix_socket_owner_and_group_are_set(void **state)
+{
+    (void)state;
+    bool root = geteuid() == 0;
+    int64_t owner = root ? 12345 : (int64_t)geteuid(), group = root ? 23456 : (int64_t)getegid();
+    struct stat status;
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix_owned(stage.server, path, 0660, owner, group), 0);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0660);
+    assert_int_equal(status.st_uid, owner);
+    assert_int_equal(status.st_gid, group);
+    end();
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix_owned(stage.server, path, 0, -1, group), 0);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_uid, geteuid());
+    assert_int_equal(status.st_gid, group);
+    end();
+}
+
+/* Nothing is left of a socket that cannot get its owner. */
+static void unix_socket_without_permission_for_owner_gets_eperm(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        skip();
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix_owned(stage.server, path, 0, 0, -1), UV_EPERM);
+    assert_non_null(strstr(uvhttp_server_error(stage.server)->text, "only root"));
+    assert_false(exists());
+    end();
+}
+
+static void invalid_unix_socket_owners_are_rejected(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix_owned(stage.server, path, 0, UINT32_MAX, -1),
+                     UVHTTP_EINVAL);
+    assert_string_equal(uvhttp_server_error(stage.server)->text,
+                        "owner is 4294967295; allowed are -1 to 4294967294");
+    assert_int_equal(uvhttp_server_listen_unix_owned(stage.server, path, 0, -1, INT64_MAX),
+                     UVHTTP_EINVAL);
+    assert_string_equal(uvhttp_server_error(stage.server)->field, "group");
+    assert_int_equal(uvhttp_server_listen_unix_owned(NULL, path, 0, -1, -1), UVHTTP_ENOMEM);
+    assert_false(exists());
+    end();
+}
+
 static void stale_unix_socket_is_replaced(void **state)
 {
     (void)state;
@@ -569,6 +620,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unix_socket_serves_and_file_is_removed),
         cmocka_unit_test(unix_socket_mode_is_set),
+        cmocka_unit_test(unix_socket_owner_and_group_are_set),
+        cmocka_unit_test(unix_socket_without_permission_for_owner_gets_eperm),
+        cmocka_unit_test(invalid_unix_socket_owners_are_rejected),
         cmocka_unit_test(stale_unix_socket_is_replaced),
         cmocka_unit_test(unix_socket_in_use_gets_eaddrinuse),
         cmocka_unit_test(unix_path_of_other_file_gets_eexist),

@@ -42,10 +42,8 @@ static int read_body(uvhttp_request_t *request, uvhttp_response_t *response, voi
 static int set_up(void **state)
 {
     (void)state;
-    static const uvhttp_route_t stream = {.method = "POST",
-                                          .pattern = "/stream",
-                                          .handler = read_body,
-                                          .flags = UVHTTP_ROUTE_STREAM};
+    static const uvhttp_route_t stream = {
+        .method = "POST", .pattern = "/stream", .handler = read_body, .flags = UVHTTP_ROUTE_STREAM};
     stage_begin(&stage);
     stage.config->linger_timeout = 3600; /* only the events of a test end a connection */
     assert_non_null(stage_new_server(&stage));
