@@ -37,6 +37,13 @@ static const char *absolute_path(struct run *run, const char *path)
     return copy;
 }
 
+/* A text of the file, unless an option replaces it. */
+static void replace(struct uvh_text *text, const char *option)
+{
+    if (option != text->text)
+        *text = (struct uvh_text){.text = option};
+}
+
 /* The file's values become the defaults for environment and flags; the result is copied back to the
  * setup. */
 static int merge(struct run *run, enum uvh_command command, int count, char **arguments)
@@ -47,12 +54,16 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
     options->log_level = setup->log_level;
     options->listen_count = setup->listen_count;
     options->access_log = setup->access_path.text;
+    options->user = setup->user.text;
+    options->group = setup->group.text;
     memcpy(options->listen, setup->listen, sizeof(setup->listen));
     int code = uvh_options_parse(options, command, count, arguments);
     setup->config = options->config;
     setup->log_level = options->log_level;
     setup->listen_count = options->listen_count;
     memcpy(setup->listen, options->listen, sizeof(setup->listen));
+    replace(&setup->user, options->user);
+    replace(&setup->group, options->group);
     const char *path = options->access_log;
     if (path != NULL && path != setup->access_path.text && strcmp(path, "-") != 0)
         path = absolute_path(run, path);

@@ -4,7 +4,6 @@
 #include "site.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "responses.h"
 #include "site_auth.h"
 #include "site_cors.h"
+#include "user_files.h"
 
 struct builder {
     uvhttp_server_t *server;
@@ -459,15 +459,10 @@ static void check_access_log(const struct builder *builder)
                          "the pattern of the access log has an unknown name or an open brace, or "
                          "is too long; write a brace as {{");
     uvhttp_access_log_free(log);
-    if (strcmp(path->text, "-") == 0 || access(path->text, W_OK) == 0)
-        return;
-    char directory[PATH_MAX];
-    int err = errno;
-    snprintf(directory, sizeof(directory), "%s", path->text);
-    if (err == ENOENT && access(dirname(directory), W_OK | X_OK) == 0)
-        return;
-    uvh_problems_add(builder->problems, path->mark, "the access log '%s' cannot be written: %s",
-                     path->text, uvhttp_strerror(-err));
+    int err = strcmp(path->text, "-") == 0 ? 0 : uvh_user_files_check_log(path->text);
+    if (err != 0)
+        uvh_problems_add(builder->problems, path->mark, "the access log '%s' cannot be written: %s",
+                         path->text, uvhttp_strerror(err));
 }
 
 bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,

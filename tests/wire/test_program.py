@@ -1228,6 +1228,8 @@ def test_privileged_port_error_has_remedy(site):
          str(site)], capture_output=True, text=True, env=clean_environment())
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "uvhttp: no permission to listen on port 1; choose one above 1023 with --port, "
-        "or permit it: "
-        f"sudo setcap cap_net_bind_service=+ep {built('uvhttp')}\n")
+        "uvhttp: no permission to listen on port 1, which needs CAP_NET_BIND_SERVICE; choose one "
+        "above 1023 with --port, or permit it: "
+        f"sudo setcap 'cap_net_bind_service=+ep' {built('uvhttp')}, "
+        "AmbientCapabilities=CAP_NET_BIND_SERVICE in a systemd unit, or "
+        "sudo sysctl net.ipv4.ip_unprivileged_port_start=1\n")
