@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#ifdef __linux__
+#ifdef __has_include
+#if __has_include(<sys/prctl.h>)
 #include <sys/prctl.h>
+#endif
 #endif
 
 /* The key at `text`, as the user knows it. */
@@ -64,7 +66,7 @@ bool uvh_run_as_find(struct uvh_run_as *as, const struct uvh_setup *setup, bool 
                          key_of(user, "--user"));
         return false;
     }
-#ifdef __linux__
+#ifdef PR_SET_NO_NEW_PRIVS
     if (as->change)
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* threads inherit it; fails before Linux 3.5 */
 #endif

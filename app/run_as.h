@@ -24,7 +24,7 @@ bool uvh_run_as_find(struct uvh_run_as *as, const struct uvh_setup *setup, bool 
                      struct uvh_problems *problems);
 
 /* Creates a file for the user to append to, with no content, unless it exists. Errors are left to
- * whoever opens it. `path` may be NULL. */
+ * the later open. `path` may be NULL. */
 void uvh_run_as_create(const struct uvh_run_as *as, const char *path, mode_t mode);
 
 /* Changes the user and group of all threads, forever. Does nothing without root. False after a

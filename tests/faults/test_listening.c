@@ -196,6 +196,38 @@ static void invalid_unix_socket_owners_are_rejected(void **state)
     end();
 }
 
+/* A container may allow every port. */
+static bool low_ports_are_allowed(void)
+{
+    unsigned first = 1024;
+    FILE *file = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "r");
+    if (file != NULL) {
+        if (fscanf(file, "%u", &first) != 1)
+            first = 1024;
+        fclose(file);
+    }
+    return first <= 1;
+}
+
+static void low_port_without_permission_names_capability(void **state)
+{
+    (void)state;
+    uid_t user = geteuid();
+    if (low_ports_are_allowed())
+        skip();
+    begin();
+    if (user == 0)
+        assert_int_equal(seteuid(65534), 0); /* has no capabilities */
+    int err = uvhttp_server_listen(stage.server, "127.0.0.1", 1);
+    if (user == 0)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(err, UV_EACCES);
+    assert_string_equal(uvhttp_server_error(stage.server)->text,
+                        "cannot listen on 127.0.0.1:1: permission denied; a port below 1024 needs "
+                        "the capability CAP_NET_BIND_SERVICE");
+    end();
+}
+
 static void stale_unix_socket_is_replaced(void **state)
 {
     (void)state;
@@ -623,6 +655,7 @@ int main(void)
         cmocka_unit_test(unix_socket_owner_and_group_are_set),
         cmocka_unit_test(unix_socket_without_permission_for_owner_gets_eperm),
         cmocka_unit_test(invalid_unix_socket_owners_are_rejected),
+        cmocka_unit_test(low_port_without_permission_names_capability),
         cmocka_unit_test(stale_unix_socket_is_replaced),
         cmocka_unit_test(unix_socket_in_use_gets_eaddrinuse),
         cmocka_unit_test(unix_path_of_other_file_gets_eexist),

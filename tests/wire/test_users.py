@@ -163,7 +163,8 @@ def test_invalid_access_of_unix_socket(place, suffix, message):
 ])
 def test_errors_of_a_file(place, text, message):
     path = place / "site.yaml"
-    path.write_text((text[:-1] + f", {ROUTES.strip()}}}") if text[0] == "{" else f"{text}\n{ROUTES}")
+    inside = text[:-1] + f", {ROUTES.strip()}}}"
+    path.write_text(inside if text[0] == "{" else f"{text}\n{ROUTES}")
     done = run("uvhttp", "check", path)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{path}:{message}\n")
 
