@@ -101,7 +101,7 @@ typedef struct uvhttp_validators {
  * before PUT creates it. For a 304 set ETag, Cache-Control and Vary before it is sent, as for the
  * 200.
  *
- *     int status = uvhttp_request_precondition(req, &(uvhttp_validators_t){.etag = tag});
+ *     int status = uvhttp_request_precondition(req, &(uvhttp_validators_t){.etag = "\"v17\""});
  *     if (status != 0)
  *         return status < 0 ? status : uvhttp_response_send_status(res, status);
  *

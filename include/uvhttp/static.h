@@ -232,17 +232,21 @@ UVHTTP_EXPORT int uvhttp_static_handle_request(uvhttp_request_t *request,
  * the path of the file below the root, decoded ("reports/2026.pdf"). For files that only some users
  * may get, or whose URL is not their path:
  *
- *     return uvhttp_static_send(files, res, "reports/2026.pdf",
- *                               &(uvhttp_send_file_options_t){.download_name = "Report.pdf"});
+ *     static int send_report(uvhttp_request_t *req, uvhttp_response_t *res, void *files)
+ *     {
+ *         uvhttp_send_file_options_t options = {.download_name = "Report.pdf"};
+ *         return uvhttp_static_send(files, res, "reports/2026.pdf", &options);
+ *     }
  *
  * Responds as for a request of that file: by conditions and ranges, compressed if the context
  * compresses, with the types, rules and error pages of its options. Index files, alternatives,
  * listings and redirects do not apply: a directory gets 403, a missing or hidden file 404.
  * `options` may be NULL. The response may be sent after this call has returned. The context need
- * not be mounted. Returns 0, the errors of send, or UVHTTP_EINVAL  no context or path; options with
- * a content_type, which the types of the context determine; a blocking handler
- * (uvhttp_response_send_file_with works there); or a context of another server. The last two are
- * logged. */
+ * not be mounted.
+ * Returns 0, the errors of send, or
+ *   UVHTTP_EINVAL  no context or path; options with a content_type, which the types of the
+ *                  context determine; a blocking handler (uvhttp_response_send_file_with works
+ *                  there), or a context of another server, which are logged */
 UVHTTP_EXPORT int uvhttp_static_send(uvhttp_static_t *context, uvhttp_response_t *response,
                                      const char *path, const uvhttp_send_file_options_t *options);
 

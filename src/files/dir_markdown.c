@@ -15,6 +15,7 @@
 enum {
     OUTPUT_MAX = 1024 * 1024, /* bytes; a table may have more cells than the text has bytes */
     DEPTH_MAX = 100,          /* of nested blocks */
+    SPANS_MAX = 100,          /* nested ones */
     URL_MAX = 2048,           /* bytes; a longer one is no link */
     FIRST_HEADING = 3,        /* the page has a heading for the directory and one for the file */
     LAST_HEADING = 6,
@@ -25,9 +26,13 @@ struct writer {
     struct uvh_bytes *page;
     size_t begin; /* of the output in the page */
     unsigned depth;
-    unsigned images; /* nested ones: only their text is written */
-    bool no_link;    /* the open link has no element; links do not nest */
-    bool no_image;   /* the same for the outermost image */
+    unsigned span_count;
+    unsigned char spans[SPANS_MAX]; /* types of the open ones, the outermost first */
+    unsigned images;                /* nested ones: only their text is written */
+    unsigned
+        links;     /* nested ones, by an address in the text of a link: only the outermost counts */
+    bool no_link;  /* it has no element */
+    bool no_image; /* the same for the outermost image */
 };
 
 static int check(const struct writer *writer)
@@ -170,6 +175,8 @@ static bool is_allowed_image(const char *url)
 static void open_link(struct writer *writer, const MD_SPAN_A_DETAIL *detail)
 {
     char url[URL_MAX];
+    if (writer->links++ > 0)
+        return;
     bool allowed = decode_url(&detail->href, url) && is_allowed_link(url);
     writer->no_link = !allowed;
     if (!allowed)
@@ -181,7 +188,8 @@ static void open_link(struct writer *writer, const MD_SPAN_A_DETAIL *detail)
 
 static void close_link(struct writer *writer)
 {
-    uvh_bytes_append_text(writer->page, writer->no_link ? "" : "</a>");
+    if (--writer->links == 0 && !writer->no_link)
+        uvh_bytes_append_text(writer->page, "</a>");
 }
 
 /* Without the element, the text of an image remains. `images` counts in both cases. */
@@ -222,6 +230,9 @@ static bool has_element(MD_SPANTYPE type)
 static int open_span(MD_SPANTYPE type, void *detail, void *arg)
 {
     struct writer *writer = arg;
+    if (writer->span_count == SPANS_MAX)
+        return STOP;
+    writer->spans[writer->span_count++] = (unsigned char)type;
     if (type == MD_SPAN_IMG)
         open_image(writer, detail);
     else if (writer->images > 0)
@@ -237,6 +248,9 @@ static int close_span(MD_SPANTYPE type, void *detail, void *arg)
 {
     struct writer *writer = arg;
     (void)detail;
+    /* md4c 0.4.8 does not always end what it has begun, or in another order. */
+    if (writer->span_count == 0 || writer->spans[--writer->span_count] != type)
+        return STOP;
     if (type == MD_SPAN_IMG)
         close_image(writer);
     else if (writer->images > 0)
@@ -306,6 +320,8 @@ static int open_block(MD_BLOCKTYPE type, void *detail, void *arg)
     struct writer *writer = arg;
     if ((size_t)type >= UVH_COUNT_OF(blocks) || blocks[type][0] == NULL)
         return 0;
+    if (writer->span_count > 0)
+        return STOP;
     writer->depth++;
     uvh_bytes_append_text(writer->page, blocks[type][0]);
     append_detail(writer, type, detail);
@@ -317,6 +333,8 @@ static int close_block(MD_BLOCKTYPE type, void *detail, void *arg)
     struct writer *writer = arg;
     if ((size_t)type >= UVH_COUNT_OF(blocks) || blocks[type][0] == NULL)
         return 0;
+    if (writer->span_count > 0)
+        return STOP;
     writer->depth--;
     uvh_bytes_append_text(writer->page, blocks[type][1]);
     if (type == MD_BLOCK_H)

@@ -11,8 +11,9 @@
 
 #include "base/bytes.h"
 
-/* Appends the text as HTML. False, with the page as before, in a build without md4c, when out of
- * memory, and for a text with an unusual depth or with far more output than input. */
+/* Appends the text, followed by a NUL, as HTML. False, with the page as before, in a build without
+ * md4c, when out of memory, and for a text with an unusual depth, with far more output than input,
+ * or whose elements md4c does not close. */
 bool uvh_dir_markdown_append(struct uvh_bytes *page, const char *text, size_t length);
 
 #endif

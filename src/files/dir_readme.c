@@ -41,6 +41,7 @@ static bool fill(struct uvh_dir_readme *readme, int descriptor, const struct uvh
     text->length = count > 0 ? (size_t)count : 0;
     if (readme->cut)
         drop_partial(readme);
+    text->data[text->length] = '\0'; /* md4c reads up to it */
     return text->length > 0 && memchr(text->data, '\0', text->length) == NULL &&
            uvh_utf8_sequence_is_valid_text(text->data, text->length);
 }

@@ -422,7 +422,6 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_NONE, false);
     if (exchange->is_listed)
         uvh_list_remove(&exchange->link);
-    exchange->is_listed = false;
     uvh_exchange_ref(exchange); /* the callbacks below must not free the exchange */
     if (aborted)
         uvh_counter_add(&exchange->worker->counters.aborted_exchanges, 1);

@@ -252,6 +252,25 @@ static void queue_limit_counts_compressed_bytes(void **state)
 
 #endif
 
+static void queue_may_be_filled_to_its_last_byte(void **state)
+{
+    enum { FRAME_HEAD = 10 }; /* of a message of 64 KiB or more */
+    (void)state;
+    for (size_t excess = 0; excess < 2; excess++) {
+        begin();
+        const uvhttp_websocket_options_t options = options_with(UVHTTP_WEBSOCKET_SLOW_CLOSE);
+        add_endpoint("/ws", &options);
+        listen_with_small_buffers();
+        struct peer *peer = connect_peer("/ws", false);
+        fill(peer);
+        size_t left = QUEUE - uvhttp_websocket_pending(peer->ws);
+        assert_in_range(left, 1 << 16, QUEUE);
+        assert_int_equal(send_noise(peer, left - FRAME_HEAD + excess),
+                         excess == 0 ? UVHTTP_QUEUED : UVHTTP_EDISCONNECTED);
+        end();
+    }
+}
+
 static void single_message_may_exceed_queue_limit(void **state)
 {
     (void)state;
@@ -535,6 +554,7 @@ int main(void)
         cmocka_unit_test(queue_limit_counts_compressed_bytes),
         cmocka_unit_test(published_message_compressed_per_subscriber),
 #endif
+        cmocka_unit_test(queue_may_be_filled_to_its_last_byte),
         cmocka_unit_test(single_message_may_exceed_queue_limit),
         cmocka_unit_test(single_message_limited_by_endpoint_memory),
         cmocka_unit_test(shared_memory_limits_both_endpoints),

@@ -15,9 +15,9 @@ USUAL_CONNECTIONS = 50
 INTRODUCTION = f"""# Performance
 
 uvhttp beside other servers, parsers and routers, measured on one machine at one commit.
-[bench/README.md](../bench/README.md) describes the method and how to repeat it. Figures of one
-machine say little about another, so ratios say more than microseconds: `0.67 ×` beside a figure
-means that uvhttp needs 0.67 times as much as the other, as the median of the ratios within a round.
+`bench/README.md` describes the method and how to repeat it. Figures of one machine say little about
+another, so ratios say more than microseconds: `0.67 ×` beside a figure means that uvhttp needs 0.67
+times as much as the other, as the median of the ratios within a round.
 The lowest figure of a row is bold; `floor` is no server, but the cost of the system calls alone.
 Rows without a number of connections have {USUAL_CONNECTIONS}."""
 TITLES = {"http": "HTTP", "ws": "WebSocket", "parser": "The parser alone",
