@@ -1894,7 +1894,7 @@ static void test_timers_and_signals_end_with_server(void **)
         server.after(ms, [&once, tracked = Tracked(alive)] { once++; });
     });
     server.every(60000 * ms, [&late, tracked = std::make_unique<Tracked>(alive)] { late++; });
-    server.onSignal(SIGUSR1, [&raised](int number) { raised = number; });
+    server.onSignal(SIGUSR1, [&raised](int number) { raised += number; });
     server.onSignal(SIGUSR1, [&raised] { raised++; });
     stage.listen();
     std::raise(SIGUSR1);
