@@ -74,7 +74,7 @@ static void check_page(const char *page)
             require(depth > 0 && strcmp(open[--depth], name) == 0);
         } else if (!is_in(empty_elements, name)) {
             require(is_in(elements, name) && depth < MAX_DEPTH);
-            strcpy(open[depth++], name);
+            memcpy(open[depth++], name, sizeof(name));
         }
     }
     require(depth == 0);
