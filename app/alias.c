@@ -52,16 +52,19 @@ static int add_slash(uvhttp_request_t *request, uvhttp_response_t *response, voi
 }
 
 int uvh_alias_redirect(uvhttp_router_t *router, const struct uvh_setup_site *site,
-                       const struct uvh_setup_route *route)
+                       const struct uvh_setup_route *route, const uvhttp_middleware_t *middleware,
+                       size_t middleware_count)
 {
     size_t length = strlen(route->path.text);
     if (site->slash != UVHTTP_SLASH_REDIRECT || !is_directory(route) || length == 1)
         return 0;
     char *bare = strndup(route->path.text, length - 1);
-    int err = bare == NULL ? UVHTTP_ENOMEM
-                           : uvhttp_router_add(router, &(uvhttp_route_t){.method = "GET",
-                                                                         .pattern = bare,
-                                                                         .handler = add_slash});
+    const uvhttp_route_t given = {.method = "GET",
+                                  .pattern = bare,
+                                  .handler = add_slash,
+                                  .middleware = middleware_count == 0 ? NULL : middleware,
+                                  .middleware_count = middleware_count};
+    int err = bare == NULL ? UVHTTP_ENOMEM : uvhttp_router_add(router, &given);
     free(bare);
     return err == UVHTTP_ECONFLICT ? 0 : err;
 }

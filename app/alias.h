@@ -18,6 +18,7 @@ const char **uvh_alias_names(const struct uvh_setup_site *site,
  * redirects apply only where no route matches, and that of the outer directory does. Returns 0, or
  * as uvhttp_router_add. */
 int uvh_alias_redirect(uvhttp_router_t *router, const struct uvh_setup_site *site,
-                       const struct uvh_setup_route *route);
+                       const struct uvh_setup_route *route, const uvhttp_middleware_t *middleware,
+                       size_t middleware_count);
 
 #endif

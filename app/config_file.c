@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "absolute_path.h"
+#include "client_rules.h"
+#include "config_clients.h"
 #include "config_listen.h"
+#include "config_log.h"
 #include "config_site.h"
 #include "config_source.h"
 #include "config_tls.h"
@@ -72,59 +75,29 @@ static void read_log(struct uvh_config_reader *reader, const struct uvh_yaml_nod
     uvh_config_read_map(reader, value, "log", keys, into);
 }
 
-static void read_access_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                             void *into)
-{
-    struct uvh_setup *setup = into;
-    bool output = value->kind == UVH_YAML_SCALAR && strcmp(value->text, "-") == 0;
-    const char *path = output ? value->text : uvh_config_path(reader, value);
-    setup->access_path = (struct uvh_text){path, value->mark};
-}
-
-static void read_access_format(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                               void *into)
-{
-    static const char *const words[] = {"common", "combined", "json"};
-    int format = uvh_config_read_word(reader, value, words, sizeof(words) / sizeof(words[0]));
-    if (format >= 0)
-        ((struct uvh_setup *)into)->access_log.format = (uvhttp_access_format_t)format;
-}
-
-static void read_access_pattern(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                                void *into)
-{
-    ((struct uvh_setup *)into)->access_log.pattern = uvh_config_text(reader, value);
-}
-
-static void read_access_buffer(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                               void *into)
-{
-    uvh_config_read_number(reader, value, "bytes", 65536, (size_t)1 << 30,
-                           &((struct uvh_setup *)into)->access_log.buffer_size);
-}
-
-static void read_access_flush(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                              void *into)
-{
-    uvh_config_read_ms(reader, value, "milliseconds", 1, 60000,
-                       &((struct uvh_setup *)into)->access_log.flush_ms);
-}
-
 static void read_access_log(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                             void *into)
 {
-    static const struct uvh_config_key keys[] = {
-        {"path", read_access_path},       {"format", read_access_format},
-        {"pattern", read_access_pattern}, {"buffer_size", read_access_buffer},
-        {"flush_ms", read_access_flush},  {NULL, NULL}};
+    uvh_config_log_read(reader, value, &((struct uvh_setup *)into)->access_log);
+}
+
+static void read_proxies(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into)
+{
+    uvh_config_clients_read_addresses(reader, value, uvh_client_rules_check_proxy,
+                                      &((struct uvh_setup *)into)->proxies);
+}
+
+static void read_proxy_fields(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                              void *into)
+{
+    /* in the order of uvhttp_forwarding_t */
+    static const char *const words[] = {"x-forwarded", "forwarded"};
     struct uvh_setup *setup = into;
-    if (value->kind == UVH_YAML_SCALAR && !value->nothing) {
-        read_access_path(reader, value, into);
-    } else if (uvh_config_read_map(reader, value, "access_log", keys, into) &&
-               setup->access_path.text == NULL) {
-        uvh_problems_add(reader->problems, value->mark,
-                         "access_log requires 'path'; \"-\" is standard output");
-    }
+    int word = uvh_config_read_word(reader, value, words, sizeof(words) / sizeof(words[0]));
+    setup->proxy_fields_mark = value->mark;
+    if (word >= 0)
+        setup->proxy_fields = (unsigned)word;
 }
 
 static void read_metrics_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -196,6 +169,8 @@ static bool interpret(struct uvh_config_file *file, struct uvh_problems *problem
                                                  {"group", read_group},
                                                  {"log", read_log},
                                                  {"access_log", read_access_log},
+                                                 {"trusted_proxies", read_proxies},
+                                                 {"proxy_fields", read_proxy_fields},
                                                  {"tls", uvh_config_tls_read},
                                                  {"metrics", read_metrics},
                                                  {"sites", uvh_config_site_read_all},

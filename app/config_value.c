@@ -179,7 +179,7 @@ void uvh_config_read_fields(struct uvh_config_reader *reader, const struct uvh_y
                                  "duplicate field '%s'; field names are case-insensitive",
                                  one->key->text);
         }
-        items[count++] = (struct uvh_field){one->key->text, text};
+        items[count++] = (struct uvh_field){one->key->text, text, one->mark, NULL};
     }
     list->items = items;
     list->count = count;

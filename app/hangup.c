@@ -27,16 +27,16 @@ static void on_signal(uv_signal_t *signal, int number)
         uvhttp_server_stop(hangup->server);
         return;
     }
-    uvhttp_access_log_reopen(hangup->access_log);
+    uvh_access_logs_reopen(hangup->logs);
     if (number == SIGHUP)
         uvh_tls_reload(hangup->tls);
 }
 
 int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server,
-                     uvhttp_access_log_t *access_log, struct uvh_tls *tls, bool with_terminal)
+                     struct uvh_access_logs *logs, struct uvh_tls *tls, bool with_terminal)
 {
     static const int numbers[] = {SIGHUP, SIGUSR1};
-    *hangup = (struct uvh_hangup){.server = server, .access_log = access_log, .tls = tls};
+    *hangup = (struct uvh_hangup){.server = server, .logs = logs, .tls = tls};
     hangup->stops = with_terminal && !is_ignored() && has_terminal();
     int err = 0;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && err == 0; i++) {

@@ -1,27 +1,28 @@
-/* SIGHUP reopens the access log and reloads the certificates; SIGUSR1 reopens the access log, as
+/* SIGHUP reopens the access logs and reloads the certificates; SIGUSR1 reopens the access logs, as
  * with nginx. */
 #ifndef UVH_APP_HANGUP_H
 #define UVH_APP_HANGUP_H
 
 #include <uv.h>
 
+#include "access_logs.h"
 #include "tls_setup.h"
 
 struct uvh_hangup {
     uv_signal_t signals[2];
     size_t started; /* number of signals in use */
     uvhttp_server_t *server;
-    uvhttp_access_log_t *access_log; /* or NULL */
+    struct uvh_access_logs *logs;
     struct uvh_tls *tls;
     bool stops; /* when the terminal is closed */
 };
 
 /* Handles the signals on the loop of `server`; the handles do not keep the loop alive. The caller
- * owns `access_log` (or NULL) and `tls`. `with_terminal`: the server stops if SIGHUP comes from
+ * owns `logs` and `tls`. `with_terminal`: the server stops if SIGHUP comes from
  * closing the terminal it was started from, unless the signal was ignored at the start (nohup).
  * Returns 0 or libuv's code. Stop it in either case, before the server is freed. */
 int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server,
-                     uvhttp_access_log_t *access_log, struct uvh_tls *tls, bool with_terminal);
+                     struct uvh_access_logs *logs, struct uvh_tls *tls, bool with_terminal);
 
 void uvh_hangup_stop(struct uvh_hangup *hangup);
 

@@ -48,17 +48,25 @@ static void log_line(uvhttp_request_t *request, uvhttp_response_t *response,
                         size, duration, outcome->aborted ? ", aborted" : "");
 }
 
-static void log_both(uvhttp_request_t *request, uvhttp_response_t *response,
-                     const uvhttp_outcome_t *outcome, void *access_log)
+static void log_access(uvhttp_request_t *request, uvhttp_response_t *response,
+                       const uvhttp_outcome_t *outcome, void *logs)
 {
-    uvhttp_access_log_finished(request, response, outcome, access_log);
+    uvhttp_access_log_t *log = uvh_access_logs_find(logs, request);
+    if (log != NULL)
+        uvhttp_access_log_finished(request, response, outcome, log);
+}
+
+static void log_both(uvhttp_request_t *request, uvhttp_response_t *response,
+                     const uvhttp_outcome_t *outcome, void *logs)
+{
+    log_access(request, response, outcome, logs);
     log_line(request, response, outcome, NULL);
 }
 
-void uvh_logger_install(uvhttp_server_t *server, uvhttp_access_log_t *access_log, bool verbose)
+void uvh_logger_install(uvhttp_server_t *server, struct uvh_access_logs *logs, bool verbose)
 {
     if (verbose)
-        uvhttp_server_on_finished(server, access_log == NULL ? log_line : log_both, access_log);
-    else if (access_log != NULL)
-        uvhttp_server_on_finished(server, uvhttp_access_log_finished, access_log);
+        uvhttp_server_on_finished(server, logs == NULL ? log_line : log_both, logs);
+    else if (logs != NULL)
+        uvhttp_server_on_finished(server, log_access, logs);
 }

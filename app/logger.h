@@ -1,11 +1,10 @@
-/* A line for each request: in the server's log with --verbose, and in the access log. */
+/* A line for each request: in the server's log with --verbose, and in the access logs. */
 #ifndef UVH_APP_LOGGER_H
 #define UVH_APP_LOGGER_H
 
-#include <uvhttp.h>
-#include <uvhttp/access_log.h>
+#include "access_logs.h"
 
-/* Sets the callback of the server for finished requests. `access_log` may be NULL. */
-void uvh_logger_install(uvhttp_server_t *server, uvhttp_access_log_t *access_log, bool verbose);
+/* Sets the callback of the server for finished requests. `logs` may be NULL. */
+void uvh_logger_install(uvhttp_server_t *server, struct uvh_access_logs *logs, bool verbose);
 
 #endif

@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "client_rules.h"
+#include "mapping.h"
 #include "options.h"
 
 #define KIB ((size_t)1024)
@@ -58,6 +60,13 @@
         .help = text, .serve_only = true                                              \
     }
 
+/* A text or a list whose values are checked when they are read. */
+#define CHECKED(flag, what, field, unit, function, text)                                \
+    {                                                                                   \
+        .name = flag, .kind = UVH_OPTION_##what, .offset = FIELD(field), .value = unit, \
+        .check = function, .help = text, .serve_only = true                             \
+    }
+
 /* A field of struct uvh_tls_options. */
 #define TLS(flag, what, field, smallest, largest, unit, text)                                 \
     {                                                                                         \
@@ -72,6 +81,9 @@ static const char *const client_auth_words[] = {"off", "optional", "required", N
 /* In the order of uvhttp_static_symlinks_t. */
 static const char *const symlink_words[] = {"inside", "all", "none", "owner", NULL};
 
+/* in the order of uvhttp_forwarding_t */
+static const char *const proxy_words[] = {"x-forwarded", "forwarded", NULL};
+
 const struct uvh_option uvh_option_table[] = {
     GROUP("Address"),
     OPTION("port", 'p', NUMBER, FIELD(port), 0, 65535, "PORT",
@@ -84,6 +96,19 @@ const struct uvh_option uvh_option_table[] = {
            "change from root to this user, by name or number, before the first request"),
     OPTION("group", 0, TEXT, FIELD(group), 0, 0, "GROUP",
            "with --user: change to this group (default: that of the user)"),
+    {.name = "trusted-proxy",
+     .kind = UVH_OPTION_LIST,
+     .offset = FIELD(proxies),
+     .value = "ADDRESS",
+     .check = uvh_client_rules_check_proxy,
+     .help = "proxy whose fields name the client, such as 10.0.0.0/8 or unix; repeatable"},
+    {.name = "proxy-fields",
+     .kind = UVH_OPTION_WORD,
+     .offset = FIELD(proxy_fields),
+     .value = "FIELDS",
+     .words = proxy_words,
+     .help = "fields of trusted proxies: x-forwarded (X-Forwarded-For, -Proto, -Host) or "
+             "forwarded (Forwarded) (default: x-forwarded)"},
 
     SERVE_GROUP("TLS"),
     TLS("tls-cert", LIST, certificates, 0, 0, "FILE",
@@ -218,6 +243,17 @@ const struct uvh_option uvh_option_table[] = {
     FILE_LIST("cors", cors, "ORIGIN",
               "let web pages of this origin read files (CORS), such as https://app.example.com, "
               "or \"*\" for any; repeatable"),
+    CHECKED("allow", LIST, allow, "ADDRESS", uvh_client_rules_check_address,
+            "accept only clients with this address or prefix, such as 10.0.0.0/8, or unix; "
+            "repeatable"),
+    CHECKED("deny", LIST, deny, "ADDRESS", uvh_client_rules_check_address,
+            "refuse clients with this address or prefix, before --allow; repeatable"),
+    CHECKED("limit-requests", TEXT, limit_requests, "N/TIME", uvh_client_rules_check_limit,
+            "requests of each client, such as 100/min; others get 429"),
+    CHECKED("rewrite", LIST, rewrites, "PATH=TARGET", uvh_mapping_check,
+            "serve another path instead, such as '/old/*=/new/{rest}'; repeatable"),
+    CHECKED("redirect", LIST, redirects, "PATH=LOCATION", uvh_mapping_check,
+            "redirect a path (302), such as '/old/*=/new/{rest}'; repeatable"),
     {.name = "metrics",
      .kind = UVH_OPTION_TEXT,
      .offset = FIELD(metrics),

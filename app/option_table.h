@@ -34,7 +34,9 @@ struct uvh_option {
     const char *value;        /* name of the value in help */
     const char *preset;       /* of a TEXT: the value of --name without "="; NULL: it is required */
     const char *const *words; /* of a WORD; the last is NULL */
-    const char *help;         /* NULL: a field of uvhttp_config_t with the library's text */
+    /* of a TEXT or LIST, or NULL: returns NULL for a valid value, else what is allowed */
+    const char *(*check)(const char *text);
+    const char *help; /* NULL: a field of uvhttp_config_t with the library's text */
     /* not an option of `uvhttp run`: a key of a route in its file */
     bool serve_only;
 };

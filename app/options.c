@@ -229,6 +229,12 @@ static int apply(struct parser *parser, const struct uvh_option *option, const c
     struct source *source = &parser->sources[option - uvh_option_table];
     const struct source before = *source;
     *source = (struct source){.text = text, .from_environment = from_environment};
+    const char *allowed = option->check == NULL ? NULL : option->check(text);
+    if (allowed != NULL) {
+        print_origin(option, from_environment);
+        fprintf(stderr, "'%s' is invalid; allowed are %s\n", text, allowed);
+        return UVH_EXIT_USAGE;
+    }
     switch (option->kind) {
     case UVH_OPTION_NUMBER:
     case UVH_OPTION_MS:

@@ -56,9 +56,14 @@ struct uvh_options {
     const char *auth;
     /* paths and patterns, separated by spaces; or NULL */
     const char *prewarm;
-    struct uvh_option_list cors; /* origins */
-    const char *metrics;         /* a path, or NULL */
-    const char *access_log;      /* a path, "-", or NULL */
+    struct uvh_option_list cors;                /* origins */
+    struct uvh_option_list allow, deny;         /* addresses */
+    struct uvh_option_list rewrites, redirects; /* PATH=TARGET */
+    const char *limit_requests;                 /* N/TIME, or NULL */
+    struct uvh_option_list proxies;             /* trusted: addresses */
+    unsigned proxy_fields;                      /* uvhttp_forwarding_t */
+    const char *metrics;                        /* a path, or NULL */
+    const char *access_log;                     /* a path, "-", or NULL */
     struct uvh_tls_options tls;
     uvhttp_config_t config; /* `log` unset */
     uvhttp_log_level_t log_level;

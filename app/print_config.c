@@ -97,6 +97,26 @@ static void print_auth(FILE *out, int indent, const struct uvh_setup_auth *auth)
         print_pair(out, indent + 4, auth->users[i].name, auth->users[i].hash);
 }
 
+static void print_clients(FILE *out, int indent, const struct uvh_setup_clients *clients)
+{
+    const uvhttp_rate_limit_options_t *limit = &clients->requests.options;
+    print_list(out, indent, "allow", &clients->allow);
+    print_list(out, indent, "deny", &clients->deny);
+    if (clients->requests.mark.line == 0)
+        return;
+    fprintf(out, "%*slimit_requests:%s\n", indent, "", clients->requests.off ? " off" : "");
+    if (clients->requests.off)
+        return;
+    fprintf(out, "%*srequests: %zu\n", indent + 2, "", limit->requests);
+    if (limit->period_ms != 0)
+        fprintf(out, "%*speriod: %" PRIu32 "\n", indent + 2, "", limit->period_ms / 1000);
+    if (limit->burst != 0)
+        fprintf(out, "%*sburst: %zu\n", indent + 2, "", limit->burst);
+    fprintf(out, "%*sby: %s\n", indent + 2, "", limit->global ? "all" : "client");
+    if (limit->max_clients != 0)
+        fprintf(out, "%*smax_clients: %zu\n", indent + 2, "", limit->max_clients);
+}
+
 static void print_limits(const uvhttp_config_t *config, FILE *out)
 {
     const uvhttp_limit_t *limit;
@@ -305,18 +325,10 @@ static void print_rules(const uvhttp_static_options_t *files, FILE *out)
         } else if (strcasecmp(rule->field, "Cache-Control") == 0) {
             print_key(out, 12, "cache_control", rule->value);
         } else {
-            struct uvh_field field = {rule->field, rule->value};
+            struct uvh_field field = {.name = rule->field, .value = rule->value};
             print_fields(out, 12, &(struct uvh_field_list){&field, 1});
         }
     }
-}
-
-static void print_redirect(const struct uvh_setup_route *route, FILE *out)
-{
-    fputs("        redirect: \"", out);
-    print_characters(out, route->location, "$$");
-    fputs(route->with_target ? "{target}\"" : "\"", out);
-    fprintf(out, "\n        status: %d\n", route->status);
 }
 
 static void print_route(const struct uvh_setup_route *route, FILE *out)
@@ -327,6 +339,7 @@ static void print_route(const struct uvh_setup_route *route, FILE *out)
     print_list(out, 8, "methods", &route->methods);
     print_fields(out, 8, &route->headers);
     print_auth(out, 8, &route->auth);
+    print_clients(out, 8, &route->clients);
     if (route->kind == UVH_ROUTE_STATIC) {
         print_key(out, 8, "static", route->root.text);
         print_list(out, 8, "more_roots", &route->more_roots);
@@ -337,13 +350,43 @@ static void print_route(const struct uvh_setup_route *route, FILE *out)
         print_rules(&route->files, out);
         print_list(out, 8, "prewarm", &route->prewarm);
     } else if (route->kind == UVH_ROUTE_REDIRECT) {
-        print_redirect(route, out);
+        print_key(out, 8, "redirect", route->text.text);
+        fprintf(out, "        status: %d\n", route->status);
     } else {
         fprintf(out, "        respond:\n          status: %d\n", route->status);
-        if (route->body != NULL)
-            print_key(out, 10, "body", route->body);
-        if (route->type != NULL)
-            print_key(out, 10, "type", route->type);
+        print_key_if(out, 10, "body", route->text.text);
+        print_key_if(out, 10, "type", route->type);
+    }
+}
+
+static void print_access_log(const struct uvh_setup_log *log, int indent, FILE *out)
+{
+    static const char *const formats[] = {"common", "combined", "json"};
+    const uvhttp_access_log_options_t *options = &log->options;
+    if (log->path.text == NULL) {
+        if (log->off)
+            fprintf(out, "%*saccess_log: off\n", indent, "");
+        return;
+    }
+    fprintf(out, "%*saccess_log:\n", indent, "");
+    print_key(out, indent + 2, "path", log->path.text);
+    fprintf(out, "%*sformat: %s\n", indent + 2, "", formats[options->format]);
+    print_key_if(out, indent + 2, "pattern", options->pattern);
+    if (options->buffer_size != 0)
+        fprintf(out, "%*sbuffer_size: %zu\n", indent + 2, "", options->buffer_size);
+    if (options->flush_ms != 0)
+        fprintf(out, "%*sflush_ms: %" PRIu32 "\n", indent + 2, "", options->flush_ms);
+}
+
+static void print_rewrites(const struct uvh_setup_site *site, FILE *out)
+{
+    if (site->rewrite_count > 0)
+        fputs("    rewrites:\n", out);
+    for (size_t i = 0; i < site->rewrite_count; i++) {
+        fputs("      - path: ", out);
+        print_text(out, site->rewrites[i].path.text);
+        fputc('\n', out);
+        print_key(out, 8, "to", site->rewrites[i].to.text);
     }
 }
 
@@ -354,38 +397,29 @@ static void print_site(const struct uvh_setup_site *site, FILE *out)
     print_list(out, 4, "hosts", &site->hosts);
     print_fields(out, 4, &site->headers);
     print_auth(out, 4, &site->auth);
+    print_clients(out, 4, &site->clients);
     print_key_if(out, 4, "cors", site->cors.text);
+    print_access_log(&site->access_log, 4, out);
+    print_rewrites(site, out);
     fputs("    routes:\n", out);
     for (size_t i = 0; i < site->route_count; i++)
         print_route(&site->routes[i], out);
 }
 
-static void print_access_log(const struct uvh_setup *setup, FILE *out)
-{
-    static const char *const formats[] = {"common", "combined", "json"};
-    if (setup->access_path.text == NULL)
-        return;
-    fputs("access_log:\n", out);
-    print_key(out, 2, "path", setup->access_path.text);
-    fprintf(out, "  format: %s\n", formats[setup->access_log.format]);
-    if (setup->access_log.pattern != NULL)
-        print_key(out, 2, "pattern", setup->access_log.pattern);
-    if (setup->access_log.buffer_size != 0)
-        fprintf(out, "  buffer_size: %zu\n", setup->access_log.buffer_size);
-    if (setup->access_log.flush_ms != 0)
-        fprintf(out, "  flush_ms: %" PRIu32 "\n", setup->access_log.flush_ms);
-}
-
 void uvh_print_config(const struct uvh_setup *setup, FILE *out)
 {
     static const char *const levels[] = {"error", "warning", "info", "debug"};
+    static const char *const fields[] = {"x-forwarded", "forwarded"};
     print_limits(&setup->config, out);
     print_listen(setup, out);
     print_key_if(out, 0, "user", setup->user.text);
     print_key_if(out, 0, "group", setup->group.text);
     print_tls(&setup->tls, out);
     fprintf(out, "log:\n  level: %s\n", levels[setup->log_level]);
-    print_access_log(setup, out);
+    print_access_log(&setup->access_log, 0, out);
+    print_list(out, 0, "trusted_proxies", &setup->proxies);
+    if (setup->proxies.count > 0)
+        fprintf(out, "proxy_fields: %s\n", fields[setup->proxy_fields]);
     print_metrics(&setup->metrics, out);
     fputs("sites:\n", out);
     for (size_t i = 0; i < setup->site_count; i++)

@@ -8,6 +8,7 @@
 
 #include "listen.h"
 #include "logger.h"
+#include "proxies.h"
 #include "tls_setup.h"
 
 static void on_freed(void *arg)
@@ -52,9 +53,10 @@ static const char *name_of(const struct uvh_setup_tls *setup)
     return setup->node != NULL ? "redirect_http" : "--redirect-http";
 }
 
-static int make_server(struct uvh_redirect *redirect, uvhttp_server_t *sites,
-                       const uvhttp_config_t *config)
+static int make_server(struct uvh_redirect *redirect, const struct uvh_setup *setup,
+                       uvhttp_server_t *sites, const uvhttp_config_t *config)
 {
+    struct uvh_problems problems = {.count = 0}; /* the same as of the sites, noted already */
     uvhttp_config_t own = *config;
     own.workers = 1; /* required on the caller's loop */
     bool verbose = own.log_level >= UVHTTP_LOG_DEBUG;
@@ -69,6 +71,8 @@ static int make_server(struct uvh_redirect *redirect, uvhttp_server_t *sites,
     }
     redirect->server = server;
     uvh_logger_install(server, NULL, verbose);
+    if (!uvh_proxies_trust(server, setup, &problems))
+        return UVHTTP_ENOMEM;
     return uvhttp_server_use(server, send_to_https, redirect);
 }
 
@@ -141,14 +145,15 @@ static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls 
     return true;
 }
 
-bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup_tls *setup,
+bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup *whole,
                        const struct uvh_address *addresses, size_t count, uvhttp_server_t *sites,
                        const uvhttp_config_t *config)
 {
+    const struct uvh_setup_tls *setup = &whole->tls;
     *redirect = (struct uvh_redirect){.server = NULL};
     if (!setup->wanted || setup->redirect_http == UVH_OPTION_OFF)
         return true;
-    int err = make_server(redirect, sites, config);
+    int err = make_server(redirect, whole, sites, config);
     if (err != 0) {
         fprintf(stderr, "uvhttp: %s: %s\n", name_of(setup), uvhttp_strerror(err));
         return false;

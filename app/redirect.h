@@ -20,7 +20,7 @@ bool uvh_redirect_check(const struct uvh_setup_tls *setup, const struct uvh_opti
 /* Listens on the hosts of the `addresses` with TLS, if the setup has a redirect port. The addresses
  * have their final ports; `config` is that of `sites`. False after a message was printed. Close
  * `redirect` in either case. */
-bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup_tls *setup,
+bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup *setup,
                        const struct uvh_address *addresses, size_t count, uvhttp_server_t *sites,
                        const uvhttp_config_t *config);
 

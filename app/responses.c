@@ -2,47 +2,42 @@
  * server by site.c. */
 #include "responses.h"
 
-#include <stdio.h>
-#include <string.h>
-
-/* Key of the request attachment that marks requests of named hosts. */
-static const char named_host;
-
 int uvh_responses_redirect(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const struct uvh_setup_route *route = arg;
-    if (!route->with_target)
-        return uvhttp_response_redirect(response, route->status, route->location);
-    uvhttp_slice_t path = uvhttp_request_raw_path(request);
-    uvhttp_slice_t query = uvhttp_request_query_string(request);
-    size_t size = strlen(route->location) + path.length + query.length + 2;
-    char *location = uvhttp_request_allocate(request, size);
-    if (location == NULL)
-        return UVHTTP_ENOMEM;
-    snprintf(location, size, "%s%.*s%s%.*s", route->location, UVHTTP_SLICE_ARGS(path),
-             query.length > 0 ? "?" : "", UVHTTP_SLICE_ARGS(query));
-    return uvhttp_response_redirect(response, route->status, location);
+    uvhttp_slice_t location;
+    int err = uvhttp_template_expand(route->made, request, &location);
+    if (err == UVHTTP_EINVAL) /* the location needs a host, and the request has none */
+        return uvhttp_response_send_status(response, 400);
+    return err != 0 ? err : uvhttp_response_redirect(response, route->status, location.base);
 }
 
 int uvh_responses_respond(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    (void)request;
     const struct uvh_setup_route *route = arg;
-    if (route->body == NULL)
-        return uvhttp_response_send_static(response, route->status, route->type, "", 0);
-    return uvhttp_response_send_static(response, route->status, route->type, route->body,
-                                       strlen(route->body));
+    uvhttp_slice_t body = {"", 0};
+    int err = route->made == NULL ? 0 : uvhttp_template_expand(route->made, request, &body);
+    if (err != 0)
+        return err;
+    return uvhttp_template_is_dynamic(route->made)
+               ? uvhttp_response_send(response, route->status, route->type, body.base, body.length)
+               : uvhttp_response_send_static(response, route->status, route->type, body.base,
+                                             body.length);
 }
 
 static int add_missing(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    (void)request;
     const struct uvh_field_list *list = arg;
     int err = 0;
     for (size_t i = 0; i < list->count && err == 0; i++) {
+        const struct uvh_field *field = &list->items[i];
+        uvhttp_slice_t value;
         /* The rules of a directory have set theirs already. */
-        if (uvhttp_response_header_slice(response, list->items[i].name).base == NULL)
-            err = uvhttp_response_set_header(response, list->items[i].name, list->items[i].value);
+        if (uvhttp_response_header_slice(response, field->name).base != NULL)
+            continue;
+        err = uvhttp_template_expand(field->made, request, &value);
+        if (err == 0 && (value.length > 0 || !uvhttp_template_is_dynamic(field->made)))
+            err = uvhttp_response_set_header(response, field->name, value.base);
     }
     return err;
 }
@@ -54,25 +49,10 @@ int uvh_responses_add_fields(uvhttp_request_t *request, uvhttp_response_t *respo
     return err == 0 ? UVHTTP_DECLINED : err;
 }
 
-static int add_unless_named(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+int uvh_responses_add_site_fields(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    return uvhttp_request_attached(request, &named_host) == NULL
-               ? add_missing(request, response, arg)
-               : 0;
-}
-
-int uvh_responses_add_default_fields(uvhttp_request_t *request, uvhttp_response_t *response,
-                                     void *arg)
-{
-    (void)request;
-    int err = uvhttp_response_on_send(response, add_unless_named, arg);
-    return err == 0 ? UVHTTP_DECLINED : err;
-}
-
-int uvh_responses_mark_named(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
-{
-    (void)response;
-    /* The value is not used, so any address will do. */
-    int err = uvhttp_request_attach(request, &named_host, arg, NULL);
-    return err == 0 ? UVHTTP_DECLINED : err;
+    struct uvh_setup_site *site = arg;
+    return uvhttp_request_router_data(request) == site
+               ? uvh_responses_add_fields(request, response, &site->headers)
+               : UVHTTP_DECLINED;
 }

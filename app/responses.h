@@ -13,10 +13,9 @@ int uvh_responses_respond(uvhttp_request_t *request, uvhttp_response_t *response
  * site. */
 int uvh_responses_add_fields(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
 
-/* The same for the default site. The server's own middleware also runs for named hosts, and skips
- * requests that uvh_responses_mark_named, a middleware of named hosts, has marked. */
-int uvh_responses_add_default_fields(uvhttp_request_t *request, uvhttp_response_t *response,
-                                     void *arg);
-int uvh_responses_mark_named(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
+/* The same for all responses of a site; `arg` is the struct uvh_setup_site. The server's own
+ * middleware, which is that of the default site, also runs for named hosts. */
+int uvh_responses_add_site_fields(uvhttp_request_t *request, uvhttp_response_t *response,
+                                  void *arg);
 
 #endif

@@ -12,11 +12,13 @@
 #include "print_config.h"
 #include "setup_server.h"
 #include "site.h"
+#include "site_files.h"
 
 struct run {
     struct uvh_options options; /* file, environment and flags combined */
     struct uvh_config_file file;
     struct uvh_problems problems;
+    struct uvh_text proxies[UVH_OPTIONS_LIST_MAX]; /* of flags */
 };
 
 static int fail(int err)
@@ -53,9 +55,10 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
     options->config = setup->config;
     options->log_level = setup->log_level;
     options->listen_count = setup->listen_count;
-    options->access_log = setup->access_path.text;
+    options->access_log = setup->access_log.path.text;
     options->user = setup->user.text;
     options->group = setup->group.text;
+    options->proxy_fields = setup->proxy_fields;
     memcpy(options->listen, setup->listen, sizeof(setup->listen));
     int code = uvh_options_parse(options, command, count, arguments);
     setup->config = options->config;
@@ -64,12 +67,15 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
     memcpy(setup->listen, options->listen, sizeof(setup->listen));
     replace(&setup->user, options->user);
     replace(&setup->group, options->group);
+    setup->proxy_fields = options->proxy_fields;
+    if (options->proxies.count > 0)
+        setup->proxies = uvh_option_texts(&options->proxies, run->proxies);
     const char *path = options->access_log;
-    if (path != NULL && path != setup->access_path.text && strcmp(path, "-") != 0)
+    if (path != NULL && path != setup->access_log.path.text && strcmp(path, "-") != 0)
         path = absolute_path(run, path);
     if (path == NULL && options->access_log != NULL)
         return fail(UVHTTP_ENOMEM);
-    setup->access_path.text = path;
+    setup->access_log.path.text = path;
     return code != UVH_EXIT_OK ? code : uvh_listen_check(options, setup->tls.wanted);
 }
 
@@ -83,7 +89,7 @@ static int load_and_act(struct run *run, enum uvh_command command, int count, ch
 {
     struct uvh_setup *setup = &run->file.setup;
     if (!uvh_config_file_load(&run->file, run->problems.file, &run->problems)) {
-        uvh_site_check_directories(setup, &run->problems);
+        uvh_site_files_check(setup, &run->problems);
         return UVH_EXIT_FAILED;
     }
     int code = merge(run, command, count, arguments);

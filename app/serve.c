@@ -15,10 +15,13 @@
 #include "prewarm.h"
 #include "print_config.h"
 #include "redirect.h"
+#include "responses.h"
 #include "serve_site.h"
 #include "setup_server.h"
 #include "site_auth.h"
+#include "site_clients.h"
 #include "site_cors.h"
+#include "site_text.h"
 #include "tls_setup.h"
 
 static int print_error(int err)
@@ -112,6 +115,58 @@ static int allow_origins(uvhttp_server_t *server, const char *origins)
     return err == 0 ? UVH_EXIT_OK : print_error(err);
 }
 
+/* Prints the first problem of an option. */
+static int refuse(const char *option, const struct uvh_problems *problems)
+{
+    char text[UVH_OPTION_TEXT_SIZE];
+    fprintf(stderr, "uvhttp: %s%s\n", option,
+            uvh_option_rename_keys(problems->items[0].text, text));
+    return UVH_EXIT_USAGE;
+}
+
+/* Adds the rules about clients, if configured, for all requests. */
+static int limit_clients(uvhttp_server_t *server, const struct uvh_setup_clients *wanted)
+{
+    struct uvh_problems problems = {.count = 0};
+    struct uvh_clients made;
+    int err = 0;
+    uvh_site_clients_make(server, wanted, NULL, &made, &problems);
+    if (problems.count > 0)
+        return refuse("", &problems);
+    if (made.addresses != NULL)
+        err = uvhttp_server_use(server, uvhttp_address_rules_handle_request, made.addresses);
+    if (err == 0 && made.requests != NULL)
+        err = uvhttp_server_use(server, uvhttp_rate_limit_handle_request, made.requests);
+    return err == 0 ? UVH_EXIT_OK : print_error(err);
+}
+
+static int add_rewrite(uvhttp_server_t *server, const struct uvh_setup_rewrite *rewrite)
+{
+    struct uvh_problems problems = {.count = 0};
+    int err =
+        uvhttp_router_rewrite(uvhttp_server_router(server), rewrite->path.text, rewrite->to.text);
+    if (err == 0)
+        return UVH_EXIT_OK;
+    uvh_site_text_note(&problems, UVH_MARK_NONE, uvhttp_server_error(server));
+    return refuse("--rewrite: ", &problems);
+}
+
+/* For any method; as the route of GET it conflicts with the same path of a directory, which would
+ * be preferred. */
+static int add_redirect(uvhttp_server_t *server, struct uvh_setup_route *route)
+{
+    struct uvh_problems problems = {.count = 0};
+    const char *path = route->path.text;
+    int err = uvhttp_server_route(server, "GET", path, uvh_responses_redirect, route);
+    if (err == 0)
+        err = uvhttp_server_route(server, NULL, path, uvh_responses_redirect, route);
+    if (err != 0)
+        uvh_problems_add(&problems, UVH_MARK_NONE, "%s", uvhttp_server_error(server)->text);
+    else if (uvh_site_text_make(server, route, path, &problems))
+        return UVH_EXIT_OK;
+    return refuse("--redirect: ", &problems);
+}
+
 /* Adds the metrics, if configured; the password applies to them. */
 static int add_metrics(uvhttp_server_t *server, const char *path)
 {
@@ -122,25 +177,36 @@ static int add_metrics(uvhttp_server_t *server, const char *path)
     return UVH_EXIT_USAGE;
 }
 
+static int add_routes(uvhttp_server_t *server, struct uvh_serve_site *made)
+{
+    int code = UVH_EXIT_OK, err = 0;
+    size_t aliases = 1 + made->alias_count;
+    for (size_t i = 0; i < made->site.route_count && code == UVH_EXIT_OK; i++)
+        code = i < aliases
+                   ? open_route(server, &made->site, &made->routes[i], i == 0 ? NULL : "alias")
+                   : add_redirect(server, &made->routes[i]);
+    for (size_t i = 0; i < made->site.rewrite_count && code == UVH_EXIT_OK; i++)
+        code = add_rewrite(server, &made->rewrites[i]);
+    for (size_t i = 0; i < aliases && code == UVH_EXIT_OK && err == 0; i++)
+        err = uvh_alias_redirect(uvhttp_server_router(server), &made->site, &made->routes[i], NULL,
+                                 0);
+    return err == 0 ? code : print_error(err);
+}
+
 /* CORS precedes authentication: a preflight request has no password. */
 static int build(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_problems *problems,
                  void *arg)
 {
     (void)metrics, (void)problems;
-    const struct uvh_serve_site *made = arg;
-    int code = allow_origins(server, made->site.cors.text);
+    struct uvh_serve_site *made = arg;
+    int code = limit_clients(server, &made->site.clients);
+    if (code == UVH_EXIT_OK)
+        code = allow_origins(server, made->site.cors.text);
     if (code == UVH_EXIT_OK)
         code = ask_for_password(server, &made->site.auth);
     if (code == UVH_EXIT_OK)
         code = add_metrics(server, made->metrics);
-    for (size_t i = 0; i < made->site.route_count && code == UVH_EXIT_OK; i++)
-        code = open_route(server, &made->site, &made->routes[i], i == 0 ? NULL : "alias");
-    int err = 0;
-    for (size_t i = 0; i < made->site.route_count && code == UVH_EXIT_OK && err == 0; i++)
-        err = uvh_alias_redirect(uvhttp_server_router(server), &made->site, &made->routes[i]);
-    if (err != 0)
-        return print_error(err);
-    return code;
+    return code == UVH_EXIT_OK ? add_routes(server, made) : code;
 }
 
 /* Fewer keys than certificates are OK if the last certificates' files contain their keys; otherwise
@@ -156,7 +222,7 @@ static void hint_at_keys(const struct uvh_tls_options *given, struct uvh_problem
         given->certificates.count, given->keys.count);
 }
 
-static int run_server(const struct uvh_options *options, const struct uvh_setup *setup,
+static int run_server(const struct uvh_options *options, struct uvh_setup *setup,
                       struct uvh_serve_site *made)
 {
     struct uvh_problems problems = {.file = "uvhttp"};
@@ -179,8 +245,10 @@ static int print_or_serve(const struct uvh_options *options, struct uvh_serve_si
                               .user = {.text = options->user},
                               .group = {.text = options->group},
                               .tls = made->tls,
-                              .access_path = {.text = made->access_log},
-                              .access_log = {.format = UVHTTP_ACCESS_COMBINED},
+                              .access_log = {.path = {.text = made->access_log},
+                                             .options = {.format = UVHTTP_ACCESS_COMBINED}},
+                              .proxies = uvh_option_texts(&options->proxies, made->proxies),
+                              .proxy_fields = options->proxy_fields,
                               .metrics = {.path = {.text = options->metrics}},
                               .sites = &made->site,
                               .site_count = 1};

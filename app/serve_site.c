@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "absolute_path.h"
+#include "client_rules.h"
+#include "mapping.h"
 
 int uvh_serve_site_refuse_directory(const char *option, const char *directory, int err)
 {
@@ -151,6 +153,41 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
     return UVH_EXIT_USAGE;
 }
 
+/* --redirect and --rewrite. */
+static int add_mappings(struct uvh_serve_site *made, const struct uvh_options *options)
+{
+    for (size_t i = 0; i < options->redirects.count; i++) {
+        char *path = keep(made, strdup(options->redirects.items[i]));
+        if (path == NULL)
+            return no_memory();
+        struct uvh_text target = {.text = uvh_mapping_split(path)};
+        made->routes[made->site.route_count++] = (struct uvh_setup_route){
+            .path = {.text = path}, .kind = UVH_ROUTE_REDIRECT, .status = 302, .text = target};
+    }
+    for (size_t i = 0; i < options->rewrites.count; i++) {
+        char *path = keep(made, strdup(options->rewrites.items[i]));
+        if (path == NULL)
+            return no_memory();
+        struct uvh_text target = {.text = uvh_mapping_split(path)};
+        made->rewrites[made->site.rewrite_count++] =
+            (struct uvh_setup_rewrite){.path = {.text = path}, .to = target};
+    }
+    made->site.rewrites = made->rewrites;
+    return UVH_EXIT_OK;
+}
+
+/* The values were checked when they were read. */
+static void add_clients(struct uvh_serve_site *made, const struct uvh_options *options)
+{
+    struct uvh_setup_clients *clients = &made->site.clients;
+    clients->allow = uvh_option_texts(&options->allow, made->allow);
+    clients->deny = uvh_option_texts(&options->deny, made->deny);
+    if (options->limit_requests == NULL)
+        return;
+    clients->requests.mark.line = 1;
+    (void)uvh_client_rules_read_limit(options->limit_requests, &clients->requests.options);
+}
+
 /* The origins, separated by spaces. */
 static int add_cors(struct uvh_serve_site *made, const struct uvh_option_list *origins)
 {
@@ -243,6 +280,10 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
         code = add_more_roots(made, &options->more_roots);
     for (size_t i = 0; i < options->aliases.count && code == UVH_EXIT_OK; i++)
         code = add_alias(made, &files, options->aliases.items[i]);
+    made->alias_count = made->site.route_count - 1;
+    if (code == UVH_EXIT_OK)
+        code = add_mappings(made, options);
+    add_clients(made, options);
     if (code == UVH_EXIT_OK && options->auth != NULL)
         code = add_auth(made, options->auth);
     if (code == UVH_EXIT_OK)

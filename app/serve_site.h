@@ -9,14 +9,18 @@
 
 struct uvh_serve_site {
     struct uvh_setup_site site; /* the owner of these routes */
-    struct uvh_setup_route routes[1 + UVH_OPTIONS_LIST_MAX];
+    struct uvh_setup_route routes[1 + 2 * UVH_OPTIONS_LIST_MAX];
+    size_t alias_count; /* of the routes after the first; redirects follow */
+    struct uvh_setup_rewrite rewrites[UVH_OPTIONS_LIST_MAX];
+    struct uvh_text allow[UVH_OPTIONS_LIST_MAX], deny[UVH_OPTIONS_LIST_MAX];
+    struct uvh_text proxies[UVH_OPTIONS_LIST_MAX];
     struct uvh_file_rules rules;
     struct uvh_setup_tls tls;
     struct uvh_tls_files tls_files;
     struct uvh_text more_roots[UVH_OPTIONS_LIST_MAX];
     const char *more_root_paths[UVH_OPTIONS_LIST_MAX + 1]; /* the same in the library's form */
     /* referenced by the other members, freed with them */
-    char *texts[7 + 4 * UVH_OPTIONS_LIST_MAX];
+    char *texts[7 + 6 * UVH_OPTIONS_LIST_MAX];
     size_t text_count;
     const char *metrics, *access_log; /* as struct uvh_setup has them */
     const char *root; /* the absolute path of the directory or file, for the start output */

@@ -22,7 +22,9 @@ struct uvh_text_list {
 
 struct uvh_field {
     const char *name;
-    const char *value;
+    const char *value; /* a template of uvhttp/template.h */
+    struct uvh_mark mark;
+    uvhttp_template_t *made; /* of the value; set by site.c */
 };
 
 struct uvh_field_list {
@@ -38,23 +40,55 @@ struct uvh_setup_auth {
     struct uvh_text file; /* text NULL: none */
 };
 
+/* A limit of requests. */
+struct uvh_setup_limit {
+    struct uvh_mark mark; /* line 0: none */
+    bool off;             /* of a route: no limit, not even that of its site */
+    uvhttp_rate_limit_options_t options;
+};
+
+/* Which clients may request, and how often. */
+struct uvh_setup_clients {
+    struct uvh_text_list allow, deny; /* prefixes of uvhttp/address_rules.h */
+    struct uvh_setup_limit requests;
+};
+
+/* The middleware for them. */
+struct uvh_clients {
+    uvhttp_address_rules_t *addresses; /* or NULL */
+    uvhttp_rate_limit_t *requests;     /* or NULL */
+};
+
 enum uvh_route_kind { UVH_ROUTE_NONE, UVH_ROUTE_STATIC, UVH_ROUTE_REDIRECT, UVH_ROUTE_RESPOND };
 
 struct uvh_setup_route {
     /* a pattern of uvhttp/router.h; of a directory also with a final '/' for all paths below it */
     struct uvh_text path;
-    struct uvh_text_list methods;  /* none: GET, and any for a redirect */
-    struct uvh_field_list headers; /* of its responses */
-    struct uvh_setup_auth auth;    /* overrides that of the site */
+    struct uvh_text_list methods;     /* none: GET, and any for a redirect */
+    struct uvh_field_list headers;    /* of its responses */
+    struct uvh_setup_auth auth;       /* overrides that of the site */
+    struct uvh_setup_clients clients; /* each member that is set overrides that of the site */
     enum uvh_route_kind kind;
     int status;                      /* of a redirect or a fixed response */
     struct uvh_text root;            /* STATIC: the directory */
     struct uvh_text_list more_roots; /* STATIC: directories */
     uvhttp_static_options_t files;   /* STATIC: the rest; roots unset */
     struct uvh_text_list prewarm;    /* STATIC: paths and patterns */
-    const char *location;            /* REDIRECT: the location, without a final "{target}" */
-    bool with_target;                /* REDIRECT: it had one: path and query are appended */
-    const char *body, *type;         /* RESPOND */
+    struct uvh_text text;            /* REDIRECT: the location; RESPOND: the body. A template. */
+    uvhttp_template_t *made;         /* of the text; set by site.c */
+    const char *type;                /* RESPOND: of the body */
+};
+
+struct uvh_setup_log {
+    bool off;                            /* of a site: no log, not even that of the setup */
+    struct uvh_text path;                /* text NULL: none of its own */
+    uvhttp_access_log_options_t options; /* `path` unset */
+};
+
+/* Of a path before it is routed. */
+struct uvh_setup_rewrite {
+    struct uvh_text path; /* a pattern */
+    struct uvh_text to;   /* a template */
 };
 
 struct uvh_setup_site {
@@ -64,9 +98,24 @@ struct uvh_setup_site {
     struct uvh_field_list headers; /* of all its responses */
     struct uvh_setup_auth auth;    /* of all its routes */
     struct uvh_text cors;          /* origins, separated by spaces; text NULL: none */
+    struct uvh_setup_clients clients;
+    struct uvh_clients made; /* of them; set by site.c */
+    struct uvh_setup_log access_log;
+    uvhttp_access_log_t *log; /* opened by access_logs.c; NULL: that of the setup, unless off */
+    struct uvh_setup_rewrite *rewrites;
+    size_t rewrite_count;
     struct uvh_setup_route *routes;
     size_t route_count;
 };
+
+/* The values of an option, stored in `texts`. */
+static inline struct uvh_text_list uvh_option_texts(const struct uvh_option_list *values,
+                                                    struct uvh_text texts[UVH_OPTIONS_LIST_MAX])
+{
+    for (size_t i = 0; i < values->count; i++)
+        texts[i] = (struct uvh_text){.text = values->items[i]};
+    return (struct uvh_text_list){texts, values->count};
+}
 
 struct uvh_yaml_node;
 
@@ -93,8 +142,10 @@ struct uvh_setup {
     size_t listen_count;                                  /* 0: every address */
     struct uvh_text user, group;                          /* see run_as.h; text NULL: none */
     struct uvh_setup_tls tls;
-    struct uvh_text access_path;            /* text NULL: no access log */
-    uvhttp_access_log_options_t access_log; /* `path` unset */
+    struct uvh_setup_log access_log;
+    struct uvh_text_list proxies; /* trusted */
+    struct uvh_mark proxy_fields_mark;
+    unsigned proxy_fields; /* uvhttp_forwarding_t */
     struct uvh_setup_metrics metrics;
     struct uvh_setup_site *sites;
     size_t site_count;

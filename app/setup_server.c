@@ -3,7 +3,6 @@
 #include "setup_server.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "banner.h"
@@ -11,6 +10,7 @@
 #include "listen.h"
 #include "logger.h"
 #include "metrics.h"
+#include "proxies.h"
 #include "run_as.h"
 #include "site.h"
 #include "user_files.h"
@@ -23,33 +23,12 @@ struct running {
     struct uvh_redirect redirect;
     struct uvh_tls tls;
     struct uvh_run_as as;
-    uvhttp_access_log_t *access_log;
-    uvhttp_log_level_t access_log_level; /* a separate copy, because the log's thread reads it */
+    struct uvh_access_logs logs;
 };
 
 static int fail(int err)
 {
     fprintf(stderr, "uvhttp: %s\n", uvhttp_strerror(err));
-    return UVH_EXIT_FAILED;
-}
-
-static int open_access_log(struct running *running)
-{
-    const struct uvh_setup *setup = running->given->setup;
-    if (setup->access_path.text == NULL)
-        return UVH_EXIT_OK;
-    uvhttp_access_log_options_t config = setup->access_log;
-    config.path = setup->access_path.text;
-    config.log = uvhttp_log_to_stderr;
-    config.log_arg = &running->access_log_level;
-    running->access_log_level = setup->log_level;
-    if (strcmp(config.path, "-") != 0)
-        uvh_run_as_create(&running->as, config.path, 0640); /* as the library does */
-    int err = uvhttp_access_log_new(&running->access_log, &config, NULL);
-    if (err == 0)
-        return UVH_EXIT_OK;
-    fprintf(stderr, "uvhttp: the access log '%s' cannot be opened: %s\n", config.path,
-            uvhttp_strerror(err));
     return UVH_EXIT_FAILED;
 }
 
@@ -88,7 +67,7 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
     size_t count;
     if (!uvh_listen_all(server, given->options, running->tls.tls, addresses, &count) ||
         !uvh_metrics_listen(&running->metrics) ||
-        !uvh_redirect_open(&running->redirect, &given->setup->tls, addresses, count, server,
+        !uvh_redirect_open(&running->redirect, given->setup, addresses, count, server,
                            &running->config))
         return UVH_EXIT_FAILED;
     if (!change_user(running))
@@ -109,7 +88,7 @@ static int run_server(struct running *running, uvhttp_server_t *server)
 {
     struct uvh_hangup hangup;
     bool with_terminal = !running->given->options->from_file;
-    int err = uvh_hangup_start(&hangup, server, running->access_log, &running->tls, with_terminal);
+    int err = uvh_hangup_start(&hangup, server, &running->logs, &running->tls, with_terminal);
     int code = err == 0 ? listen_and_run(running, server) : fail(err);
     uvh_hangup_stop(&hangup);
     return code;
@@ -134,10 +113,9 @@ static int act(struct running *running, uvhttp_server_t *server)
     const struct uvh_setup_server *given = running->given;
     if (given->test)
         return report_check(running);
-    int code = open_access_log(running);
-    if (code != UVH_EXIT_OK)
-        return code;
-    uvh_logger_install(server, running->access_log, given->setup->log_level >= UVHTTP_LOG_DEBUG);
+    if (!uvh_access_logs_open(&running->logs, given->setup, &running->as))
+        return UVH_EXIT_FAILED;
+    uvh_logger_install(server, &running->logs, given->setup->log_level >= UVHTTP_LOG_DEBUG);
     return run_server(running, server);
 }
 
@@ -157,6 +135,7 @@ static int build(struct running *running, uvhttp_server_t *server, struct uvh_pr
     bool right = uvh_tls_check_addresses(&setup->tls, given->options, problems) &&
                  uvh_redirect_check(&setup->tls, given->options,
                                     metrics->has_listen ? &metrics->listen : NULL, problems);
+    right = uvh_proxies_trust(server, setup, problems) && right;
     running->log.quiet = true;
     int code = given->build(server, running->metrics.server, problems, given->arg);
     running->log.quiet = false;
@@ -185,6 +164,6 @@ int uvh_setup_server_run(const struct uvh_setup_server *given, struct uvh_proble
     uvh_metrics_close(&running.metrics, server);
     uvhttp_server_free(server);
     uvh_tls_close(&running.tls);
-    uvhttp_access_log_free(running.access_log);
+    uvh_access_logs_close(&running.logs);
     return code;
 }

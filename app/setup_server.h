@@ -6,7 +6,7 @@
 #include "setup.h"
 
 struct uvh_setup_server {
-    const struct uvh_setup *setup;
+    struct uvh_setup *setup;
     const struct uvh_options *options;
     const char *what; /* is served: for the start output */
     bool test;        /* build the server only */

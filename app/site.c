@@ -3,19 +3,18 @@
  * one. Called by run.c. */
 #include "site.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "access_logs.h"
 #include "alias.h"
-#include "named_files.h"
-#include "prewarm.h"
 #include "responses.h"
 #include "site_auth.h"
+#include "site_clients.h"
 #include "site_cors.h"
-#include "user_files.h"
+#include "site_files.h"
+#include "site_text.h"
 
 struct builder {
     uvhttp_server_t *server;
@@ -78,197 +77,115 @@ static void note_refusal(const struct builder *builder, const struct uvh_setup_s
         uvh_problems_add(builder->problems, route->path.mark, "%s", uvhttp_strerror(err));
 }
 
-static const char *dir_fault(int err)
+/* A site while its routes are added. */
+struct site_build {
+    struct uvh_setup_site *site;
+    uvhttp_router_t *const *routers; /* of its hosts; NULL for one that was rejected */
+    size_t router_count;
+    uvhttp_cors_t *cors; /* or NULL */
+    uvhttp_auth_t *auth; /* or NULL */
+};
+
+/* The middleware of a route, in the order in which it runs. */
+struct chain {
+    uvhttp_middleware_t items[5];
+    size_t count;
+};
+
+static void push(struct chain *chain, uvhttp_handler_cb handler, void *arg)
 {
-    /* The library returns libuv's codes, which are negated errno values. */
-    switch (-err) {
-    case ENOENT:
-        return "does not exist";
-    case ENOTDIR:
-        return "is not a directory";
-    case EACCES:
-    case EPERM:
-        return "cannot be read: no permission";
-    default:
-        return uvhttp_strerror(err);
-    }
+    if (arg != NULL)
+        chain->items[chain->count++] = (uvhttp_middleware_t){handler, arg};
 }
 
-/* Notes a directory that cannot be opened or entered: it would give only 403 responses. */
-static bool check_dir(struct uvh_problems *problems, const struct uvh_text *directory, int err)
+static void push_clients(struct chain *chain, const struct uvh_clients *clients)
 {
-    char inside[PATH_MAX];
-    snprintf(inside, sizeof(inside), "%s/.", directory->text);
-    if (err == 0 && access(inside, X_OK) != 0)
-        err = -errno;
-    if (err != 0)
-        uvh_problems_add(problems, directory->mark,
-                         err == -ENOTDIR ? "'%s' %s" : "the directory '%s' %s", directory->text,
-                         dir_fault(err));
-    return err == 0;
+    push(chain, uvhttp_address_rules_handle_request, clients->addresses);
+    push(chain, uvhttp_rate_limit_handle_request, clients->requests);
 }
 
-void uvh_site_check_directories(const struct uvh_setup *setup, struct uvh_problems *problems)
+/* Adds a route with one method to each router. False if it was rejected, with a problem noted: an
+ * error for one host would occur for all of them. */
+static bool add_method(const struct builder *builder, const struct site_build *build,
+                       const struct uvh_setup_route *route, const uvhttp_route_t *given)
 {
-    for (size_t i = 0; i < setup->site_count; i++) {
-        const struct uvh_setup_site *site = &setup->sites[i];
-        for (size_t r = 0; r < site->route_count; r++) {
-            const struct uvh_setup_route *route = &site->routes[r];
-            if (route->root.text == NULL)
-                continue;
-            check_dir(problems, &route->root, 0);
-            for (size_t k = 0; k < route->more_roots.count; k++) {
-                if (route->more_roots.items[k].text != NULL)
-                    check_dir(problems, &route->more_roots.items[k], 0);
-            }
-        }
-    }
-}
-
-/* The directories of a route, in `roots` (with space for one more entry); false with a problem
- * noted. */
-static bool check_files(const struct builder *builder, const struct uvh_setup_route *route,
-                        uvhttp_static_options_t *files, const char **roots)
-{
-    uvhttp_error_t error;
-    bool good = true;
-    for (size_t i = 0; i < route->more_roots.count; i++) {
-        roots[i] = route->more_roots.items[i].text;
-        good = roots[i] != NULL && check_dir(builder->problems, &route->more_roots.items[i], 0) &&
-               good;
-    }
-    files->root = route->root.text;
-    files->more_roots = roots;
-    if (uvhttp_static_check(files, &error) == 0)
-        return good;
-    uvh_problems_add(builder->problems, route->root.mark, "%s", error.text);
-    return false;
-}
-
-/* Checks that files named by a route's options exist. */
-static bool check_named(const struct builder *builder, const struct uvh_setup_route *route)
-{
-    char message[400];
-    bool good = uvh_named_files_check_roots(route, builder->problems);
-    if (!uvh_named_files_check(route, message, sizeof(message))) {
-        uvh_problems_add(builder->problems, route->root.mark, "%s", message);
-        good = false;
-    }
-    if (!uvh_named_files_can_match(route)) {
-        uvh_problems_add(
-            builder->problems, route->path.mark,
-            "no file '%s' in the directory '%s'%s, so every request would get 404; for the "
-            "directory and everything below it use '%s/'",
-            route->path.text, route->root.text,
-            route->more_roots.count > 0 ? " or in more_roots" : "", route->path.text);
-        good = false;
-    }
-    return good;
-}
-
-/* The directory of a route, owned by the server; NULL with a problem noted. */
-static uvhttp_static_t *open_dir(const struct builder *builder, const struct uvh_setup_site *site,
-                                 const struct uvh_setup_route *route)
-{
-    uvhttp_static_options_t files = route->files;
-    uvhttp_static_t *context;
-    const char **roots = calloc(route->more_roots.count + 1, sizeof(*roots));
-    files.listed = roots == NULL ? NULL : uvh_alias_names(site, route);
-    if (files.listed == NULL) {
-        free(roots);
-        uvh_problems_add(builder->problems, route->root.mark, "%s", uvhttp_strerror(UVHTTP_ENOMEM));
-        return NULL;
-    }
-    bool good = check_files(builder, route, &files, roots);
-    int err = good ? uvhttp_static_new(&context, &files, NULL) : 0;
-    free((void *)files.listed);
-    free(roots);
-    if (!good)
-        return NULL;
-    if (!check_dir(builder->problems, &route->root, err) || !check_named(builder, route)) {
-        uvhttp_static_free(context);
-        return NULL;
-    }
-    for (size_t i = 0; i < route->prewarm.count; i++) {
-        const char *fault = uvh_prewarm_load(context, route->prewarm.items[i].text);
-        if (fault != NULL)
-            uvh_problems_add(builder->problems, route->prewarm.items[i].mark,
-                             "'%s' cannot be loaded from '%s': %s", route->prewarm.items[i].text,
-                             route->root.text, fault);
-    }
-    err = uvhttp_server_own(builder->server, uvhttp_static_free, context);
-    if (err == 0)
-        return context;
-    uvh_problems_add(builder->problems, route->root.mark, "%s", uvhttp_strerror(err));
-    uvhttp_static_free(context);
-    return NULL;
-}
-
-/* Adds PUT and POST for a directory, whose GET route is `given`. False if one was rejected. */
-static bool add_uploads(const struct builder *builder, uvhttp_router_t *router,
-                        const struct uvh_setup_site *site, const struct uvh_setup_route *route,
-                        uvhttp_route_t given)
-{
-    static const char *const methods[] = {"PUT", "POST"};
-    given.handler = uvhttp_static_handle_upload;
-    given.flags = UVHTTP_ROUTE_STREAM;
-    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
-        given.method = methods[i];
-        int err = uvhttp_router_add(router, &given);
+    for (size_t i = 0; i < build->router_count; i++) {
+        int err = build->routers[i] == NULL ? 0 : uvhttp_router_add(build->routers[i], given);
         if (err != 0) {
-            note_refusal(builder, site, route, err, given.method);
+            note_refusal(builder, build->site, route, err, given->method);
             return false;
         }
     }
     return true;
 }
 
-/* Adds a route with each of its methods to a router. False if one was rejected. */
-static bool add_route(const struct builder *builder, uvhttp_router_t *router,
-                      const struct uvh_setup_site *site, struct uvh_setup_route *route,
-                      uvhttp_static_t *context, uvhttp_cors_t *cors, uvhttp_auth_t *auth)
+/* Adds PUT and POST for a directory, whose GET route is `given`. */
+static bool add_uploads(const struct builder *builder, const struct site_build *build,
+                        const struct uvh_setup_route *route, uvhttp_route_t given)
+{
+    given.handler = uvhttp_static_handle_upload;
+    given.flags = UVHTTP_ROUTE_STREAM;
+    given.method = "PUT";
+    if (!add_method(builder, build, route, &given))
+        return false;
+    given.method = "POST";
+    return add_method(builder, build, route, &given);
+}
+
+/* Adds a route with each of its methods. */
+static bool add_methods(const struct builder *builder, const struct site_build *build,
+                        const struct uvh_setup_route *route, uvhttp_route_t given)
+{
+    const char *usual = route->kind == UVH_ROUTE_REDIRECT ? NULL : "GET";
+    size_t count = route->methods.count > 0 ? route->methods.count : 1;
+    for (size_t i = 0; i < count; i++) {
+        given.method = route->methods.count > 0 ? route->methods.items[i].text : usual;
+        if (!add_method(builder, build, route, &given))
+            return false;
+    }
+    return route->kind != UVH_ROUTE_STATIC || !route->files.uploads ||
+           add_uploads(builder, build, route, given);
+}
+
+/* Rules are added to each route and not to the router: the default site's router passes its
+ * middleware on to all hosts. */
+static void add_route(const struct builder *builder, const struct site_build *build,
+                      struct uvh_setup_route *route)
 {
     static const uvhttp_handler_cb handlers[] = {
         [UVH_ROUTE_STATIC] = uvhttp_static_handle_request,
         [UVH_ROUTE_REDIRECT] = uvh_responses_redirect,
         [UVH_ROUTE_RESPOND] = uvh_responses_respond,
     };
-    uvhttp_middleware_t middleware[3];
-    size_t middleware_count = 0;
+    struct uvh_problems *problems = builder->problems;
     char pattern[PATH_MAX];
+    struct chain chain = {.count = 0};
+    uvhttp_auth_t *auth = route->auth.mark.line == 0
+                              ? build->auth
+                              : uvh_site_auth_make(builder->server, &route->auth, problems);
+    struct uvh_clients clients;
+    void *arg = route;
+    uvh_site_clients_make(builder->server, &route->clients, build->site, &clients, problems);
+    if (route->kind == UVH_ROUTE_STATIC)
+        arg = uvh_site_files_open(builder->server, build->site, route, problems);
+    if (arg == NULL)
+        return;
     if (strlen(route->path.text) + 2 > sizeof(pattern)) {
-        uvh_problems_add(builder->problems, route->path.mark,
-                         "this path is longer than any request target");
-        return false;
+        uvh_problems_add(problems, route->path.mark, "this path is longer than any request target");
+        return;
     }
     snprintf(pattern, sizeof(pattern), "%s%s", route->path.text, star_of(route));
-    if (route->headers.count > 0)
-        middleware[middleware_count++] =
-            (uvhttp_middleware_t){uvh_responses_add_fields, &route->headers};
-    if (cors != NULL) /* before authentication: a preflight has no password */
-        middleware[middleware_count++] = (uvhttp_middleware_t){uvhttp_cors_handle_request, cors};
-    if (auth != NULL)
-        middleware[middleware_count++] = (uvhttp_middleware_t){uvhttp_auth_handle_request, auth};
-    uvhttp_route_t given = {
-        .pattern = pattern,
-        .handler = handlers[route->kind],
-        .arg = route->kind == UVH_ROUTE_STATIC ? (void *)context : route,
-        .middleware = middleware_count > 0 ? middleware : NULL,
-        .middleware_count = middleware_count,
-    };
-    size_t count = route->methods.count > 0 ? route->methods.count : 1;
-    for (size_t i = 0; i < count; i++) {
-        given.method = route->methods.count > 0            ? route->methods.items[i].text
-                       : route->kind == UVH_ROUTE_REDIRECT ? NULL
-                                                           : "GET";
-        int err = uvhttp_router_add(router, &given);
-        if (err != 0) {
-            note_refusal(builder, site, route, err, given.method);
-            return false;
-        }
-    }
-    return route->kind != UVH_ROUTE_STATIC || !route->files.uploads ||
-           add_uploads(builder, router, site, route, given);
+    push(&chain, uvh_responses_add_fields, route->headers.count > 0 ? &route->headers : NULL);
+    push_clients(&chain, &clients);
+    push(&chain, uvhttp_cors_handle_request, build->cors); /* a preflight has no password */
+    push(&chain, uvhttp_auth_handle_request, auth);
+    const uvhttp_route_t given = {.pattern = pattern,
+                                  .handler = handlers[route->kind],
+                                  .arg = arg,
+                                  .middleware = chain.count > 0 ? chain.items : NULL,
+                                  .middleware_count = chain.count};
+    if (add_methods(builder, build, route, given))
+        uvh_site_text_make(builder->server, route, pattern, problems);
 }
 
 /* Notes the error of the last set-up call on `server`. */
@@ -297,19 +214,18 @@ static uvhttp_router_t **find_routers(const struct builder *builder,
     return routers;
 }
 
-/* The metrics route follows the rules of the site that has it: `auth` is that of its routes, or
- * NULL. */
-static void add_metrics(const struct builder *builder, uvhttp_server_t *server, uvhttp_auth_t *auth)
+/* The metrics route has the rules of the site that has it: `chain` is the middleware for them. */
+static void add_metrics(const struct builder *builder, uvhttp_server_t *server,
+                        const struct chain *chain)
 {
     const struct uvh_text *path = &builder->setup->metrics.path;
-    const uvhttp_middleware_t middleware = {uvhttp_auth_handle_request, auth};
     const uvhttp_route_t route = {
         .method = "GET",
         .pattern = path->text,
         .handler = uvhttp_metrics_handle_request,
         .arg = builder->server,
-        .middleware = auth == NULL ? NULL : &middleware,
-        .middleware_count = auth == NULL ? 0 : 1,
+        .middleware = chain->count == 0 ? NULL : chain->items,
+        .middleware_count = chain->count,
     };
     if (path->text != NULL)
         note(builder, server, path->mark, uvhttp_router_add(uvhttp_server_router(server), &route));
@@ -324,58 +240,81 @@ static bool has_rest(const struct uvh_setup *setup)
     return false;
 }
 
+/* An error for one host would occur for all of them. */
+static void add_rewrite(const struct builder *builder, const struct uvh_setup_rewrite *rewrite,
+                        uvhttp_router_t *const *routers, size_t count)
+{
+    int err = 0;
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = routers[i] == NULL
+                  ? 0
+                  : uvhttp_router_rewrite(routers[i], rewrite->path.text, rewrite->to.text);
+    if (err == UVHTTP_ECONFIG)
+        uvh_site_text_note(builder->problems, rewrite->to.mark,
+                           uvhttp_server_error(builder->server));
+    else
+        note(builder, builder->server, rewrite->path.mark, err);
+}
+
+/* What applies to all requests of a site, with a route or without. */
+static void set_up_routers(const struct builder *builder, struct uvh_setup_site *site,
+                           const struct site_build *build)
+{
+    bool has_rules = site->made.addresses != NULL || site->made.requests != NULL;
+    for (size_t i = 0; i < build->router_count; i++) {
+        uvhttp_router_t *router = build->routers[i];
+        if (router == NULL)
+            continue;
+        int err = uvhttp_router_set_slash(router, site->slash);
+        uvhttp_router_set_data(router, site);
+        if (err == 0 && site->headers.count > 0)
+            err = uvhttp_router_use(router, uvh_responses_add_site_fields, site);
+        if (err == 0 && has_rules)
+            err = uvhttp_router_use(router, uvh_site_clients_handle_unrouted, site);
+        note(builder, builder->server, site->mark, err);
+    }
+}
+
+/* After all routes were added; see alias.h. */
+static void redirect_to_directories(const struct builder *builder, const struct site_build *build)
+{
+    struct chain chain = {.count = 0};
+    push_clients(&chain, &build->site->made);
+    for (size_t r = 0; r < build->site->route_count; r++) {
+        const struct uvh_setup_route *route = &build->site->routes[r];
+        for (size_t i = 0; i < build->router_count; i++) {
+            if (build->routers[i] != NULL)
+                note(builder, builder->server, route->path.mark,
+                     uvh_alias_redirect(build->routers[i], build->site, route, chain.items,
+                                        chain.count));
+        }
+    }
+}
+
 static void add_site(const struct builder *builder, struct uvh_setup_site *site,
                      uvhttp_router_t *const *routers)
 {
-    bool named = site->hosts.count > 0;
-    size_t count = named ? site->hosts.count : 1;
-    for (size_t i = 0; i < count; i++) {
-        if (routers[i] == NULL)
-            continue;
-        note(builder, builder->server, site->mark,
-             uvhttp_router_set_slash(routers[i], site->slash));
-        if (named)
-            note(builder, builder->server, site->mark,
-                 uvhttp_router_use(routers[i], uvh_responses_mark_named, site));
-        if (site->headers.count > 0)
-            note(builder, builder->server, site->mark,
-                 uvhttp_router_use(routers[i],
-                                   named ? uvh_responses_add_fields
-                                         : uvh_responses_add_default_fields,
-                                   &site->headers));
-    }
     size_t before = builder->problems->count;
-    uvhttp_auth_t *site_auth = uvh_site_auth_make(builder->server, &site->auth, builder->problems);
-    uvhttp_cors_t *cors = uvh_site_cors_make(builder->server, &site->cors, builder->problems);
+    struct chain chain = {.count = 0};
+    uvh_site_text_make_fields(builder->server, &site->headers, NULL, builder->problems);
+    uvh_site_clients_make(builder->server, &site->clients, NULL, &site->made, builder->problems);
+    const struct site_build build = {
+        .site = site,
+        .routers = routers,
+        .router_count = site->hosts.count > 0 ? site->hosts.count : 1,
+        .auth = uvh_site_auth_make(builder->server, &site->auth, builder->problems),
+        .cors = uvh_site_cors_make(builder->server, &site->cors, builder->problems)};
+    set_up_routers(builder, site, &build);
+    push_clients(&chain, &site->made);
+    push(&chain, uvhttp_auth_handle_request, build.auth);
     /* Before the site's routes, so that the library rejects a route with the same path. */
-    if (!named && builder->metrics == NULL && builder->problems->count == before)
-        add_metrics(builder, builder->server, site_auth);
-    for (size_t r = 0; r < site->route_count; r++) {
-        struct uvh_setup_route *route = &site->routes[r];
-        /* Added to each route and not to the router: the default site's router passes its
-         * middleware on to all hosts. */
-        uvhttp_auth_t *auth =
-            route->auth.mark.line == 0
-                ? site_auth
-                : uvh_site_auth_make(builder->server, &route->auth, builder->problems);
-        uvhttp_static_t *context =
-            route->kind == UVH_ROUTE_STATIC ? open_dir(builder, site, route) : NULL;
-        if (route->kind == UVH_ROUTE_STATIC && context == NULL)
-            continue;
-        /* An error for one host would occur for all of them. */
-        for (size_t i = 0; i < count; i++) {
-            if (routers[i] != NULL &&
-                !add_route(builder, routers[i], site, route, context, cors, auth))
-                break;
-        }
-    }
-    for (size_t r = 0; r < site->route_count; r++) {
-        for (size_t i = 0; i < count; i++) {
-            if (routers[i] != NULL)
-                note(builder, builder->server, site->routes[r].path.mark,
-                     uvh_alias_redirect(routers[i], site, &site->routes[r]));
-        }
-    }
+    if (site->hosts.count == 0 && builder->metrics == NULL && builder->problems->count == before)
+        add_metrics(builder, builder->server, &chain);
+    for (size_t r = 0; r < site->route_count; r++)
+        add_route(builder, &build, &site->routes[r]);
+    for (size_t r = 0; r < site->rewrite_count; r++)
+        add_rewrite(builder, &site->rewrites[r], routers, build.router_count);
+    redirect_to_directories(builder, &build);
 }
 
 struct named_router {
@@ -441,28 +380,10 @@ static void add_sites(const struct builder *builder)
     for (size_t i = 0; i < setup->site_count && added; i++)
         add_site(builder, &setup->sites[i], routers[i]);
     if (!added)
-        uvh_site_check_directories(setup, builder->problems);
+        uvh_site_files_check(setup, builder->problems);
     for (size_t i = 0; i < setup->site_count; i++)
         free(routers[i]);
     free(routers);
-}
-
-/* Checks that the access log can be opened, without creating its file. */
-static void check_access_log(const struct builder *builder)
-{
-    const struct uvh_text *path = &builder->setup->access_path;
-    uvhttp_access_log_options_t check = builder->setup->access_log;
-    uvhttp_access_log_t *log;
-    check.path = "/dev/null";
-    if (uvhttp_access_log_new(&log, &check, NULL) == UVHTTP_EINVAL)
-        uvh_problems_add(builder->problems, path->mark,
-                         "the pattern of the access log has an unknown name or an open brace, or "
-                         "is too long; write a brace as {{");
-    uvhttp_access_log_free(log);
-    int err = strcmp(path->text, "-") == 0 ? 0 : uvh_user_files_check_log(path->text);
-    if (err != 0)
-        uvh_problems_add(builder->problems, path->mark, "the access log '%s' cannot be written: %s",
-                         path->text, uvhttp_strerror(err));
 }
 
 bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
@@ -472,10 +393,9 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
     const struct builder builder = {server, metrics, setup, problems};
     /* The default site, if there is one, adds them with its own rules. */
     if (metrics != NULL || !has_rest(setup))
-        add_metrics(&builder, metrics != NULL ? metrics : server, NULL);
+        add_metrics(&builder, metrics != NULL ? metrics : server, &(struct chain){.count = 0});
     add_sites(&builder);
     uvh_site_auth_check_directories(setup, problems);
-    if (setup->access_path.text != NULL)
-        check_access_log(&builder);
+    uvh_access_logs_check(setup, problems);
     return problems->count == before;
 }

@@ -17,9 +17,6 @@ struct uvh_site_log {
 bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
                     const struct uvh_setup *setup, struct uvh_problems *problems);
 
-/* Notes the directories that do not exist or cannot be read, for a setup that cannot be built. */
-void uvh_site_check_directories(const struct uvh_setup *setup, struct uvh_problems *problems);
-
 /* A uvhttp_log_cb; `arg` is a struct uvh_site_log. */
 void uvh_site_log_line(uvhttp_log_level_t level, const char *message, void *arg);
 

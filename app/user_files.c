@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "access_logs.h"
 
 struct checker {
     const char *user;
@@ -84,11 +85,10 @@ void uvh_user_files_check(const struct uvh_setup *setup, const struct uvh_tls *t
                           uvh_advice_cb tell, void *arg)
 {
     const struct checker checker = {setup->user.text, tell, arg};
-    const char *log = setup->access_path.text;
     if (setup->tls.wanted)
         check_tls(&checker, tls);
-    if (log != NULL && strcmp(log, "-") != 0)
-        check_log(&checker, log, "the access log cannot be reopened");
+    for (size_t i = 0; i <= setup->site_count; i++)
+        check_log(&checker, uvh_access_logs_file(setup, i), "the access log cannot be reopened");
     for (size_t i = 0; i < setup->site_count; i++) {
         for (size_t j = 0; j < setup->sites[i].route_count; j++)
             check_route(&checker, &setup->sites[i].routes[j]);

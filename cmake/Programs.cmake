@@ -51,14 +51,27 @@ if(TARGET uvhttp_program)
     add_dependencies(uvhttp_program example_site)
 endif()
 
+# The page of the example notes is next to its programs.
+foreach(directory ${UVHTTP_BIN_DIR} ${UVHTTP_BIN_DIR}/cpp)
+    file(MAKE_DIRECTORY ${directory})
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/examples/public ${directory}/public SYMBOLIC)
+endforeach()
+
 # For examples with JSON, which are left out without it.
 pkg_check_modules(UVHTTP_CJSON QUIET IMPORTED_TARGET libcjson)
+pkg_check_modules(UVHTTP_NLOHMANN_JSON QUIET IMPORTED_TARGET nlohmann_json)
 
 # uvhttp_add_example(<target> <name of the program> <source> <subdirectory of the programs>)
 function(uvhttp_add_example target name source directory)
     file(STRINGS ${source} needs_cjson REGEX "^#include <cjson/")
     if(needs_cjson AND NOT UVHTTP_CJSON_FOUND)
         message(STATUS "${name} is not built: cJSON is missing (Debian package: libcjson-dev)")
+        return()
+    endif()
+    file(STRINGS ${source} needs_nlohmann REGEX "^#include <nlohmann/")
+    if(needs_nlohmann AND NOT UVHTTP_NLOHMANN_JSON_FOUND)
+        message(STATUS "${name} in C++ is not built: nlohmann-json is missing (Debian package: "
+            "nlohmann-json3-dev)")
         return()
     endif()
     add_executable(${target} ${source})
@@ -72,6 +85,9 @@ function(uvhttp_add_example target name source directory)
     endif()
     if(needs_cjson)
         target_link_libraries(${target} PRIVATE PkgConfig::UVHTTP_CJSON)
+    endif()
+    if(needs_nlohmann)
+        target_link_libraries(${target} PRIVATE PkgConfig::UVHTTP_NLOHMANN_JSON)
     endif()
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
         ${UVHTTP_BIN_DIR}/${directory})

@@ -6,8 +6,8 @@
  *     curl http://127.0.0.1:8080/notes/1
  *
  * Usage: json_api [PORT] */
+#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cjson/cJSON.h>
 #include <uvhttp.h>
@@ -24,13 +24,6 @@ static int send_json(uvhttp_response_t *res, int status, const cJSON *value)
     return err;
 }
 
-static int send_error(uvhttp_response_t *res, int status, const char *message)
-{
-    char text[128];
-    snprintf(text, sizeof text, "{\"error\":\"%s\"}", message); /* `message` needs no escapes */
-    return uvhttp_response_send_json(res, status, text);
-}
-
 static int list_notes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     return send_json(res, 200, notes);
@@ -38,15 +31,15 @@ static int list_notes(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 static int show_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    char *end;
-    long id = strtol(uvhttp_request_param(req, "id"), &end, 10);
+    int64_t id = 0;
     const cJSON *note;
+    (void)uvhttp_request_param_number(req, "id", 1, INT_MAX, &id);
     cJSON_ArrayForEach(note, notes)
     {
-        if (*end == '\0' && cJSON_GetObjectItem(note, "id")->valueint == id)
+        if (cJSON_GetObjectItem(note, "id")->valueint == id)
             return send_json(res, 200, note);
     }
-    return send_error(res, 404, "no such note");
+    return uvhttp_response_send_error(res, 404, "no such note");
 }
 
 static int store(uvhttp_response_t *res, const char *title)
@@ -64,30 +57,17 @@ static int store(uvhttp_response_t *res, const char *title)
     return err != 0 ? err : send_json(res, 201, note);
 }
 
-/* NULL unless the body is one JSON value: cJSON_ParseWithLength accepts any text after it. */
-static cJSON *parse_json(uvhttp_slice_t body)
-{
-    const char *end = NULL;
-    cJSON *value = cJSON_ParseWithLengthOpts(body.base, body.length, &end, false);
-    while (value != NULL && end < body.base + body.length && memchr(" \t\r\n", *end, 4) != NULL)
-        end++;
-    if (value != NULL && end == body.base + body.length)
-        return value;
-    cJSON_Delete(value);
-    return NULL;
-}
-
 /* Validates the request and copies only known fields. */
 static int add_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    uvhttp_slice_t body = uvhttp_request_body(req); /* larger than max_body_size: 413 */
     uvhttp_slice_t type = uvhttp_request_field(req, UVHTTP_FIELD_CONTENT_TYPE);
     if (!uvhttp_media_type_is(type, "application/json"))
-        return send_error(res, 415, "send application/json");
-    cJSON *parsed = parse_json(body);
+        return uvhttp_response_send_error(res, 415, "send application/json");
+    /* larger than max_body_size: 413 */
+    cJSON *parsed = cJSON_ParseWithOpts(uvhttp_request_body_text(req), NULL, true);
     const cJSON *title = cJSON_GetObjectItemCaseSensitive(parsed, "title");
-    int err = parsed == NULL           ? send_error(res, 400, "this is no JSON")
-              : !cJSON_IsString(title) ? send_error(res, 422, "title is not a text")
+    int err = parsed == NULL           ? uvhttp_response_send_error(res, 400, "this is no JSON")
+              : !cJSON_IsString(title) ? uvhttp_response_send_error(res, 422, "title is not a text")
                                        : store(res, title->valuestring);
     cJSON_Delete(parsed);
     return err;
@@ -95,27 +75,14 @@ static int add_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 
 int main(int argc, char **argv)
 {
-    int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     notes = cJSON_CreateArray();
-    int err = notes == NULL ? UVHTTP_ENOMEM
-                            : uvhttp_server_route(server, "GET", "/notes", list_notes, NULL);
-    if (err == 0)
-        err = uvhttp_server_route(server, "POST", "/notes", add_note, NULL);
-    if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/notes/:id", show_note, NULL);
-    if (err == 0)
-        err = uvhttp_server_listen(server, "127.0.0.1", port);
-    if (err == 0)
-        err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
-        printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
-        fflush(stdout);
-        err = uvhttp_server_run(server);
-    }
-    if (err)
-        fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);
-    uvhttp_server_free(server);
+    uvhttp_server_on_error(server, uvhttp_error_as_json, NULL);
+    uvhttp_server_route(server, "GET", "/notes", list_notes, NULL);
+    uvhttp_server_route(server, "POST", "/notes", add_note, NULL);
+    uvhttp_server_route(server, "GET", "/notes/:id", show_note, NULL);
+    int port = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 8080;
+    int status = uvhttp_server_main(server, "127.0.0.1", port); /* prints the first error */
     cJSON_Delete(notes);
-    return err != 0;
+    return status;
 }

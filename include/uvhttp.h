@@ -21,7 +21,8 @@
  *         return err != 0;
  *     }
  *
- * Not included: a client, a proxy, templates, a database. No thread is started per connection.
+ * Not included: a client, a proxy, a template engine, a database. No thread is started per
+ * connection.
  *
  * NULL: arguments of callbacks (request, response, stream, WebSocket connection, filter output) are
  * never NULL, and must not be NULL when passed to a function, unless stated. Every other pointer
@@ -32,13 +33,13 @@
  * only the last of several calls needs a check. docs/errors.md has a table.
  *
  * Headers: server.h (server lifecycle), router.h (patterns), request.h, response.h, config.h
- * (limits), error.h. Bodies: upload.h and form_data.h (file uploads), multipart.h (form parser),
- * event_hub.h and sse.h (server-sent events), stream.h (upgrades), static.h (directories),
- * cookie.h, signed_cookie.h, negotiate.h, text.h (encoders, media types). WebSocket: websocket.h
- * (server and client connections), topics.h (publish and subscribe). Middleware: cors.h, auth.h,
- * passwords.h, secret.h, address_rules.h, rate_limit.h, size_limit.h, request_id.h,
- * security_headers.h, body_etag.h, compress.h. TLS: tls.h, and tls_client.h for clients.
- * Monitoring: metrics.h, access_log.h. The parser without libuv: parser.h. */
+ * (limits), error.h. Bodies: upload.h and form_data.h (file uploads), file.h, multipart.h (form
+ * parser), event_hub.h and sse.h (server-sent events), stream.h (upgrades), static.h (directories),
+ * cookie.h, signed_cookie.h, negotiate.h, text.h (encoders, media types), template.h. WebSocket:
+ * websocket.h (server and client connections), topics.h (publish and subscribe). Middleware:
+ * cors.h, auth.h, passwords.h, secret.h, address_rules.h, rate_limit.h, size_limit.h,
+ * request_id.h, security_headers.h, body_etag.h, compress.h. TLS: tls.h, and tls_client.h for
+ * clients. Monitoring: metrics.h, access_log.h. The parser without libuv: parser.h. */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 
@@ -55,6 +56,7 @@
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
 #include <uvhttp/event_hub.h>
+#include <uvhttp/file.h>
 #include <uvhttp/form_data.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/multipart.h>
@@ -73,6 +75,7 @@
 #include <uvhttp/sse.h>
 #include <uvhttp/static.h>
 #include <uvhttp/stream.h>
+#include <uvhttp/template.h>
 #include <uvhttp/text.h>
 #include <uvhttp/tls.h>
 #include <uvhttp/tls_client.h>

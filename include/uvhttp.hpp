@@ -18,9 +18,9 @@
  * Headers: server.hpp (server lifecycle, configuration), router.hpp (routes, groups, middleware),
  * request.hpp, response.hpp, stream.hpp (upgrades), tls.hpp, uploads.hpp (file uploads),
  * middleware.hpp (limits, authentication, CORS, compression, ...), modules.hpp (files, logs, signed
- * cookies), event_hub.hpp (server-sent events), websocket.hpp, topics.hpp (publish and subscribe),
- * text.hpp (encoders, media types), secret.h, result.hpp (errors), parser.hpp (the parser alone).
- * The C header of the same name has the details; see docs/cpp.md.
+ * cookies, templates), event_hub.hpp (server-sent events), websocket.hpp, topics.hpp (publish and
+ * subscribe), text.hpp (encoders, numbers, media types), file.hpp, secret.h, result.hpp (errors),
+ * parser.hpp (the parser alone). The C header of the same name has the details; see docs/cpp.md.
  *
  * A program that uses only parser.hpp links uvhttp_parser, any other one uvhttp. Exceptions and
  * RTTI may be disabled (-fno-exceptions, -fno-rtti), but then for all files of a program. */
@@ -28,6 +28,7 @@
 #define UVHTTP_HPP
 
 #include <uvhttp/event_hub.hpp>
+#include <uvhttp/file.hpp>
 #include <uvhttp/middleware.hpp>
 #include <uvhttp/modules.hpp>
 #include <uvhttp/parser.hpp>

@@ -27,23 +27,9 @@ static int add_guest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, text);
 }
 
-/* NULL unless the body is one JSON value: cJSON_ParseWithLength accepts any text after it. */
-static cJSON *parse_json(uvhttp_slice_t body)
-{
-    const char *end = NULL;
-    cJSON *value = cJSON_ParseWithLengthOpts(body.base, body.length, &end, false);
-    while (value != NULL && end < body.base + body.length && memchr(" \t\r\n", *end, 4) != NULL)
-        end++;
-    if (value != NULL && end == body.base + body.length)
-        return value;
-    cJSON_Delete(value);
-    return NULL;
-}
-
 static int add_up(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    uvhttp_slice_t body = uvhttp_request_body(req);
-    cJSON *sent = parse_json(body);
+    cJSON *sent = cJSON_ParseWithOpts(uvhttp_request_body_text(req), NULL, true);
     const cJSON *numbers = cJSON_GetObjectItemCaseSensitive(sent, "numbers"), *number;
     double sum = 0;
     bool good = cJSON_IsArray(numbers);

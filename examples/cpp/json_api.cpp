@@ -6,12 +6,8 @@
  *     curl http://127.0.0.1:8080/notes/1
  *
  * Usage: json_api [PORT] */
-#include <charconv>
-#include <cstdio>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <system_error>
 
 #include <cjson/cJSON.h>
 #include <uvhttp.hpp>
@@ -30,24 +26,16 @@ static Result send_json(Response res, int status, const cJSON *value)
     return text ? res.sendJson(status, text.get()) : Result(UVHTTP_ENOMEM);
 }
 
-static Result send_error(Response res, int status, const std::string &message)
-{
-    return res.sendJson(status, "{\"error\":\"" + message + "\"}"); /* `message` needs no escapes */
-}
-
 static Result show_note(const cJSON *notes, Request req, Response res)
 {
-    const std::string_view text = req.param("id");
-    long id = 0;
-    const char *const last = text.data() + text.size();
-    const auto [end, bad] = std::from_chars(text.data(), last, id);
+    const int id = req.param<int>("id").value_or(0);
     const cJSON *note;
     cJSON_ArrayForEach(note, notes)
     {
-        if (bad == std::errc() && end == last && cJSON_GetObjectItem(note, "id")->valueint == id)
+        if (cJSON_GetObjectItem(note, "id")->valueint == id)
             return send_json(res, 200, note);
     }
-    return send_error(res, 404, "no such note");
+    return res.sendError(404, "no such note");
 }
 
 static Result store(cJSON *notes, int id, Response res, const char *title)
@@ -58,33 +46,21 @@ static Result store(cJSON *notes, int id, Response res, const char *title)
         return UVHTTP_ENOMEM; /* the client gets 503 */
     const cJSON *stored = note.get();
     cJSON_AddItemToArray(notes, note.release());
-    Result error = res.setHeader("Location", "/notes/" + std::to_string(id));
-    return error ? error : send_json(res, 201, stored);
-}
-
-/* Empty unless the text is one JSON value: cJSON_ParseWithLength accepts any text after it. */
-static Json parse_json(std::string_view text)
-{
-    const char *end = nullptr;
-    Json value(cJSON_ParseWithLengthOpts(text.data(), text.size(), &end, false));
-    if (value &&
-        text.substr(static_cast<std::size_t>(end - text.data())).find_first_not_of(" \t\r\n") !=
-            text.npos)
-        value.reset();
-    return value;
+    return send_json(res.with("Location", "/notes/" + std::to_string(id)), 201, stored);
 }
 
 /* Validates the request and copies only known fields. */
 static Result add_note(cJSON *notes, Request req, Response res)
 {
     if (!uvhttp::isMediaType(req.header("Content-Type").value_or(""), "application/json"))
-        return send_error(res, 415, "send application/json");
-    const Json parsed = parse_json(req.body()); /* larger than max_body_size: 413 */
+        return res.sendError(415, "send application/json");
+    const auto text = req.bodyText(); /* larger than max_body_size: 413 */
+    const Json parsed(text ? cJSON_ParseWithOpts(text->data(), nullptr, true) : nullptr);
     if (!parsed)
-        return send_error(res, 400, "this is no JSON");
+        return res.sendError(400, "this is no JSON");
     const cJSON *title = cJSON_GetObjectItemCaseSensitive(parsed.get(), "title");
     if (!cJSON_IsString(title))
-        return send_error(res, 422, "title is not a text");
+        return res.sendError(422, "title is not a text");
     return store(notes, cJSON_GetArraySize(notes) + 1, res, title->valuestring);
 }
 
@@ -98,13 +74,6 @@ int main(int argc, char **argv)
     server.post("/notes", [notes](Request req, Response res) { return add_note(notes, req, res); });
     server.get("/notes/:id",
                [notes](Request req, Response res) { return show_note(notes, req, res); });
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
-    if (!server.error()) {
-        std::printf("listening on http://127.0.0.1:%d/\n", server.port());
-        std::fflush(stdout);
-    }
-    if (Result error = server.run()) {
-        std::fprintf(stderr, "%s\n", server.details().text);
-        return 1;
-    }
+    server.onError(uvhttp::errorAsJson);
+    return server.main("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
 }

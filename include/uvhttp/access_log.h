@@ -11,7 +11,7 @@
 #define UVHTTP_ACCESS_LOG_H
 
 #include <uvhttp/error.h>
-#include <uvhttp/response.h>
+#include <uvhttp/server.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -85,6 +85,12 @@ typedef struct uvhttp_access_facts {
 UVHTTP_EXPORT int uvhttp_access_log_new(uvhttp_access_log_t **log,
                                         const uvhttp_access_log_options_t *options,
                                         uvhttp_error_t *error);
+
+/* Opens a log, has the server write it (uvhttp_server_on_finished), and leaves it to the server,
+ * which frees it. Before the server listens. uvhttp_server_error describes an error: one of
+ * uvhttp_access_log_new or uvhttp_server_own, or UVHTTP_ENOMEM if `server` is NULL. */
+UVHTTP_EXPORT int uvhttp_access_log_use(uvhttp_server_t *server,
+                                        const uvhttp_access_log_options_t *options);
 
 /* Writes one line of at most 16,384 bytes; a value above 2,048 bytes after escaping is
  * truncated. Any thread. Never fails and never waits for I/O. */

@@ -65,6 +65,12 @@ UVHTTP_EXPORT int uvhttp_address_rules_new(uvhttp_address_rules_t **rules,
 /* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
 UVHTTP_EXPORT void uvhttp_address_rules_free(void *rules);
 
+/* Creates one, adds it to a router (uvhttp_server_router or a group), and leaves it to the server,
+ * which frees it: for middleware that is used once. Before the server listens; options as above.
+ * uvhttp_server_error describes an error: one of uvhttp_address_rules_new or uvhttp_router_use. */
+UVHTTP_EXPORT int uvhttp_address_rules_use(uvhttp_router_t *router,
+                                           const uvhttp_address_rules_options_t *options);
+
 /* True if a client with that address ("192.0.2.1", "::1") is accepted. Any thread. */
 UVHTTP_EXPORT bool uvhttp_address_rules_allow(const uvhttp_address_rules_t *rules,
                                               const char *address);

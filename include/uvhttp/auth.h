@@ -69,8 +69,11 @@ typedef struct uvhttp_auth_options {
     size_t user_count;
     /* called for users not in the table; NULL: rejected */
     uvhttp_auth_check_cb check_basic;
-    uvhttp_auth_check_cb check_bearer; /* NULL: Bearer is not accepted */
-    void *arg;                         /* passed to both; must outlive the server */
+    /* For Bearer: the one accepted token, compared in constant time. NULL: none. */
+    const char *token;
+    /* called for other tokens; NULL: rejected. With neither, Bearer is not accepted */
+    uvhttp_auth_check_cb check_bearer;
+    void *arg; /* passed to both; must outlive the server */
     /* Of Bearer: the required scope (RFC 6750 section 3), sent with rejections; NULL: none. */
     const char *scope;
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
@@ -93,6 +96,11 @@ UVHTTP_EXPORT int uvhttp_auth_new(uvhttp_auth_t **auth, const uvhttp_auth_option
 
 /* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
 UVHTTP_EXPORT void uvhttp_auth_free(void *auth);
+
+/* Creates one, adds it to a router (uvhttp_server_router or a group), and leaves it to the server,
+ * which frees it: for middleware that is used once. Before the server listens; options as above.
+ * uvhttp_server_error describes an error: one of uvhttp_auth_new or uvhttp_router_use. */
+UVHTTP_EXPORT int uvhttp_auth_use(uvhttp_router_t *router, const uvhttp_auth_options_t *options);
 
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `auth` is
  * the uvhttp_auth_t. Responds 401 with WWW-Authenticate without credentials of an accepted

@@ -14,10 +14,13 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include <uvhttp/response.h>
 #include <uvhttp/result.hpp>
 #include <uvhttp/server.h>
 
@@ -26,6 +29,21 @@ namespace uvhttp
 
 /* A duration: never (UVHTTP_NEVER). */
 inline constexpr std::chrono::milliseconds never{-1};
+
+/* Thrown by a handler or middleware instead of sending an error response
+ * (uvhttp_response_send_error): throw uvhttp::HttpError(404, "there is no such note"). */
+class HttpError : public std::runtime_error
+{
+public:
+    HttpError(int status, const std::string &reason) : std::runtime_error(reason), status_(status)
+    {
+    }
+    explicit HttpError(int status) : HttpError(status, uvhttp_status_text(status)) {}
+    int status() const noexcept { return status_; }
+
+private:
+    int status_;
+};
 
 } // namespace uvhttp
 
@@ -66,13 +84,16 @@ inline int failed(uvhttp_response_t *response, const char *what) noexcept
     return UVHTTP_EINVAL;
 }
 
-/* The same with exceptions as errors, logged: UVHTTP_ENOMEM for std::bad_alloc, else
- * UVHTTP_EINVAL, so the client gets 503 or 500. The caller returns the result. */
+/* The same with exceptions as errors: an HttpError is sent; others are logged and become
+ * UVHTTP_ENOMEM for std::bad_alloc, else UVHTTP_EINVAL, so the client gets 503 or 500. The caller
+ * returns the result. */
 template <class Call> int guard(uvhttp_response_t *response, Call &&call) noexcept
 {
 #ifdef __cpp_exceptions
     try {
         return codeOf(call);
+    } catch (const HttpError &error) {
+        return uvhttp_response_send_error(response, error.status(), "%s", error.what());
     } catch (const std::bad_alloc &) {
         return UVHTTP_ENOMEM;
     } catch (const std::exception &exception) {

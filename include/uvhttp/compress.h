@@ -82,6 +82,12 @@ UVHTTP_EXPORT int uvhttp_compress_new(uvhttp_compress_t **compress,
 /* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
 UVHTTP_EXPORT void uvhttp_compress_free(void *compress);
 
+/* Creates one, adds it to a router (uvhttp_server_router or a group), and leaves it to the server,
+ * which frees it: for middleware that is used once. Before the server listens; options as above.
+ * uvhttp_server_error describes an error: one of uvhttp_compress_new or uvhttp_router_use. */
+UVHTTP_EXPORT int uvhttp_compress_use(uvhttp_router_t *router,
+                                      const uvhttp_compress_options_t *options);
+
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `compress` is
  * the uvhttp_compress_t. Passes every request and compresses its response. Of Accept-Encoding
  * (section 12.5.3) the coding with the highest weight is used; of equal ones br, then zstd, then

@@ -65,6 +65,11 @@ UVHTTP_EXPORT int uvhttp_cors_new(uvhttp_cors_t **cors, const uvhttp_cors_option
 /* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
 UVHTTP_EXPORT void uvhttp_cors_free(void *cors);
 
+/* Creates one, adds it to a router (uvhttp_server_router or a group), and leaves it to the server,
+ * which frees it: for middleware that is used once. Before the server listens; options as above.
+ * uvhttp_server_error describes an error: one of uvhttp_cors_new or uvhttp_router_use. */
+UVHTTP_EXPORT int uvhttp_cors_use(uvhttp_router_t *router, const uvhttp_cors_options_t *options);
+
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `cors` is
  * the uvhttp_cors_t. A preflight gets 204, or 403 if its origin is rejected. Other requests
  * pass, whatever their origin. An Access-Control-Allow-Origin set by the handler is kept. Vary

@@ -1,9 +1,6 @@
 /* Event hub: publishes server-sent events to all subscribed streams, on all workers.
  *
- *     static int follow(uvhttp_request_t *req, uvhttp_response_t *res, void *hub)
- *     {
- *         return uvhttp_event_hub_subscribe(hub, res);
- *     }
+ *     uvhttp_server_route(server, "GET", "/news", uvhttp_event_hub_handle_request, hub);
  *
  * and on any thread:
  *
@@ -62,6 +59,10 @@ UVHTTP_EXPORT void uvhttp_event_hub_free(void *hub);
  * Errors as for uvhttp_response_begin_events; UVHTTP_EINVAL also if it is subscribed to a hub or
  * its handler is blocking (UVHTTP_ROUTE_BLOCKING). */
 UVHTTP_EXPORT int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *response);
+
+/* A handler that subscribes the response; `hub` is the uvhttp_event_hub_t. */
+UVHTTP_EXPORT int uvhttp_event_hub_handle_request(uvhttp_request_t *request,
+                                                  uvhttp_response_t *response, void *hub);
 
 /* Sends an event to all streams. Any thread, until the servers of its streams are freed.
  * Returns 0, or with nothing sent

@@ -2,7 +2,7 @@
  *
  *     uvhttp::EventHub hub({.keep = 100});
  *     uvhttp::Server server;
- *     server.get("/news", [&hub](uvhttp::Response res) { return hub.subscribe(res); });
+ *     server.get("/news", hub);
  *
  * and on any thread hub.publish({.data = "hello"}). A hub outlives the server, or ends its streams
  * when destroyed before. */
@@ -16,6 +16,7 @@
 #include <uvhttp/callback.hpp>
 #include <uvhttp/event_hub.h>
 #include <uvhttp/response.hpp>
+#include <uvhttp/router.hpp>
 
 namespace uvhttp
 {
@@ -43,6 +44,12 @@ public:
     const SetupError &details() const noexcept { return details_; }
     uvhttp_event_hub_t *native() const noexcept { return hub_.get(); }
 
+    /* As a handler: server.get("/news", hub). */
+    operator Native() const && = delete;
+    operator Native() const &noexcept
+    {
+        return {uvhttp_event_hub_handle_request, native(), error(), "event hub", &details_};
+    }
     /* Makes the response a stream that gets all events published from now on, and before them the
      * kept ones that its client has missed. On the request's thread; all others on any thread. */
     [[nodiscard]] Result subscribe(Response response) const noexcept

@@ -1,15 +1,14 @@
 /* The server's middleware as objects: rate and size limits, access control (addresses, passwords,
  * tokens), CORS, security headers, request IDs, compression, entity tags.
  *
- *     const uvhttp::Cors cors({.origins = "https://app.example.com", .credentials = true});
- *     uvhttp::Server server;
- *     server.use(cors);
+ *     server.use(uvhttp::Cors({.origins = "https://app.example.com", .credentials = true}));
  *
  * Each is created from a struct of options, in which omitted fields have their defaults; the C
  * header of the same name describes them. Strings and lists are read during construction,
  * callables are moved into the object. If creation fails, error() returns the reason and
  * details() the invalid option, and the setup of a server that uses the object fails with it.
- * All must outlive the servers that use them: declare them first. */
+ * The server keeps a temporary one. Others, which several routers and servers may use, must outlive
+ * the servers: declare them first. */
 #ifndef UVHTTP_MIDDLEWARE_HPP
 #define UVHTTP_MIDDLEWARE_HPP
 
@@ -100,7 +99,7 @@ public:
         return this->error() ? this->error().code()
                              : Handle(request.native(), response.native(), this->native());
     }
-    operator Native() const && = delete; /* it must outlive the server */
+    operator Native() const && = delete; /* the server keeps a temporary one, not this view */
     operator Native() const &noexcept
     {
         const SetupError &details = this->details();
@@ -230,7 +229,7 @@ public:
 
 /* Users with hashed passwords (passwords.h), for Auth. */
 struct PasswordsOptions {
-    std::span<const uvhttp_hashed_user_t> users = {};
+    List<uvhttp_hashed_user_t> users = {};
     std::string_view file = {};
     std::chrono::milliseconds remember = {};
 };
@@ -242,7 +241,7 @@ public:
     {
         const detail::Option file(options.file);
         uvhttp_passwords_options_t raw = {};
-        raw.users = detail::dataOf(options.users);
+        raw.users = options.users.data();
         raw.user_count = options.users.size();
         raw.file = file.c_str();
         raw.remember_ms = detail::toMs(options.remember);
@@ -267,10 +266,11 @@ template <class F> struct Bearer {
 template <class F> Bearer(F) -> Bearer<F>;
 
 /* Authentication (auth.h). `users` have passwords in plain text; those of a Passwords or a Basic
- * are checked after them. */
+ * are checked after them, and other tokens than `token` by a Bearer. */
 struct AuthOptions {
     std::string_view realm = {};
-    std::span<const uvhttp_auth_user_t> users = {};
+    List<uvhttp_auth_user_t> users = {};
+    std::string_view token = {};
     std::string_view scope = {};
 };
 
@@ -366,16 +366,17 @@ private:
     void create(const AuthOptions &options, uvhttp_auth_check_cb basic, uvhttp_auth_check_cb bearer,
                 void *arg) noexcept
     {
-        const detail::Option realm(options.realm), scope(options.scope);
+        const detail::Option realm(options.realm), token(options.token), scope(options.scope);
         uvhttp_auth_options_t raw = {};
         raw.realm = realm.c_str();
-        raw.users = detail::dataOf(options.users);
+        raw.users = options.users.data();
         raw.user_count = options.users.size();
         raw.check_basic = basic;
+        raw.token = token.c_str();
         raw.check_bearer = bearer;
         raw.arg = arg;
         raw.scope = scope.c_str();
-        if (fine(detail::errorOf(realm, scope)))
+        if (fine(detail::errorOf(realm, token, scope)))
             make(uvhttp_auth_new, raw);
     }
 };

@@ -1,10 +1,11 @@
-/* Modules of the server as objects: files, the access log, signed cookies; see middleware.hpp for
- * middleware.
+/* Modules of the server as objects: files, the access log, signed cookies, text templates; see
+ * middleware.hpp for middleware.
  *
  * Each is created from a struct of options, in which omitted fields have their defaults; the C
  * header of the same name describes them. If creation fails, error() returns the reason, and the
- * setup of a server that uses the object fails with it. All except Server::files must outlive
- * the servers that use them: declare them first. */
+ * setup of a server that uses the object fails with it. The server keeps a temporary one
+ * (server.onFinished(AccessLog({...})), server.files("/", Files({...}))); others must outlive the
+ * servers that use them: declare them first. */
 #ifndef UVHTTP_MODULES_HPP
 #define UVHTTP_MODULES_HPP
 
@@ -25,6 +26,7 @@
 #include <uvhttp/router.hpp>
 #include <uvhttp/signed_cookie.h>
 #include <uvhttp/static.h>
+#include <uvhttp/template.h>
 
 namespace uvhttp
 {
@@ -53,9 +55,9 @@ struct FileOptions {
     std::size_t cacheDescriptors = 0;
     std::chrono::milliseconds negative = {}; /* uvhttp::never: not at all */
     bool watch = false;
-    std::span<const char *const> types = {}; /* "md=text/markdown" */
+    List<const char *> types = {}; /* "md=text/markdown" */
     std::string_view defaultType = {};
-    std::span<const FileRule> rules = {}; /* {"*.css", "Cache-Control", "max-age=600"} */
+    List<FileRule> rules = {}; /* {"*.css", "Cache-Control", "max-age=600"} */
     bool immutableAssets = false;
     std::size_t rateLimit = 0; /* bytes per second of each response */
     std::size_t rateBurst = 0;
@@ -64,7 +66,7 @@ struct FileOptions {
     bool uploadDirectories = false;
     bool uploadSync = false;
     std::size_t uploadMaxSize = 0;
-    const char *const *moreRoots = nullptr; /* up to a NULL */
+    List<const char *> moreRoots = {};
     std::string_view file = {};
     bool cleanUrls = false;
     bool spa = false;
@@ -72,7 +74,7 @@ struct FileOptions {
     std::string_view tryFiles = {};
     std::string_view errorPages = {};
     uvhttp_static_symlinks_t symlinks = UVHTTP_SYMLINKS_INSIDE;
-    const char *const *listed = nullptr; /* up to a NULL */
+    List<const char *> listed = {};
     std::size_t listingMax = 0;
     bool archive = false;
     std::size_t archiveEntries = 0;
@@ -105,10 +107,10 @@ struct FileOptions {
         raw.cache_descriptors = cacheDescriptors;
         raw.negative_ms = detail::toMs(negative);
         raw.watch = watch;
-        raw.types = detail::dataOf(types);
+        raw.types = types.data();
         raw.type_count = types.size();
         raw.default_type = type.c_str();
-        raw.rules = detail::dataOf(rules);
+        raw.rules = rules.data();
         raw.rule_count = rules.size();
         raw.immutable_assets = immutableAssets;
         raw.rate_limit = rateLimit;
@@ -118,7 +120,7 @@ struct FileOptions {
         raw.upload_directories = uploadDirectories;
         raw.upload_sync = uploadSync;
         raw.upload_max_size = uploadMaxSize;
-        raw.more_roots = moreRoots;
+        raw.more_roots = moreRoots.data();
         raw.file = one.c_str();
         raw.clean_urls = cleanUrls;
         raw.spa = spa;
@@ -126,7 +128,7 @@ struct FileOptions {
         raw.try_files = list.c_str();
         raw.error_pages = pages.c_str();
         raw.symlinks = symlinks;
-        raw.listed = listed;
+        raw.listed = listed.data();
         raw.listing_max = listingMax;
         raw.archive = archive;
         raw.archive_entries = archiveEntries;
@@ -138,7 +140,7 @@ struct FileOptions {
 /* Files to load before the server runs; omitted: everything within the limits (static.h). */
 struct PrewarmOptions {
     std::string_view directory = {};
-    std::span<const char *const> patterns = {};
+    List<const char *> patterns = {};
     std::size_t mostBytes = 0;
     std::size_t mostEntries = 0;
 };
@@ -163,7 +165,7 @@ public:
     /* The invalid option, its value and the reason. */
     const SetupError &details() const noexcept { return details_; }
     uvhttp_static_t *native() const noexcept { return files_.get(); }
-    operator Native() const && = delete; /* it must outlive the server */
+    operator Native() const && = delete; /* the server keeps a temporary one, not this view */
     operator Native() const &noexcept { return as(uvhttp_static_handle_request); }
     /* The upload handler, for routes with `.stream` and the methods PUT and POST, after an
      * authenticating middleware. */
@@ -246,7 +248,7 @@ private:
             return error_ ? error_ : Result(directory.error());
         uvhttp_static_prewarm_options_t raw = {};
         raw.directory = directory.c_str();
-        raw.patterns = detail::dataOf(options.patterns);
+        raw.patterns = options.patterns.data();
         raw.pattern_count = options.patterns.size();
         raw.most_bytes = options.mostBytes;
         raw.most_entries = options.mostEntries;
@@ -350,6 +352,43 @@ public:
         raw.keys = slices;
         raw.key_count = count;
         make(uvhttp_cookie_signer_new, raw);
+    }
+};
+
+/* A text with placeholders for values of a request (template.h). */
+struct TemplateOptions {
+    std::string_view text = {};
+    uvhttp_template_kind_t kind = UVHTTP_TEMPLATE_TEXT;
+    std::string_view pattern = {}; /* omitted: no parameters */
+};
+
+class Template : public detail::Made<uvhttp_template_t, uvhttp_template_free>
+{
+public:
+    /* `text` lives as long as the exchange. */
+    struct Expanded {
+        Result error;
+        std::string_view text;
+    };
+
+    explicit Template(const TemplateOptions &options) noexcept
+    {
+        const Text text(options.text);
+        const detail::Option pattern(options.pattern);
+        uvhttp_template_options_t raw = {};
+        raw.text = text.c_str();
+        raw.kind = options.kind;
+        raw.pattern = pattern.c_str();
+        if (fine(detail::errorOf(text, pattern)))
+            make(uvhttp_template_new, raw);
+    }
+    Expanded expand(Request request) const noexcept
+    {
+        uvhttp_slice_t text = {"", 0};
+        if (error())
+            return {error(), {}};
+        const int error = uvhttp_template_expand(native(), request.native(), &text);
+        return {error, toView(text)};
     }
 };
 

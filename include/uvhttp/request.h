@@ -63,9 +63,26 @@ UVHTTP_EXPORT const char *uvhttp_request_cookie(uvhttp_request_t *request, const
  * parameter or out of memory. */
 UVHTTP_EXPORT const char *uvhttp_request_param(uvhttp_request_t *request, const char *name);
 
+/* The same parameters and fields as a decimal number from `min` to `max` (uvhttp_number_parse). One
+ * that is absent leaves `*number` unchanged, so set it to the default before.
+ *
+ *     int64_t limit = 20;
+ *     if (uvhttp_request_query_number(req, "limit", 1, 100, &limit) != 0)
+ *         return uvhttp_response_send_error(res, 422, "limit is not a number from 1 to 100");
+ *
+ * Returns 0, or with `*number` unchanged
+ *   UVHTTP_EINVAL  it is no such number; no `name` or `number` */
+UVHTTP_EXPORT int uvhttp_request_query_number(uvhttp_request_t *request, const char *name,
+                                              int64_t min, int64_t max, int64_t *number);
+UVHTTP_EXPORT int uvhttp_request_form_number(uvhttp_request_t *request, const char *name,
+                                             int64_t min, int64_t max, int64_t *number);
+UVHTTP_EXPORT int uvhttp_request_param_number(uvhttp_request_t *request, const char *name,
+                                              int64_t min, int64_t max, int64_t *number);
+
 /* The pattern of the route that the router has found, with the prefixes of its groups
- * ("/notes/:id"). NULL without a route, and for a request that was rejected before routing. For
- * logs and metrics: unlike paths, patterns are few. It lives as long as the server. Any thread. */
+ * ("/notes/:id"); for a CORS preflight without a route of its own, that of the request it
+ * announces. NULL without a route, and for a request that was rejected before routing. For logs and
+ * metrics: unlike paths, patterns are few. It lives as long as the server. Any thread. */
 UVHTTP_EXPORT const char *uvhttp_request_route(const uvhttp_request_t *request);
 
 /* The parameter as in uvhttp_request_path, where every '/' is a separator; for code that splits
@@ -116,6 +133,13 @@ UVHTTP_EXPORT int uvhttp_request_precondition(uvhttp_request_t *request,
  * which use uvhttp_request_on_body. Not NUL-terminated: it may point into the receive buffer,
  * with the next request following. */
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_body(const uvhttp_request_t *request);
+
+/* The same body as a NUL-terminated string in valid UTF-8, for parsers of text. It is copied once,
+ * and lives as long as the exchange. "" without a body. NULL if the body contains a NUL or is not
+ * UTF-8, or when out of memory.
+ *
+ *     cJSON *value = cJSON_ParseWithOpts(uvhttp_request_body_text(req), NULL, true); */
+UVHTTP_EXPORT const char *uvhttp_request_body_text(uvhttp_request_t *request);
 
 /* 1 for HTTP/1.1, 0 for HTTP/1.0 (the minor version of RFC 9112 section 2.3). */
 UVHTTP_EXPORT int uvhttp_request_http_minor(const uvhttp_request_t *request);

@@ -5,6 +5,7 @@
 #ifndef UVHTTP_REQUEST_HPP
 #define UVHTTP_REQUEST_HPP
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -22,6 +23,7 @@
 #include <uvhttp/request.h>
 #include <uvhttp/request_id.h>
 #include <uvhttp/stream.h>
+#include <uvhttp/text.hpp>
 #include <uvhttp/tls.h>
 #include <uvhttp/uploads.hpp>
 
@@ -274,6 +276,24 @@ public:
         return find(name, uvhttp_request_trailer);
     }
 
+    /* The same as a number: req.query<int>("limit", {.min = 1, .max = 100, .otherwise = 20}).
+     * std::nullopt if it is no number of this range, or absent without `otherwise`. */
+    template <std::integral T>
+    std::optional<T> param(const Text &name, const NumberRange<T> &range = {}) const noexcept
+    {
+        return detail::numberOf(view(name, uvhttp_request_param).data(), range);
+    }
+    template <std::integral T>
+    std::optional<T> query(const Text &name, const NumberRange<T> &range = {}) const noexcept
+    {
+        return detail::numberOf(view(name, uvhttp_request_query).data(), range);
+    }
+    template <std::integral T>
+    std::optional<T> form(const Text &name, const NumberRange<T> &range = {}) const noexcept
+    {
+        return detail::numberOf(view(name, uvhttp_request_form).data(), range);
+    }
+
     /* All of them, in order. queryPairs and formFields are decoded, with one allocation, and
      * have an error() (parser.hpp, Form). */
     Headers headers() const noexcept { return Headers(request_); }
@@ -286,6 +306,12 @@ public:
 
     /* The complete body; not for middleware, and not for routes with a streamed body. */
     std::string_view body() const noexcept { return toView(uvhttp_request_body(request_)); }
+
+    /* The same as text in UTF-8, NUL-terminated; std::nullopt if it is none. */
+    std::optional<std::string_view> bodyText() const noexcept
+    {
+        return optional(uvhttp_request_body_text(request_));
+    }
 
     /* Streams the body (RouteOptions::stream): `take` gets a std::string_view, optionally with a
      * Response first, and finally an empty one. Its result is handled like that of a handler. It
@@ -317,6 +343,8 @@ public:
     {
         return optional(uvhttp_request_route(request_));
     }
+    /* The pointer of its router (setData), or nullptr. */
+    void *routerData() const noexcept { return uvhttp_request_router_data(request_); }
 
     int httpMinor() const noexcept { return uvhttp_request_http_minor(request_); }
     std::string_view clientAddress() const noexcept
@@ -440,6 +468,7 @@ private:
         raw.mode = options.mode;
         raw.keep_existing = options.keepExisting;
         raw.sync = options.sync;
+        raw.create_directory = options.createDirectory;
         return uvhttp_upload_to_file(request_, directory.c_str(), name.c_str(), &raw, done, arg);
     }
     static std::optional<std::string_view> optional(const char *text) noexcept

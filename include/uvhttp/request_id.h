@@ -46,6 +46,12 @@ UVHTTP_EXPORT int uvhttp_request_ids_new(uvhttp_request_ids_t **ids,
 /* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
 UVHTTP_EXPORT void uvhttp_request_ids_free(void *ids);
 
+/* Creates one, adds it to a router (uvhttp_server_router or a group), and leaves it to the server,
+ * which frees it: for middleware that is used once. Before the server listens; options as above.
+ * uvhttp_server_error describes an error: one of uvhttp_request_ids_new or uvhttp_router_use. */
+UVHTTP_EXPORT int uvhttp_request_ids_use(uvhttp_router_t *router,
+                                         const uvhttp_request_ids_options_t *options);
+
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `ids` is the
  * uvhttp_request_ids_t. A request that has an ID keeps it. Add it before other middleware, so
  * that rejected requests have an ID too. */

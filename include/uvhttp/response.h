@@ -74,6 +74,19 @@ UVHTTP_EXPORT int uvhttp_response_send_json(uvhttp_response_t *response, int sta
 /* Sends a status with a one-line text body ("404 Not Found"); no body for 204 and 304. */
 UVHTTP_EXPORT int uvhttp_response_send_status(uvhttp_response_t *response, int status);
 
+/* Sends an error with a reason for the client, printf-style, at most 511 bytes: the text "404 Not
+ * Found", and the reason in the next line. uvhttp_server_on_error may change its form.
+ *
+ *     return uvhttp_response_send_error(res, 404, "there is no note %s", id);
+ *
+ * Returns 0, the errors of send, or
+ *   UVHTTP_EINVAL  the status is not 400 to 599; no `format` */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+UVHTTP_EXPORT int
+uvhttp_response_send_error(uvhttp_response_t *response, int status, const char *format, ...);
+
 /* Sends 425 Too Early (RFC 8470 section 5.2), for a handler that refuses a request in early data
  * (uvhttp_request_is_early), such as an expensive GET or one that counts something. The client
  * retries after the handshake. Errors as for uvhttp_response_send_status. */

@@ -10,6 +10,7 @@
 #define UVHTTP_RESPONSE_HPP
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -181,13 +182,21 @@ public:
         return uvhttp_response_set_status(response_, status);
     }
     int status() const noexcept { return uvhttp_response_status(response_); }
-    [[nodiscard]] Result setHeader(const Text &name, const Text &value) const noexcept
+    /* Fail with UVHTTP_EHEADER, for a name or value that is none, or UVHTTP_ENOMEM; the response
+     * is sent without the field then. */
+    Result setHeader(const Text &name, const Text &value) const noexcept
     {
         return withTexts(uvhttp_response_set_header, name, value);
     }
-    [[nodiscard]] Result addHeader(const Text &name, const Text &value) const noexcept
+    Result addHeader(const Text &name, const Text &value) const noexcept
     {
         return withTexts(uvhttp_response_add_header, name, value);
+    }
+    /* setHeader, for a chain: res.with("ETag", tag).sendJson(200, text). */
+    Response with(const Text &name, const Text &value) const noexcept
+    {
+        setHeader(name, value);
+        return *this;
     }
     /* The value set so far, also of prepared fields; valid until the fields change. */
     std::optional<std::string_view> header(const Text &name) const noexcept
@@ -202,7 +211,7 @@ public:
         if (name.error() == 0)
             uvhttp_response_remove_header(response_, name.c_str());
     }
-    [[nodiscard]] Result setCookie(const Cookie &cookie) const noexcept
+    Result setCookie(const Cookie &cookie) const noexcept
     {
         return withCookie(cookie, [this](const uvhttp_cookie_t *raw) {
             return uvhttp_response_set_cookie(response_, raw);
@@ -267,21 +276,44 @@ public:
                                  : uvhttp_response_send_static(response_, status, type.c_str(),
                                                                body.data(), body.size());
     }
+    /* Copy bytes that cannot be sent immediately; they take ownership of a std::string that is
+     * temporary or moved. */
     Result sendText(int status, std::string_view text) const noexcept
     {
         return send(status, "text/plain; charset=utf-8", text);
+    }
+    template <std::same_as<std::string> Owned>
+    Result sendText(int status, Owned &&text) const noexcept
+    {
+        return sendOwned(status, "text/plain; charset=utf-8", std::move(text));
     }
     Result sendHtml(int status, std::string_view html) const noexcept
     {
         return send(status, "text/html; charset=utf-8", html);
     }
+    template <std::same_as<std::string> Owned>
+    Result sendHtml(int status, Owned &&html) const noexcept
+    {
+        return sendOwned(status, "text/html; charset=utf-8", std::move(html));
+    }
     Result sendJson(int status, std::string_view json) const noexcept
     {
         return send(status, "application/json", json);
     }
+    template <std::same_as<std::string> Owned>
+    Result sendJson(int status, Owned &&json) const noexcept
+    {
+        return sendOwned(status, "application/json", std::move(json));
+    }
     Result sendStatus(int status) const noexcept
     {
         return uvhttp_response_send_status(response_, status);
+    }
+    /* An error with a reason for the client, of at most 511 bytes (uvhttp_response_send_error). */
+    Result sendError(int status, std::string_view reason) const noexcept
+    {
+        return uvhttp_response_send_error(response_, status, "%.*s",
+                                          UVHTTP_SLICE_ARGS(toSlice(reason)));
     }
     /* 425, for an early request (Request::isEarly). */
     Result sendTooEarly() const noexcept { return uvhttp_response_send_too_early(response_); }

@@ -7,13 +7,17 @@
 #ifndef UVHTTP_RESULT_HPP
 #define UVHTTP_RESULT_HPP
 
+#include <concepts>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <uvhttp/error.h>
 
@@ -108,6 +112,41 @@ private:
     char *many_ = nullptr;
     int error_ = 0;
     char few_[128];
+};
+
+/* A list among options, written in place, or copied from an array, a std::vector or a std::span:
+ *
+ *     server.files("/", {.root = ".", .rules = {{"*.css", "Cache-Control", "max-age=600"}}});
+ *
+ * May throw std::bad_alloc only. Strings in its items are literals, or outlive the options. */
+template <class T> class List
+{
+public:
+    List() noexcept = default;
+    List(std::initializer_list<T> items) : List(std::span<const T>(items.begin(), items.size()), 0)
+    {
+    }
+    template <class Items>
+    requires(!std::same_as<std::remove_cvref_t<Items>, List> &&
+             std::convertible_to<Items &&, std::span<const T>>) List(Items &&items)
+        : List(std::span<const T>(items), 0)
+    {
+    }
+    /* NULL for an empty list; otherwise one more item follows, T(). */
+    const T *data() const noexcept { return items_.empty() ? nullptr : items_.data(); }
+    std::size_t size() const noexcept { return items_.empty() ? 0 : items_.size() - 1; }
+
+private:
+    List(std::span<const T> items, int)
+    {
+        if (items.empty())
+            return;
+        items_.reserve(items.size() + 1);
+        items_.assign(items.begin(), items.end());
+        items_.emplace_back();
+    }
+
+    std::vector<T> items_;
 };
 
 namespace detail

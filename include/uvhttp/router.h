@@ -125,6 +125,10 @@ typedef struct uvhttp_route {
 /* Adds a route; everything except arguments is copied. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *route);
 
+/* Adds a route that needs no other members; `method` NULL means any. Errors: see above. */
+UVHTTP_EXPORT int uvhttp_router_route(uvhttp_router_t *router, const char *method,
+                                      const char *pattern, uvhttp_handler_cb handler, void *arg);
+
 /* Adds a route for any method, without an argument. Errors: see above. */
 UVHTTP_EXPORT int uvhttp_router_add_route(uvhttp_router_t *router, const char *pattern,
                                           uvhttp_handler_cb handler);
@@ -143,6 +147,15 @@ UVHTTP_EXPORT int uvhttp_router_add_route(uvhttp_router_t *router, const char *p
  *   UVHTTP_ENOMEM   out of memory */
 UVHTTP_EXPORT int uvhttp_router_use(uvhttp_router_t *router, uvhttp_handler_cb middleware,
                                     void *arg);
+
+/* The same, and the server owns `arg`, also if this fails: `release(arg)` runs exactly once, at the
+ * latest when the server is freed. For middleware of the application; that of the library has
+ * functions of its own, such as uvhttp_cors_use.
+ * Returns 0, the errors of uvhttp_router_use, or
+ *   UVHTTP_EINVAL  no `release`
+ *   UVHTTP_ENOMEM  `arg` is NULL, because its creation failed */
+UVHTTP_EXPORT int uvhttp_router_use_owned(uvhttp_router_t *router, uvhttp_handler_cb middleware,
+                                          void *arg, uvhttp_release_cb release);
 
 /* Creates a group: a router that puts `prefix` before its patterns ("/api/v1", "/users/:id";
  * copied) and has its own middleware. "" creates a group for middleware only. A prefix must not
@@ -179,6 +192,28 @@ typedef enum uvhttp_slash {
  *   UVHTTP_EFROZEN  the server listens already
  *   UVHTTP_ENOMEM   `router` is NULL */
 UVHTTP_EXPORT int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash);
+
+/* Rewrites the path of requests before they are routed: a path that matches `pattern` is replaced
+ * by `to`, a template of kind UVHTTP_TEMPLATE_TARGET (uvhttp/template.h), once.
+ *
+ *     uvhttp_router_rewrite(router, "/user/:id", "/users/{id}");
+ *
+ * The query is kept, unless `to` has a '?' or {query} or {target}. If several patterns match, the
+ * same one is used as for routes. Rules of a group have its prefix in `pattern`, not in `to`. After
+ * it uvhttp_request_target is the target as sent, all other functions use the new path. A request
+ * whose new path is invalid gets 400.
+ * Returns 0, an error as above (UVHTTP_ECONFLICT: there is a rule for this pattern), or
+ *   UVHTTP_ECONFIG  `to` is no valid template, see uvhttp_server_error */
+UVHTTP_EXPORT int uvhttp_router_rewrite(uvhttp_router_t *router, const char *pattern,
+                                        const char *to);
+
+/* Stores a pointer with a router: of the server, of a host, or a group. NULL: none. */
+UVHTTP_EXPORT void uvhttp_router_set_data(uvhttp_router_t *router, void *data);
+
+/* The pointer of the router that the request's route was added to, else of those around it; of the
+ * host or server for a request without a route. NULL if none has one, or before routing (an invalid
+ * request). */
+UVHTTP_EXPORT void *uvhttp_request_router_data(const uvhttp_request_t *request);
 
 /* True once the server listens, or has tried to with a valid configuration: additions return
  * UVHTTP_EFROZEN. False for NULL. On the thread that sets the server up. */

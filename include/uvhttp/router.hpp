@@ -62,7 +62,7 @@ template <class F>
 inline constexpr bool isHandler =
     takesBoth<F> || takesResponse<F> || std::is_invocable_v<std::decay_t<F> &, Request>;
 
-/* An object of middleware.hpp or modules.hpp that would be destroyed before the server. */
+/* A temporary object of middleware.hpp or modules.hpp, which the server keeps. */
 template <class F>
 inline constexpr bool isTemporary =
     std::is_convertible_v<const std::decay_t<F> &, Native> && !std::is_convertible_v<F &&, Native>;
@@ -185,6 +185,22 @@ public:
         return self();
     }
 
+    /* Rewrites paths before routing: rewrite("/user/:id", "/users/{id}"). */
+    Self &rewrite(const Text &pattern, const Text &to)
+    {
+        if (setup().note(errorOf(pattern, to), "rewrite", shown(pattern)))
+            setup().note(uvhttp_router_rewrite(self().routes(), pattern.c_str(), to.c_str()),
+                         "rewrite", shown(pattern));
+        return self();
+    }
+
+    /* A pointer for handlers, see Request::routerData. */
+    Self &setData(void *data) noexcept
+    {
+        uvhttp_router_set_data(self().routes(), data);
+        return self();
+    }
+
     /* True once the server listens, or has tried to: additions fail with UVHTTP_EFROZEN. */
     bool isFrozen() const noexcept
     {
@@ -223,9 +239,8 @@ private:
                 setup().note(native.error.code(), native.what, {}, native.details);
             return setup().error() ? Native{} : native;
         } else if constexpr (isTemporary<Handler>) {
-            static_assert(!isTemporary<Handler>, "the server does not own this object: declare it "
-                                                 "as a variable before the server");
-            return Native{};
+            const auto *kept = setup().keep(std::forward<Handler>(handler), what, which);
+            return kept == nullptr ? Native{} : nativeOf(*kept, what, which);
         } else {
             static_assert(isHandler<Handler>,
                           "a handler takes a Request and a Response, or one of them");

@@ -57,6 +57,13 @@ UVHTTP_EXPORT int uvhttp_security_headers_new(uvhttp_security_headers_t **header
 /* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
 UVHTTP_EXPORT void uvhttp_security_headers_free(void *headers);
 
+/* Creates one, adds it to a router (uvhttp_server_router or a group), and leaves it to the server,
+ * which frees it: for middleware that is used once. Before the server listens; options as above.
+ * uvhttp_server_error describes an error: one of uvhttp_security_headers_new or uvhttp_router_use.
+ */
+UVHTTP_EXPORT int uvhttp_security_headers_use(uvhttp_router_t *router,
+                                              const uvhttp_security_headers_options_t *options);
+
 /* The middleware (uvhttp_server_use, uvhttp_router_use, uvhttp_route_t.middleware); `headers` is
  * the uvhttp_security_headers_t. Of several, the one nearest to the handler sets a field. */
 UVHTTP_EXPORT int uvhttp_security_headers_handle_request(uvhttp_request_t *request,

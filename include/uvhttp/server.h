@@ -152,6 +152,35 @@ UVHTTP_EXPORT int uvhttp_server_use(uvhttp_server_t *server, uvhttp_handler_cb m
 UVHTTP_EXPORT void uvhttp_server_on_finished(uvhttp_server_t *server, uvhttp_finished_cb finished,
                                              void *arg);
 
+/* Sets the form of error responses: a callback that runs before a response with a status of 400 or
+ * above is sent whose text is not of the application. These are the server's own: for malformed
+ * requests and those that no route accepts, for limits, timeouts and failed handlers (400, 404,
+ * 405, 408, 413, 414, 417, 421, 425, 426, 431, 500, 501, 503, 504, 505); those of middleware and
+ * uploads (401, 403, 409, 412, 415, 416, 422, 429, 507); and those of uvhttp_response_send_status
+ * and uvhttp_response_send_error. Not included are HTML pages of static files, and 503 above
+ * max_connections, for which there is no request.
+ *
+ * The callback reads status and request, and may change fields and body as a uvhttp_send_cb, with
+ * uvhttp_response_set_header and uvhttp_response_replace_body. `reason` is one line for the client,
+ * in text that may quote its request: the reason phrase if there is none. For a malformed request
+ * no middleware has run; of other requests, those send callbacks run after it. A result other than
+ * 0 is logged, and the response is sent as it is then. On the thread of the worker, also for
+ * blocking handlers.
+ *
+ *     uvhttp_server_on_error(server, uvhttp_error_as_json, NULL);
+ *
+ * Before the server listens. A second call replaces the first; NULL removes it. */
+typedef int (*uvhttp_error_cb)(uvhttp_request_t *request, uvhttp_response_t *response,
+                               const char *reason, void *arg);
+UVHTTP_EXPORT void uvhttp_server_on_error(uvhttp_server_t *server, uvhttp_error_cb error,
+                                          void *arg);
+
+/* A uvhttp_error_cb, which another one may call for some requests: the body becomes the JSON object
+ * {"error": reason}. `arg` is not used. In a uvhttp_error_cb only.
+ * Returns 0, or the errors of uvhttp_response_replace_body. */
+UVHTTP_EXPORT int uvhttp_error_as_json(uvhttp_request_t *request, uvhttp_response_t *response,
+                                       const char *reason, void *arg);
+
 /* Registers `release(arg)` to run when the server is freed, for data of handlers and for objects of
  * middleware: uvhttp_server_own(server, uvhttp_cors_free, cors). The last registered is released
  * first. On an error the caller keeps `arg`.
@@ -199,6 +228,37 @@ UVHTTP_EXPORT int uvhttp_server_last_port(const uvhttp_server_t *server);
  *   UV_EAGAIN      the system allows no more threads
  *   libuv          other errors of libuv */
 UVHTTP_EXPORT int uvhttp_server_run(uvhttp_server_t *server);
+
+/* Sets a number of the configuration by its name, before the server listens: uvhttp_config_set for
+ * a server that was created without one.
+ *
+ *     uvhttp_server_set(server, "handler_timeout", "10s");
+ *
+ * Returns 0, or
+ *   UVHTTP_EINVAL   no such name
+ *   UVHTTP_ECONFIG  an invalid value; uvhttp_server_error describes it
+ *   UVHTTP_EFROZEN  the server listens, or has tried to
+ *   UVHTTP_ENOMEM   `server` is NULL, because its creation failed */
+UVHTTP_EXPORT int uvhttp_server_set(uvhttp_server_t *server, const char *name, const char *value);
+
+/* The end of the main function of a program: listens, stops on SIGINT and SIGTERM, prints
+ * "listening on http://127.0.0.1:8080/" to standard output, runs the server until it has stopped,
+ * and frees it. If an earlier set-up call has failed (see uvhttp_server_error), it does not listen.
+ * So set-up needs no checks: the first error, of any of these calls, is printed as one line to
+ * standard error.
+ *
+ *     int main(void)
+ *     {
+ *         uvhttp_server_t *server = uvhttp_server_new(NULL);
+ *         uvhttp_server_route(server, "GET", "/", hello, NULL);
+ *         return uvhttp_server_main(server, "127.0.0.1", 8080);
+ *     }
+ *
+ * `address` and `port` as for uvhttp_server_listen; `address` NULL: the server listens already.
+ * Objects that the server uses are freed after this call, or left to it (uvhttp_server_own). Only
+ * for a server with its own loop, on the thread that created it.
+ * Returns the exit status: 0 after a stop, 1 after an error; `server` is invalid. */
+UVHTTP_EXPORT int uvhttp_server_main(uvhttp_server_t *server, const char *address, int port);
 
 /* Number of workers of the server (config->workers); 0 for NULL. Any thread. */
 UVHTTP_EXPORT size_t uvhttp_server_worker_count(const uvhttp_server_t *server);

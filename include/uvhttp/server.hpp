@@ -159,6 +159,15 @@ private:
     uvhttp_server_t *server_;
 };
 
+/* For Server::onError: the body becomes {"error": reason}. */
+inline Result errorAsJson(Request request, Response response, std::string_view reason) noexcept
+{
+    const Text text(reason);
+    return text.error() != 0
+               ? text.error()
+               : uvhttp_error_as_json(request.native(), response.native(), text.c_str(), nullptr);
+}
+
 class Server : public detail::Routes<Server>, public detail::Posts<Server>
 {
 public:
@@ -235,7 +244,12 @@ public:
         }
         return *this;
     }
-    Server &files(const Text &prefix, const Files &&files) = delete;
+    /* The server keeps a temporary one. */
+    Server &files(const Text &prefix, Files &&given)
+    {
+        const Files *kept = setup_->keep(std::move(given), "files");
+        return kept == nullptr ? *this : files(prefix, *kept);
+    }
     /* A GET route with the counters of this server for Prometheus. */
     Server &metrics(const Text &pattern)
     {
@@ -252,10 +266,11 @@ public:
     {
         using Kept = std::decay_t<F>;
         if constexpr (std::is_same_v<Kept, AccessLog>) {
-            static_assert(std::is_lvalue_reference_v<F>, "an access log must outlive the server");
             if (!setup_->error() &&
                 setup_->note(finished.error().code(), "access log", {}, &finished.details()))
                 uvhttp_server_on_finished(native(), uvhttp_access_log_finished, finished.native());
+            if constexpr (!std::is_lvalue_reference_v<F>)
+                (void)setup_->keep(std::forward<F>(finished), "access log");
         } else if (Kept *kept = setup_->keep(std::forward<F>(finished), "onFinished")) {
             uvhttp_server_on_finished(
                 native(),
@@ -267,6 +282,29 @@ public:
                 },
                 kept);
         }
+        return *this;
+    }
+
+    /* The form of error responses (uvhttp_server_on_error): `error` gets a Request, a Response and
+     * the reason as std::string_view, optionally without the Request, and changes fields and body
+     * with setHeader and replaceBody. server.onError(uvhttp::errorAsJson). A second call replaces
+     * the first. */
+    template <class F> Server &onError(F &&error)
+    {
+        using Kept = std::decay_t<F>;
+        static_assert(detail::takes<Kept, Request, Response, std::string_view>,
+                      "the function takes a Response and the reason as a std::string_view");
+        if (Kept *kept = setup_->keep(std::forward<F>(error), "onError"))
+            uvhttp_server_on_error(
+                native(),
+                [](uvhttp_request_t *request, uvhttp_response_t *response, const char *reason,
+                   void *arg) noexcept {
+                    return detail::guard(response, [&] {
+                        return detail::callWith(detail::stored<Kept>(arg), Request(request),
+                                                Response(response), std::string_view(reason));
+                    });
+                },
+                kept);
         return *this;
     }
 
@@ -424,6 +462,32 @@ public:
             setup_->note(uvhttp_server_run(native()), "run");
         return setup_->error();
     }
+    /* Sets a number of the configuration (uvhttp_server_set): server.set("workers", "4"). */
+    Server &set(const Text &name, const Text &value) noexcept
+    {
+        const int error = detail::errorOf(name, value);
+        if (!setup_->error())
+            setup_->note(error != 0 ? error
+                                    : uvhttp_server_set(native(), name.c_str(), value.c_str()),
+                         "set", name.c_str() == nullptr ? "" : name.c_str());
+        return *this;
+    }
+    /* The end of the main function: listens, prints the URL, stops on SIGINT and SIGTERM, and runs;
+     * or prints the first error of setup (uvhttp_server_main):
+     *
+     *     return server.main("127.0.0.1", 8080);
+     *
+     * Returns the exit status. The server is destroyed, as after a move. */
+    [[nodiscard]] int main(const Text &address, int port) noexcept
+    {
+        if (!setup_->error() && setup_->note(address.error(), "listen")) {
+            const int status = uvhttp_server_main(native(), address.c_str(), port);
+            setup_->setServer(nullptr);
+            return status;
+        }
+        std::fprintf(stderr, "%s\n", details().text);
+        return 1;
+    }
     /* Any thread. */
     void stop() noexcept { uvhttp_server_stop(native()); }
 
@@ -441,7 +505,6 @@ public:
         const Stats *found = uvhttp_server_stats(native());
         return found == nullptr ? none : *found;
     }
-    /* A copy of the counters, of all workers or of one, on any thread; all 0 without a server. */
     /* Calls `each` with a const uvhttp_route_stats_t & for each route, method and status class
      * (config->route_stats). */
     template <class F> void eachRouteStats(F &&each) const
@@ -456,6 +519,7 @@ public:
             },
             &call);
     }
+    /* A copy of the counters, of all workers or of one, on any thread; all 0 without a server. */
     Stats readStats() const noexcept
     {
         Stats stats = {};

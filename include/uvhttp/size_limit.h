@@ -16,7 +16,7 @@
 #define UVHTTP_SIZE_LIMIT_H
 
 #include <uvhttp/error.h>
-#include <uvhttp/response.h>
+#include <uvhttp/router.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,6 +43,12 @@ UVHTTP_EXPORT int uvhttp_size_limit_new(uvhttp_size_limit_t **limit,
 
 /* Frees it, after the servers that use it. NULL does nothing. Suits uvhttp_server_own. */
 UVHTTP_EXPORT void uvhttp_size_limit_free(void *limit);
+
+/* Creates one, adds it to a router (uvhttp_server_router or a group), and leaves it to the server,
+ * which frees it: for middleware that is used once. Before the server listens; options as above.
+ * uvhttp_server_error describes an error: one of uvhttp_size_limit_new or uvhttp_router_use. */
+UVHTTP_EXPORT int uvhttp_size_limit_use(uvhttp_router_t *router,
+                                        const uvhttp_size_limit_options_t *options);
 
 /* The middleware: passes every request with these limits. `limit` is the uvhttp_size_limit_t;
  * any number of servers, groups and routes may share it. Of several limits the lowest applies. */

@@ -384,8 +384,8 @@ UVHTTP_EXPORT int uvhttp_static_read_stats(uvhttp_static_t *context, uvhttp_stat
 
 /* Opens a root and serves it below `prefix` ("/", "/assets/"). The server owns it. Combines
  * uvhttp_static_new, a "prefix*" route for GET (with `uploads` also for PUT and POST), and
- * uvhttp_server_own. Errors as for those; invalid options are logged, too. With a `file` the prefix
- * may be its path ("/favicon.ico"). */
+ * uvhttp_server_own. Errors as for those; uvhttp_server_error describes them, too, and invalid
+ * options are logged. With a `file` the prefix may be its path ("/favicon.ico"). */
 UVHTTP_EXPORT int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
                                       const uvhttp_static_options_t *options,
                                       uvhttp_error_t *error);

@@ -1,4 +1,5 @@
-/* Encoders for texts in responses, and the comparison of media types.
+/* Encoders for texts in responses, numbers and UTF-8 of requests, and the comparison of media
+ * types.
  *
  * Part of uvhttp_parser: no I/O, no allocation. Any thread.
  *
@@ -40,6 +41,29 @@ UVHTTP_EXPORT size_t uvhttp_html_escape(const char *text, size_t length, char *o
  * is not plain ASCII is sent in both forms that clients know, filename and filename* (RFC 8187). */
 UVHTTP_EXPORT size_t uvhttp_content_disposition(const char *kind, const char *name, size_t length,
                                                 char *out, size_t size);
+
+/* Writes a text as a JSON string, with its quotes (RFC 8259 section 7). Control characters are
+ * escaped; a byte that is not UTF-8 becomes U+FFFD. */
+UVHTTP_EXPORT size_t uvhttp_json_quote(const char *text, size_t length, char *out, size_t size);
+
+/* Writes a time as in RFC 3339, in UTC: "2026-11-22T02:04:05Z". Seconds since 1970, as of time();
+ * years outside 0000 to 9999 are clamped. */
+UVHTTP_EXPORT size_t uvhttp_rfc3339_encode(int64_t unix_seconds, char *out, size_t size);
+
+/* Reads a decimal number: digits, after a '-' if it is negative, and nothing else. Unlike strtol it
+ * accepts no spaces, no '+' and no rest.
+ *
+ *     int64_t port;
+ *     if (!uvhttp_number_parse(argv[1], 0, 65535, &port))
+ *         return usage();
+ *
+ * Returns true with the number in `*number`; false, and `*number` is unchanged, for anything else,
+ * for a number below `min` or above `max`, and for NULL. */
+UVHTTP_EXPORT bool uvhttp_number_parse(const char *text, int64_t min, int64_t max, int64_t *number);
+
+/* The number of characters (code points) of a text in UTF-8, or -1 if it is no valid UTF-8 (RFC
+ * 3629). For limits in characters, and to check a text before it is stored. */
+UVHTTP_EXPORT ptrdiff_t uvhttp_utf8_count(const char *text, size_t length);
 
 /* Writes base64 with padding, or base64url without padding (RFC 4648 sections 4 and 5). */
 UVHTTP_EXPORT size_t uvhttp_base64_encode(const void *data, size_t length, char *out, size_t size);

@@ -24,6 +24,9 @@ typedef struct uvhttp_slice {
     size_t length; /* bytes */
 } uvhttp_slice_t;
 
+/* The slice of a NUL-terminated string, without its NUL; NULL has base NULL. Any thread. */
+UVHTTP_EXPORT uvhttp_slice_t uvhttp_slice_of(const char *text);
+
 /* For printf: printf("%.*s", UVHTTP_SLICE_ARGS(slice)). */
 #ifdef __cplusplus
 #define UVHTTP_SLICE_ARGS(slice) static_cast<int>((slice).length), (slice).base

@@ -32,6 +32,8 @@ typedef struct uvhttp_upload_options {
     /* Keep an existing file and respond 409; otherwise it is replaced. */
     bool keep_existing;
     bool sync; /* fsync file and directory before the response */
+    /* Create an absent directory, 0777 minus the process's umask; its parent must exist. */
+    bool create_directory;
 } uvhttp_upload_options_t;
 
 /* A complete upload, valid as long as the exchange. */
@@ -58,7 +60,7 @@ typedef int (*uvhttp_upload_cb)(uvhttp_request_t *request, uvhttp_response_t *re
  *   403  no permission to write
  *   409  a directory, or a file that must be kept, has the name
  *   413  the body is too large
- *   500  the directory does not exist; other errors of the file system
+ *   500  the directory does not exist or cannot be created; other errors of the file system
  *   507  the disk is full (RFC 4918 section 11.5)
  * Returns 0, or
  *   UVHTTP_EINVAL         no `directory`, the body is read already, or as uvhttp_request_on_body

@@ -20,6 +20,7 @@ struct UploadOptions {
     unsigned mode = 0;
     bool keepExisting = false;
     bool sync = false;
+    bool createDirectory = false;
 };
 
 /* A complete upload, valid as long as the exchange. */

@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "codec/text/html.h"
+#include "codec/text/json.h"
 #include "codec/text/percent.h"
 #include "codec/text/utf8_sequence.h"
 
@@ -87,17 +88,11 @@ void uvh_dir_names_html_lines(struct uvh_bytes *page, const char *text, size_t l
 
 void uvh_dir_names_json(struct uvh_bytes *page, const char *text, size_t length)
 {
-    for (size_t i = 0; i < length;) {
-        size_t size = uvh_utf8_sequence_valid_length(text + i, length - i);
-        if (size == 0)
-            uvh_bytes_append_text(page, replacement);
-        else if (size == 1 && (text[i] == '"' || text[i] == '\\'))
-            uvh_bytes_append_format(page, "\\%c", text[i]);
-        else if (size == 1 && is_control((unsigned char)text[i]))
-            uvh_bytes_append_format(page, "\\u%04x", (unsigned char)text[i]);
-        else
-            uvh_bytes_append(page, text + i, size);
-        i += size == 0 ? 1 : size;
+    char escaped[UVH_JSON_CHARACTER_SIZE];
+    size_t size;
+    for (size_t i = 0; i < length; i += size) {
+        size_t part = uvh_json_character(text + i, length - i, escaped, &size);
+        uvh_bytes_append(page, escaped, part);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "files/static_files.h"
 #include "options/error.h"
+#include "options/use.h"
 
 enum { SHOWN_PREFIX = 200 };
 
@@ -85,8 +86,11 @@ static int mount(uvhttp_server_t *server, const char *prefix, uvhttp_static_t *c
 int uvhttp_static_mount_context(uvhttp_server_t *server, const char *prefix,
                                 uvhttp_static_t *context, uvhttp_error_t *error)
 {
+    uvhttp_error_t own;
+    error = error != NULL ? error : &own;
     uvh_error_clear(error);
-    return uvh_error_end(error, mount(server, prefix, context, error));
+    uvh_error_end(error, mount(server, prefix, context, error));
+    return uvh_use_error(server, error);
 }
 
 static int mount_new(uvhttp_server_t *server, const char *prefix,
@@ -118,8 +122,9 @@ static int mount_new(uvhttp_server_t *server, const char *prefix,
 int uvhttp_static_mount(uvhttp_server_t *server, const char *prefix,
                         const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
-    uvhttp_error_t own; /* for the log */
+    uvhttp_error_t own; /* for the log and the server */
     error = error != NULL ? error : &own;
     uvh_error_clear(error);
-    return uvh_error_end(error, mount_new(server, prefix, options, error));
+    uvh_error_end(error, mount_new(server, prefix, options, error));
+    return uvh_use_error(server, error);
 }

@@ -144,7 +144,13 @@ static size_t start_request(struct uvh_h1 *h1, char *data, size_t length)
     const uvhttp_framing_t *framing = &exchange->base.request.framing;
     uint64_t size = framing->body == UVHTTP_BODY_LENGTH ? framing->content_length : 0;
     bool at_hand = framing->body != UVHTTP_BODY_CHUNKED && size <= length;
-    uvh_exchange_route(&exchange->base);
+    int err = uvh_exchange_route(&exchange->base);
+    if (UVH_UNLIKELY(err != 0)) {
+        uvh_h1_reject(h1, err == UVHTTP_ENOMEM ? 503 : 400,
+                      err == UVHTTP_ENOMEM ? uvhttp_strerror(err)
+                                           : "the rewritten path is invalid");
+        return length;
+    }
     h1->state = UVH_H1_WAIT;
     exchange->body_remaining = size;
     exchange->continue_owed = framing->expect_continue;

@@ -37,11 +37,10 @@ static bool is_usable(const struct uvhttp_request *request, const uvhttp_head_t 
            head->base + head->size - target_end >= UVH_REQUEST_PATH_SLACK;
 }
 
-/* The normalized path differs from the one sent: makes a copy. */
+/* Sets the path to a normalized copy of `raw`. */
 static UVH_NEVER_INLINE uvhttp_reason_t normalize_path(struct uvhttp_request *request,
-                                                       bool *out_of_memory)
+                                                       uvhttp_slice_t raw, bool *out_of_memory)
 {
-    uvhttp_slice_t raw = request->framing.path;
     char *path = uvh_arena_text(request->arena, raw.length + UVH_REQUEST_PATH_SLACK);
     *out_of_memory = path == NULL;
     if (path == NULL)
@@ -65,9 +64,26 @@ uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_aren
     request->bytes[head->target_offset + head->target_length] = '\0';
     uvhttp_slice_t raw = request->framing.path;
     if (UVH_UNLIKELY(!is_usable(request, head, raw) || !uvhttp_path_is_normal(raw)))
-        return normalize_path(request, out_of_memory);
+        return normalize_path(request, raw, out_of_memory);
     request->path = raw;
     return UVHTTP_REASON_NONE;
+}
+
+int uvh_request_rewrite(struct uvhttp_request *request, uvhttp_slice_t target)
+{
+    const char *mark = memchr(target.base, '?', target.length);
+    uvhttp_slice_t path = {target.base,
+                           mark == NULL ? target.length : (size_t)(mark - target.base)};
+    bool out_of_memory;
+    uvhttp_reason_t reason = normalize_path(request, path, &out_of_memory);
+    if (out_of_memory || reason != UVHTTP_REASON_NONE)
+        return out_of_memory ? UVHTTP_ENOMEM : UVHTTP_EINVAL;
+    request->framing.path = path;
+    if (mark == NULL)
+        return 0;
+    uvhttp_slice_t query = {mark + 1, target.length - path.length - 1};
+    request->framing.query = query.length == 0 ? no_slice : query;
+    return 0;
 }
 
 uvhttp_method_t uvhttp_request_method(const uvhttp_request_t *request)
@@ -157,6 +173,17 @@ const char *uvhttp_request_form(uvhttp_request_t *request, const char *name)
     return is_form ? find_pair(request, request->body, name) : NULL;
 }
 
+const char *uvhttp_request_body_text(uvhttp_request_t *request)
+{
+    uvhttp_slice_t body = request->body;
+    bool is_text = body.length == 0 || (memchr(body.base, '\0', body.length) == NULL &&
+                                        uvhttp_utf8_count(body.base, body.length) >= 0);
+    if (is_text && request->body_text == NULL)
+        request->body_text =
+            body.length == 0 ? "" : uvh_arena_copy(request->arena, body.base, body.length);
+    return request->body_text;
+}
+
 const char *uvhttp_request_cookie(uvhttp_request_t *request, const char *name)
 {
     for (uint32_t i = 0; i < request->head->field_count; i++) {
@@ -206,6 +233,35 @@ const char *uvhttp_request_param(uvhttp_request_t *request, const char *name)
     if (param->text == NULL)
         param->text = param_text(request, param->value);
     return param->text;
+}
+
+typedef const char *(*getter)(uvhttp_request_t *request, const char *name);
+
+static int get_number(uvhttp_request_t *request, getter get, const char *name, int64_t min,
+                      int64_t max, int64_t *number)
+{
+    const char *text = name == NULL ? NULL : get(request, name);
+    if (name == NULL || number == NULL)
+        return UVHTTP_EINVAL;
+    return text == NULL || uvhttp_number_parse(text, min, max, number) ? 0 : UVHTTP_EINVAL;
+}
+
+int uvhttp_request_query_number(uvhttp_request_t *request, const char *name, int64_t min,
+                                int64_t max, int64_t *number)
+{
+    return get_number(request, uvhttp_request_query, name, min, max, number);
+}
+
+int uvhttp_request_form_number(uvhttp_request_t *request, const char *name, int64_t min,
+                               int64_t max, int64_t *number)
+{
+    return get_number(request, uvhttp_request_form, name, min, max, number);
+}
+
+int uvhttp_request_param_number(uvhttp_request_t *request, const char *name, int64_t min,
+                                int64_t max, int64_t *number)
+{
+    return get_number(request, uvhttp_request_param, name, min, max, number);
 }
 
 uvhttp_slice_t uvhttp_request_param_path(uvhttp_request_t *request, const char *name)

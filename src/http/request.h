@@ -49,6 +49,7 @@ struct uvhttp_request {
     uvhttp_framing_t framing;
     uvhttp_slice_t path;
     uvhttp_slice_t body;
+    const char *body_text;                    /* a copy of it; NULL until requested */
     const struct uvh_param_name *param_names; /* the route's */
     struct uvh_param *params;
     size_t param_count;
@@ -79,5 +80,10 @@ static inline void uvh_request_release(struct uvhttp_request *request)
  * why the path is rejected; sets `*out_of_memory` when it could not be stored. */
 uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_arena *arena,
                                  const uvhttp_head_t *head, bool *out_of_memory);
+
+/* Replaces the path, and the query if `target` has a '?'. `target` is NUL-terminated and lives as
+ * long as the exchange. Returns 0, or with nothing replaced UVHTTP_EINVAL (no valid path) or
+ * UVHTTP_ENOMEM. */
+int uvh_request_rewrite(struct uvhttp_request *request, uvhttp_slice_t target);
 
 #endif

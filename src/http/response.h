@@ -88,6 +88,8 @@ struct uvhttp_response {
     bool failure_logged; /* the next error of the handler has its log line already */
     struct uvh_header_list headers;
     struct uvh_header_list trailers;
+    /* while an error of the server is sent: why, for uvhttp_server_on_error */
+    const char *error_reason;
     struct uvh_send_hook *hooks; /* newest first */
     /* server/send_deferred.c: passed on by the handler, and waits for a job of a hook; NULL: none
      */

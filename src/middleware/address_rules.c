@@ -17,6 +17,7 @@
 #include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
+#include "options/use.h"
 
 enum { MAX_RULES = 1000000, MAX_DEPTH = 129 };
 
@@ -278,3 +279,5 @@ int uvhttp_address_rules_handle_request(uvhttp_request_t *request, uvhttp_respon
                         uvhttp_request_client_address(request));
     return uvhttp_response_send_status(response, 403);
 }
+
+UVH_USE_FUNCTION(address_rules)

@@ -17,6 +17,7 @@
 #include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
+#include "options/use.h"
 
 enum { MAX_REALM = 256, MAX_SCOPE = 1024 };
 
@@ -32,6 +33,7 @@ struct uvhttp_auth {
     size_t user_count;
     uvhttp_auth_check_cb check_basic;
     uvhttp_auth_check_cb check_bearer;
+    uvhttp_slice_t token; /* base NULL: none */
     void *arg;
     /* Values of WWW-Authenticate; NULL: the scheme is not accepted. */
     const char *basic;
@@ -124,12 +126,19 @@ static bool is_in_table(const struct uvhttp_auth *auth, const uvhttp_credentials
     return found != 0;
 }
 
+static bool is_the_token(const struct uvhttp_auth *auth, const char *given)
+{
+    return auth->token.base != NULL &&
+           uvhttp_equal_constant_time(given, strlen(given), auth->token.base, auth->token.length);
+}
+
 static int check_credentials(uvhttp_request_t *request, uvhttp_response_t *response,
                              const struct session *session)
 {
     const struct uvhttp_auth *auth = session->auth;
     bool is_bearer = session->credentials.token != NULL;
-    if (!is_bearer && is_in_table(auth, &session->credentials))
+    if (is_bearer ? is_the_token(auth, session->credentials.token)
+                  : is_in_table(auth, &session->credentials))
         return UVHTTP_AUTH_ACCEPT;
     uvhttp_auth_check_cb check = is_bearer ? auth->check_bearer : auth->check_basic;
     return check == NULL ? UVHTTP_AUTH_REFUSE
@@ -290,9 +299,15 @@ static int check_config(const uvhttp_auth_options_t *options, const char *realm,
                 error, "scope", options->scope,
                 "must be at most 1024 bytes of visible ASCII without quote and backslash");
     }
-    if (options->user_count == 0 && options->check_basic == NULL && options->check_bearer == NULL)
-        return uvh_error_string(error, "check_basic", "",
-                                "no request can pass: set users, check_basic or check_bearer");
+    if (options->token != NULL && !is_token(options->token))
+        return uvh_error_string(
+            error, "token", NULL,
+            "must be letters, digits and \"-._~+/\", with \"=\" at the end only");
+    if (options->user_count == 0 && options->check_basic == NULL && options->token == NULL &&
+        options->check_bearer == NULL)
+        return uvh_error_string(
+            error, "check_basic", "",
+            "no request can pass: set users, check_basic, token or check_bearer");
     for (size_t i = 0; i < options->user_count; i++) {
         int err = check_user(&options->users[i], i, error);
         if (err != 0)
@@ -329,7 +344,7 @@ static int write_challenges(struct uvhttp_auth *auth, const uvhttp_auth_options_
         if (auth->basic == NULL)
             return UVHTTP_ENOMEM;
     }
-    if (options->check_bearer == NULL)
+    if (options->check_bearer == NULL && options->token == NULL)
         return 0;
     auth->bearer = write_challenge(owned, "Bearer", realm, "", options->scope);
     auth->bearer_invalid_request =
@@ -382,7 +397,11 @@ static int create(uvhttp_auth_t **auth, const uvhttp_auth_options_t *options, uv
     made->check_basic = options->check_basic;
     made->check_bearer = options->check_bearer;
     made->arg = options->arg;
-    err = write_challenges(made, options, realm);
+    made->token = uvh_slice(options->token);
+    if (options->token != NULL)
+        made->token.base = uvh_owned_string(&made->owned, options->token, made->token.length);
+    bool copied = options->token == NULL || made->token.base != NULL;
+    err = copied ? write_challenges(made, options, realm) : UVHTTP_ENOMEM;
     if (err == 0 && options->user_count > 0)
         err = copy_users(made, options);
     if (err != 0) {
@@ -404,3 +423,5 @@ void uvhttp_auth_free(void *auth)
 {
     uvh_owned_free(auth);
 }
+
+UVH_USE_FUNCTION(auth)

@@ -23,6 +23,7 @@
 #include "options/field_lines.h"
 #include "options/option_check.h"
 #include "options/owned.h"
+#include "options/use.h"
 #include "platform/compress.h"
 
 enum {
@@ -441,3 +442,5 @@ bool uvhttp_compress_suits_file(const char *name)
 {
     return name != NULL && uvh_compressible_type(uvh_slice(uvh_mime_type(uvh_slice(name))));
 }
+
+UVH_USE_FUNCTION(compress)

@@ -17,6 +17,7 @@
 #include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
+#include "options/use.h"
 
 enum { MAX_AGE_LIMIT = 86400, MAX_LIST = 4096, AGE_SIZE = 24 };
 
@@ -393,3 +394,5 @@ void uvhttp_cors_free(void *cors)
 {
     uvh_owned_free(cors);
 }
+
+UVH_USE_FUNCTION(cors)

@@ -14,6 +14,7 @@
 #include "middleware/token_buckets.h"
 #include "options/error.h"
 #include "options/option_check.h"
+#include "options/use.h"
 #include "platform/random.h"
 
 enum {
@@ -258,3 +259,5 @@ int uvhttp_rate_limit_handle_request(uvhttp_request_t *request, uvhttp_response_
     err = uvhttp_response_set_header(response, "Retry-After", seconds);
     return err != 0 ? err : uvhttp_response_send_status(response, 429);
 }
+
+UVH_USE_FUNCTION(rate_limit)

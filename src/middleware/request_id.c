@@ -15,6 +15,7 @@
 #include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
+#include "options/use.h"
 #include "platform/random.h"
 
 enum { ID_SIZE = 32, DEFAULT_MAX_LENGTH = 128, MAX_LENGTH_LIMIT = 256, MAX_NAME = 64 };
@@ -179,3 +180,5 @@ const char *uvhttp_request_id(const uvhttp_request_t *request)
     const struct given_id *given = uvhttp_request_attached(request, &id_key);
     return given == NULL ? NULL : given->text;
 }
+
+UVH_USE_FUNCTION(request_ids)

@@ -12,6 +12,7 @@
 #include "codec/fields/field.h"
 #include "options/error.h"
 #include "options/owned.h"
+#include "options/use.h"
 
 /* A field, the offset of its value in the configuration, and its default (NULL: not sent). */
 struct field {
@@ -127,3 +128,5 @@ int uvhttp_security_headers_handle_request(uvhttp_request_t *request, uvhttp_res
     int err = uvhttp_response_on_send(response, add_missing, headers);
     return err != 0 ? err : UVHTTP_DECLINED;
 }
+
+UVH_USE_FUNCTION(security_headers)

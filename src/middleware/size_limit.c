@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "options/error.h"
+#include "options/use.h"
 
 struct uvhttp_size_limit {
     const uvhttp_allocator_t *allocator;
@@ -64,3 +65,5 @@ int uvhttp_size_limit_handle_request(uvhttp_request_t *request, uvhttp_response_
                   : uvhttp_request_limit_body(request, with->max_request_body);
     return err != 0 ? err : UVHTTP_DECLINED;
 }
+
+UVH_USE_FUNCTION(size_limit)

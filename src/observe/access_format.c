@@ -7,8 +7,8 @@
 #include <uvhttp/error.h>
 
 #include "codec/fields/http_date.h"
+#include "codec/text/json.h"
 #include "codec/text/number.h"
-#include "codec/text/utf8_sequence.h"
 
 enum { NUMBER_SIZE = 40 }; /* longer than any number or time */
 
@@ -153,16 +153,12 @@ static bool put(struct space *space, const char *bytes, size_t length)
     return true;
 }
 
-/* Writes `mark` and the byte in two hexadecimal digits. */
-static bool put_hex(struct space *space, const char *mark, unsigned char byte)
+/* Writes "\\x" and the byte in two hexadecimal digits. */
+static bool put_hex(struct space *space, unsigned char byte)
 {
     static const char digits[] = "0123456789abcdef";
-    char escaped[8];
-    size_t length = strlen(mark);
-    memcpy(escaped, mark, length);
-    escaped[length] = digits[byte >> 4];
-    escaped[length + 1] = digits[byte & 15];
-    return put(space, escaped, length + 2);
+    const char escaped[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    return put(space, escaped, sizeof escaped);
 }
 
 /* Copies bytes from `at` on that need no escape in any format, as far as they fit: bytes not below
@@ -188,7 +184,7 @@ static void put_escaped(struct space *space, uvhttp_slice_t value, char first)
         unsigned char byte = (unsigned char)value.base[i];
         bool fits = byte == '"'    ? put(space, "\\\"", 2)
                     : byte == '\\' ? put(space, "\\\\", 2)
-                                   : put_hex(space, "\\x", byte);
+                                   : put_hex(space, byte);
         if (!fits)
             return; /* nothing may follow */
         i++;
@@ -196,33 +192,16 @@ static void put_escaped(struct space *space, uvhttp_slice_t value, char first)
     }
 }
 
-/* Writes one character of a JSON string, or the escape of one invalid byte. False when it does not
- * fit. */
-static bool put_json_character(struct space *space, const unsigned char *text, size_t size)
-{
-    /* DEL and the control characters U+0080 to U+009F control terminals, too. */
-    bool second_controls = size == 2 && text[0] == 0xc2 && text[1] < 0xa0;
-    if (size == 0)
-        return put(space, "\\ufffd", 6);
-    if (*text == '"')
-        return put(space, "\\\"", 2);
-    if (*text == '\\')
-        return put(space, "\\\\", 2);
-    if (*text < ' ' || *text == 0x7f || second_controls)
-        return put_hex(space, "\\u00", second_controls ? text[1] : *text);
-    return put(space, (const char *)text, size);
-}
-
 /* RFC 8259 section 7. */
 static void put_json(struct space *space, uvhttp_slice_t value)
 {
     size_t i = put_plain(space, value, 0, ' ');
     while (i < value.length) {
-        const unsigned char *text = (const unsigned char *)value.base + i;
-        size_t size = uvh_utf8_sequence_valid_length(value.base + i, value.length - i);
-        if (!put_json_character(space, text, size))
+        char escaped[UVH_JSON_CHARACTER_SIZE];
+        size_t size, length = uvh_json_character(value.base + i, value.length - i, escaped, &size);
+        if (!put(space, escaped, length))
             return;
-        i += size == 0 ? 1 : size;
+        i += size;
         i += put_plain(space, value, i, ' ');
     }
 }
@@ -340,17 +319,9 @@ static size_t write_time(char *out, int64_t unix_ms, int zone_minutes)
 /* "2026-11-22T02:04:05.678Z" */
 static size_t write_time_iso(char *out, int64_t unix_ms)
 {
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    char date[UVH_HTTP_DATE_SIZE];
-    uvh_http_date_format(unix_ms / 1000, date);
-    unsigned month = 1;
-    while (month < 12 && memcmp(months + 3 * (month - 1), date + 8, 3) != 0)
-        month++;
-    char *at = put_bytes(out, date + 12, 4, '-');
-    at = put_digits(at, month, 2);
-    *at++ = '-';
-    at = put_bytes(at, date + 5, 2, 'T');
-    at = put_bytes(at, date + 17, 8, '.');
+    uvh_http_date_format_iso(unix_ms / 1000, out);
+    char *at = out + UVH_HTTP_DATE_ISO_SIZE - 1; /* at the Z */
+    *at++ = '.';
     at = put_digits(at, (unsigned)(unix_ms % 1000), 3);
     *at++ = 'Z';
     return (size_t)(at - out);

@@ -13,6 +13,7 @@
 #include "observe/access_format.h"
 #include "options/error.h"
 #include "options/option_check.h"
+#include "options/use.h"
 #include "platform/clock.h"
 #include "platform/line_writer.h"
 
@@ -201,4 +202,18 @@ void uvhttp_access_log_free(void *log)
         return;
     uvh_line_writer_close(old->writer);
     uvh_free(old->allocator, old);
+}
+
+int uvhttp_access_log_use(uvhttp_server_t *server, const uvhttp_access_log_options_t *options)
+{
+    uvhttp_access_log_t *log;
+    uvhttp_error_t error;
+    if (uvhttp_access_log_new(&log, options, &error) != 0)
+        return uvh_use_error(server, &error);
+    int err = uvhttp_server_own(server, uvhttp_access_log_free, log);
+    if (err == 0)
+        uvhttp_server_on_finished(server, uvhttp_access_log_finished, log);
+    else
+        uvhttp_access_log_free(log);
+    return err;
 }

@@ -362,6 +362,13 @@ static void append(uvhttp_event_hub_t *hub, struct event *event)
     }
 }
 
+int uvhttp_event_hub_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                    void *hub)
+{
+    (void)request;
+    return uvhttp_event_hub_subscribe(hub, response);
+}
+
 int uvhttp_event_hub_publish(uvhttp_event_hub_t *hub, const uvhttp_sse_event_t *source)
 {
     struct event *event;

@@ -16,6 +16,7 @@
 enum {
     WRITE_FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
     USUAL_MODE = 0666,
+    USUAL_DIR_MODE = 0777,
     PRIVATE_MODE = 0600,
     NAME_TRIES = 4,
 };
@@ -25,10 +26,25 @@ void uvh_store_init(struct uvh_store *store)
     *store = (struct uvh_store){.directory = -1, .descriptor = -1};
 }
 
-int uvh_store_open(struct uvh_store *store, const char *directory)
+static int sync_dir(int directory, const char *name)
 {
+    int descriptor = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0)
+        return -errno;
+    int err = fsync(descriptor) != 0 ? -errno : 0;
+    close(descriptor);
+    return err;
+}
+
+int uvh_store_open(struct uvh_store *store, const char *directory, bool create)
+{
+    bool created = create && mkdir(directory, USUAL_DIR_MODE) == 0;
+    if (create && !created && errno != EEXIST)
+        return -errno;
     store->directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return store->directory < 0 ? -errno : 0;
+    if (store->directory < 0)
+        return -errno;
+    return created ? sync_dir(store->directory, "..") : 0;
 }
 
 int uvh_store_begin(struct uvh_store *store, unsigned mode, char name[UVH_STORE_NAME_SIZE])
@@ -112,16 +128,6 @@ static int rename_to_free(int directory, const char *name, int to_dir, const cha
     return unlinkat(directory, name, 0) != 0 ? -errno : 0;
 }
 
-static int sync_dir(int directory)
-{
-    int descriptor = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0)
-        return -errno;
-    int err = fsync(descriptor) != 0 ? -errno : 0;
-    close(descriptor);
-    return err;
-}
-
 int uvh_store_publish(struct uvh_store *store, const char *name, const char *to, bool keep,
                       bool sync, bool *created)
 {
@@ -130,12 +136,12 @@ int uvh_store_publish(struct uvh_store *store, const char *name, const char *to,
     /* Without renameat2 and links a plain rename is used, unless existing files must be kept. */
     if (err != 0 && !keep)
         err = renameat(store->directory, name, store->directory, to) != 0 ? -errno : 0;
-    return err == 0 && sync ? sync_dir(store->directory) : err;
+    return err == 0 && sync ? sync_dir(store->directory, ".") : err;
 }
 
 int uvh_store_sync(const struct uvh_store *store)
 {
-    return sync_dir(store->directory);
+    return sync_dir(store->directory, ".");
 }
 
 int uvh_store_move(struct uvh_store *store, const char *name, const char *path)

@@ -30,8 +30,9 @@ struct uvh_store {
 
 void uvh_store_init(struct uvh_store *store);
 
-/* Opens the directory; the store keeps it even if its path changes later. */
-int uvh_store_open(struct uvh_store *store, const char *directory);
+/* Opens the directory; the store keeps it even if its path changes later. `create`: creates it if
+ * it is absent, but no parents. */
+int uvh_store_open(struct uvh_store *store, const char *directory, bool create);
 
 /* Creates a file with a unique hidden name, which is written to `name`. `mode`: its permission
  * bits, or 0 for 0666 less the umask. With other bits only its owner can open the file before it is

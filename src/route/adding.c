@@ -15,6 +15,7 @@
 #include "codec/http1/method.h"
 #include "options/error.h"
 #include "route/pattern.h"
+#include "route/router.h"
 #include "route/routing.h"
 
 enum { REASON_SIZE = 256, MAX_TIMEOUT = 86400 };
@@ -24,16 +25,15 @@ static const char *host_of(const struct uvhttp_router *router)
     return router->site->host == NULL ? "" : router->site->host;
 }
 
-/* A public call: clears the server's error object, and sets it at its end. */
-static void begin(struct uvhttp_router *router)
+void uvh_routing_begin(struct uvhttp_router *router)
 {
     if (router != NULL)
         uvh_error_clear(&router->all->error);
 }
 
-static int end(struct uvhttp_router *router, int err)
+int uvh_routing_end(struct uvhttp_router *router, int err)
 {
-    return router == NULL ? err : uvh_error_end(&router->all->error, err);
+    return router == NULL ? err : uvh_router_end(router, err);
 }
 
 /* Rejects a member of a route. Returns UVHTTP_EINVAL. */
@@ -44,9 +44,8 @@ static int refuse_member(struct uvhttp_router *router, const char *field, const 
     return UVHTTP_EINVAL;
 }
 
-/* Rejects a pattern, passed in two parts, and logs why. Returns `err`. */
-static int refuse(struct uvhttp_router *router, int err, const char *prefix, const char *pattern,
-                  const char *why)
+int uvh_routing_refuse(struct uvhttp_router *router, int err, const char *prefix,
+                       const char *pattern, const char *why)
 {
     uvhttp_error_t *error = &router->all->error;
     char value[sizeof(error->value)];
@@ -57,8 +56,7 @@ static int refuse(struct uvhttp_router *router, int err, const char *prefix, con
     return err;
 }
 
-/* Returns 0 unless the router is frozen. `what`: as for uvh_error_frozen. */
-static int may_change(struct uvhttp_router *router, const char *what)
+int uvh_routing_may_change(struct uvhttp_router *router, const char *what)
 {
     if (router == NULL)
         return UVHTTP_ENOMEM;
@@ -239,7 +237,7 @@ static int check_middleware(struct uvhttp_router *router, const uvhttp_route_t *
     }
     if (why[0] == '\0')
         return 0;
-    refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern, why);
+    uvh_routing_refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern, why);
     uvh_error_set_field(&router->all->error, "middleware");
     uvh_error_set_value(&router->all->error, "");
     return UVHTTP_EINVAL;
@@ -250,16 +248,16 @@ static bool needs_loop(uvhttp_handler_cb handler)
     return handler == uvhttp_static_handle_request || handler == uvhttp_static_handle_upload;
 }
 
-static int refuse_duplicate(struct uvhttp_router *router, const struct uvh_route *route,
-                            const struct uvh_route *taken)
+int uvh_routing_refuse_duplicate(struct uvhttp_router *router, const char *what,
+                                 const struct uvh_route *route, const struct uvh_route *taken)
 {
-    enum { METHOD_SHOWN = 64 };
+    enum { WHAT_SHOWN = 64 };
     uvhttp_error_t *error = &router->all->error;
     char why[sizeof(error->reason)], other[sizeof(error->other)];
     snprintf(other, sizeof(other), "%s", taken->pattern);
-    snprintf(why, sizeof(why), "%.*s \"%s%s\" already exists", METHOD_SHOWN,
-             route->method == NULL ? "any method of" : route->method, host_of(router), other);
-    refuse(router, UVHTTP_ECONFLICT, "", route->pattern, why);
+    snprintf(why, sizeof(why), "%.*s \"%s%s\" already exists", WHAT_SHOWN, what, host_of(router),
+             other);
+    uvh_routing_refuse(router, UVHTTP_ECONFLICT, "", route->pattern, why);
     uvh_error_set_other(error, other);
     return UVHTTP_ECONFLICT;
 }
@@ -269,18 +267,21 @@ static int insert(struct uvhttp_router *router, struct uvh_route *route)
     size_t count;
     const char *wrong = uvh_pattern_params(route->pattern, route->params, &count);
     if (wrong != NULL)
-        return refuse(router, UVHTTP_EROUTE, "", route->pattern, wrong);
+        return uvh_routing_refuse(router, UVHTTP_EROUTE, "", route->pattern, wrong);
     route->param_count = (unsigned)count;
     const struct uvh_route *taken;
     int err = uvh_tree_insert(&router->site->tree, route, &taken);
-    return err == UVHTTP_ECONFLICT ? refuse_duplicate(router, route, taken) : err;
+    if (err != UVHTTP_ECONFLICT)
+        return err;
+    return uvh_routing_refuse_duplicate(
+        router, route->method == NULL ? "any method of" : route->method, route, taken);
 }
 
 static int refuse_misspelt(struct uvhttp_router *router, const uvhttp_route_t *given)
 {
     uvhttp_error_t *error = &router->all->error;
-    refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
-           "methods are case-sensitive: use upper case");
+    uvh_routing_refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
+                       "methods are case-sensitive: use upper case");
     uvh_error_set_field(error, "method");
     uvh_error_set_value(error, given->method);
     return UVHTTP_EINVAL;
@@ -291,8 +292,8 @@ static int refuse_blocking_files(struct uvhttp_router *router, const uvhttp_rout
 {
     char flags[16];
     snprintf(flags, sizeof(flags), "%u", given->flags);
-    refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
-           "static files run on the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
+    uvh_routing_refuse(router, UVHTTP_EINVAL, router->prefix, given->pattern,
+                       "static files run on the loop's thread and cannot be UVHTTP_ROUTE_BLOCKING");
     uvh_error_set_field(&router->all->error, "flags");
     uvh_error_set_value(&router->all->error, flags);
     return UVHTTP_EINVAL;
@@ -300,7 +301,7 @@ static int refuse_blocking_files(struct uvhttp_router *router, const uvhttp_rout
 
 static int add(struct uvhttp_router *router, const uvhttp_route_t *given)
 {
-    int err = may_change(router, "routes must be added");
+    int err = uvh_routing_may_change(router, "routes must be added");
     if (err != 0 || (err = check_route(router, given)) != 0 ||
         (err = check_middleware(router, given)) != 0)
         return err;
@@ -310,7 +311,8 @@ static int add(struct uvhttp_router *router, const uvhttp_route_t *given)
         return refuse_blocking_files(router, given);
     bool is_prefix = given->pattern[0] == '\0' && router->prefix[0] != '\0';
     if (given->pattern[0] != '/' && !is_prefix)
-        return refuse(router, UVHTTP_EROUTE, "", given->pattern, "it does not begin with \"/\"");
+        return uvh_routing_refuse(router, UVHTTP_EROUTE, "", given->pattern,
+                                  "it does not begin with \"/\"");
     struct uvh_routing *all = router->all;
     struct uvh_route *route = new_route(router, given);
     if (route == NULL)
@@ -330,18 +332,26 @@ static int add(struct uvhttp_router *router, const uvhttp_route_t *given)
 
 int uvhttp_router_add(uvhttp_router_t *router, const uvhttp_route_t *given)
 {
-    begin(router);
-    return end(router, add(router, given));
+    uvh_routing_begin(router);
+    return uvh_routing_end(router, add(router, given));
+}
+
+int uvhttp_router_route(uvhttp_router_t *router, const char *method, const char *pattern,
+                        uvhttp_handler_cb handler, void *arg)
+{
+    return uvhttp_router_add(
+        router,
+        &(uvhttp_route_t){.method = method, .pattern = pattern, .handler = handler, .arg = arg});
 }
 
 int uvhttp_router_add_route(uvhttp_router_t *router, const char *pattern, uvhttp_handler_cb handler)
 {
-    return uvhttp_router_add(router, &(uvhttp_route_t){.pattern = pattern, .handler = handler});
+    return uvhttp_router_route(router, NULL, pattern, handler, NULL);
 }
 
 static int use(struct uvhttp_router *router, uvhttp_handler_cb middleware, void *arg)
 {
-    int err = may_change(router, "middleware must be added");
+    int err = uvh_routing_may_change(router, "middleware must be added");
     if (err != 0)
         return err;
     if (middleware == NULL)
@@ -359,8 +369,8 @@ static int use(struct uvhttp_router *router, uvhttp_handler_cb middleware, void 
 
 int uvhttp_router_use(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *arg)
 {
-    begin(router);
-    return end(router, use(router, middleware, arg));
+    uvh_routing_begin(router);
+    return uvh_routing_end(router, use(router, middleware, arg));
 }
 
 /* Checks a prefix that is appended to that of `router`. Returns an error text, or NULL. */
@@ -385,7 +395,7 @@ static int add_group(struct uvhttp_router *router, const char *prefix, uvhttp_ro
     if (group == NULL)
         return UVHTTP_EINVAL;
     *group = NULL;
-    int err = may_change(router, "groups must be added");
+    int err = uvh_routing_may_change(router, "groups must be added");
     if (err != 0)
         return err;
     if (prefix == NULL)
@@ -397,7 +407,7 @@ static int add_group(struct uvhttp_router *router, const char *prefix, uvhttp_ro
     if (wrong != NULL) {
         uvh_free(router->all->allocator, made->prefix);
         uvh_free(router->all->allocator, made);
-        refuse(router, UVHTTP_EROUTE, router->prefix, prefix, wrong);
+        uvh_routing_refuse(router, UVHTTP_EROUTE, router->prefix, prefix, wrong);
         uvh_error_set_field(&router->all->error, "prefix");
         return UVHTTP_EROUTE;
     }
@@ -408,8 +418,8 @@ static int add_group(struct uvhttp_router *router, const char *prefix, uvhttp_ro
 
 int uvhttp_router_group(uvhttp_router_t *router, const char *prefix, uvhttp_router_t **group)
 {
-    begin(router);
-    return end(router, add_group(router, prefix, group));
+    uvh_routing_begin(router);
+    return uvh_routing_end(router, add_group(router, prefix, group));
 }
 
 /* Adds a host that does not exist yet. */
@@ -442,7 +452,7 @@ static int find_host(struct uvhttp_router *router, const char *host, uvhttp_rout
     if (out == NULL)
         return UVHTTP_EINVAL;
     *out = NULL;
-    int err = may_change(router, "hosts must be added");
+    int err = uvh_routing_may_change(router, "hosts must be added");
     if (err != 0)
         return err;
     if (host == NULL)
@@ -450,8 +460,8 @@ static int find_host(struct uvhttp_router *router, const char *host, uvhttp_rout
     if (router->parent != NULL)
         return refuse_member(router, "host", host, "must be added to the server's own router");
     if (uvh_host_name(host, name) != 0) {
-        refuse(router, UVHTTP_EROUTE, "", host,
-               "it is neither a host name nor \"*.\" followed by one");
+        uvh_routing_refuse(router, UVHTTP_EROUTE, "", host,
+                           "it is neither a host name nor \"*.\" followed by one");
         uvh_error_set_field(&router->all->error, "host");
         return UVHTTP_EROUTE;
     }
@@ -464,13 +474,13 @@ static int find_host(struct uvhttp_router *router, const char *host, uvhttp_rout
 
 int uvhttp_router_host(uvhttp_router_t *router, const char *host, uvhttp_router_t **out)
 {
-    begin(router);
-    return end(router, find_host(router, host, out));
+    uvh_routing_begin(router);
+    return uvh_routing_end(router, find_host(router, host, out));
 }
 
 static int set_slash(struct uvhttp_router *router, uvhttp_slash_t slash)
 {
-    int err = may_change(router, "the slash policy must be set");
+    int err = uvh_routing_may_change(router, "the slash policy must be set");
     if (err != 0)
         return err;
     if (slash != UVHTTP_SLASH_STRICT && slash != UVHTTP_SLASH_REDIRECT &&
@@ -485,6 +495,12 @@ static int set_slash(struct uvhttp_router *router, uvhttp_slash_t slash)
 
 int uvhttp_router_set_slash(uvhttp_router_t *router, uvhttp_slash_t slash)
 {
-    begin(router);
-    return end(router, set_slash(router, slash));
+    uvh_routing_begin(router);
+    return uvh_routing_end(router, set_slash(router, slash));
+}
+
+void uvhttp_router_set_data(uvhttp_router_t *router, void *data)
+{
+    if (router != NULL)
+        router->data = data;
 }

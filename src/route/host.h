@@ -11,9 +11,11 @@
 /* The routes of a host, or those of the server itself. */
 struct uvh_site {
     struct uvh_tree tree;
-    struct uvhttp_router *router; /* the outermost router of this host */
-    char *host;                   /* "example.com", "*.example.com"; NULL: the server itself */
-    struct uvh_hash_link link;    /* in the table of hosts */
+    struct uvh_tree rewrites; /* routes whose `arg` is a template; initialized with the first one */
+    struct uvh_route *rewrite_list; /* the same, linked by next_added; NULL: none */
+    struct uvhttp_router *router;   /* the outermost router of this host */
+    char *host;                     /* "example.com", "*.example.com"; NULL: the server itself */
+    struct uvh_hash_link link;      /* in the table of hosts */
 };
 
 /* The maximum length of a host name that is looked up (RFC 1035 section 2.3.4), plus "*.". */

@@ -8,6 +8,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "options/error.h"
 #include "route/routing.h"
 
 /* ---- create and free ---- */
@@ -15,6 +16,7 @@
 void uvh_routing_release_site(struct uvh_site *site, const uvhttp_allocator_t *allocator)
 {
     uvh_tree_release(&site->tree);
+    uvh_rewriting_release(site, allocator);
     uvh_free(allocator, site->host);
 }
 
@@ -54,6 +56,25 @@ struct uvhttp_router *uvh_router_new(const uvhttp_allocator_t *allocator,
         return NULL;
     }
     return &all->own;
+}
+
+int uvh_router_end(struct uvhttp_router *router, int code)
+{
+    struct uvh_routing *all = router->all;
+    uvh_error_end(&all->error, code);
+    if (code < 0 && all->first_error.code == 0)
+        all->first_error = all->error;
+    return code;
+}
+
+const uvhttp_error_t *uvh_router_first_error(struct uvhttp_router *router)
+{
+    return &router->all->first_error;
+}
+
+void *uvh_router_arg(struct uvhttp_router *router)
+{
+    return router->all->complain_arg;
 }
 
 uvhttp_error_t *uvh_router_error(struct uvhttp_router *router)
@@ -201,6 +222,14 @@ bool uvh_router_knows_method(const struct uvhttp_router *router, uvhttp_slice_t 
     while (!known && (link = uvh_hash_table_walk(&all->hosts, link)) != NULL)
         known = uvh_tree_knows_method(&UVH_CONTAINER_OF(link, struct uvh_site, link)->tree, name);
     return known;
+}
+
+void *uvh_router_data(const struct uvh_site *site, const struct uvh_route *route)
+{
+    const struct uvhttp_router *router = route != NULL ? route->owner : site->router;
+    while (router != NULL && router->data == NULL)
+        router = router->parent;
+    return router == NULL ? NULL : router->data;
 }
 
 /* ---- public reads ---- */

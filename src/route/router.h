@@ -21,8 +21,15 @@ struct uvhttp_router *uvh_router_new(const uvhttp_allocator_t *allocator,
                                      uvh_router_complain_cb complain, void *arg);
 void uvh_router_free(struct uvhttp_router *router);
 
+/* The `arg` of the server's router, also of one of its groups and hosts. */
+void *uvh_router_arg(struct uvhttp_router *router);
+
 /* The error object of the server's set-up calls, those of its routers included. */
 uvhttp_error_t *uvh_router_error(struct uvhttp_router *router);
+
+/* Ends such a call: as uvh_error_end, and keeps the first error. */
+int uvh_router_end(struct uvhttp_router *router, int code);
+const uvhttp_error_t *uvh_router_first_error(struct uvhttp_router *router);
 
 /* Freezes the router: adding returns UVHTTP_EFROZEN after this. Returns 0, or UVHTTP_ENOMEM with
  * nothing frozen. No effect when frozen. */
@@ -45,6 +52,15 @@ const struct uvh_site *uvh_router_site(const struct uvhttp_router *router,
  * frozen. */
 void uvh_router_match(const struct uvh_site *site, uvhttp_method_t method, uvhttp_slice_t name,
                       uvhttp_slice_t path, struct uvh_match *match);
+
+/* Rewrites the path of a request by the rules of its site; `match` is used for the lookup. Returns
+ * 0, UVHTTP_EINVAL (the new path is invalid) or UVHTTP_ENOMEM. */
+int uvh_rewriting_apply(const struct uvh_site *site, struct uvhttp_request *request,
+                        struct uvh_match *match);
+
+/* The data of the innermost router of a route that has one, or NULL. Without a route: of the
+ * site. */
+void *uvh_router_data(const struct uvh_site *site, const struct uvh_route *route);
 
 /* Writes the value of Allow for a path ("GET, HEAD, OPTIONS"); for "*" all methods of the site. 0
  * or UVHTTP_ENOMEM. */

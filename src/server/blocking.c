@@ -254,7 +254,10 @@ static int send_whole(struct blocking_job *job)
         return err;
     struct uvh_body body = given->body;
     given->body.release = NULL; /* owned by the response now */
-    return uvh_send(&job->real->response, given->status, given->content_type.base, &body);
+    job->real->response.error_reason = given->error_reason;
+    err = uvh_send(&job->real->response, given->status, given->content_type.base, &body);
+    job->real->response.error_reason = NULL;
+    return err;
 }
 
 /* False when the write would exceed the backlog: on_writable or on_abort resumes the thread. */

@@ -12,6 +12,7 @@
 #include "codec/fields/forwarded.h"
 #include "options/error.h"
 #include "platform/socket.h"
+#include "route/router.h"
 #include "server/exchange.h"
 #include "server/server.h"
 #include "tls/info.h"
@@ -81,7 +82,7 @@ int uvhttp_server_trust_proxies(uvhttp_server_t *view, const char *const *prefix
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
     uvh_error_clear(uvh_server_error(server));
-    return uvh_error_end(uvh_server_error(server), trust(server, prefixes, count, fields));
+    return uvh_router_end(server->router, trust(server, prefixes, count, fields));
 }
 
 static bool is_believed(const struct uvh_proxies *proxies, const char *peer)

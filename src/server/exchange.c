@@ -58,6 +58,7 @@ static void match_preflight(struct uvh_exchange *exchange)
     if (wanted.route == NULL)
         return;
     exchange->match = wanted;
+    exchange->announced = wanted.route;
     exchange->match.route = NULL; /* the route's handler is for the announced request */
     exchange->match.known_path = true;
     request->param_names = wanted.route->params;
@@ -65,13 +66,16 @@ static void match_preflight(struct uvh_exchange *exchange)
     request->param_count = wanted.param_count;
 }
 
-void uvh_exchange_route(struct uvh_exchange *exchange)
+int uvh_exchange_route(struct uvh_exchange *exchange)
 {
     struct uvhttp_request *request = &exchange->request;
     uvhttp_slice_t name = {request->bytes + request->head->start, request->head->method_length};
-    exchange->routed = true;
     const struct uvh_site *site =
         uvh_router_site(exchange->worker->server->router, request->framing.authority);
+    int err = uvh_rewriting_apply(site, request, &exchange->match);
+    if (UVH_UNLIKELY(err != 0))
+        return err;
+    exchange->routed = true;
     uvh_router_match(site, (uvhttp_method_t)request->head->method, name, request->path,
                      &exchange->match);
     if (exchange->match.route != NULL) {
@@ -81,6 +85,7 @@ void uvh_exchange_route(struct uvh_exchange *exchange)
     } else if (UVH_UNLIKELY(request->head->method == UVHTTP_METHOD_OPTIONS)) {
         match_preflight(exchange);
     }
+    return 0;
 }
 
 bool uvh_exchange_streams_body(const struct uvh_exchange *exchange)
@@ -362,7 +367,6 @@ static void tell_abort(uvhttp_response_t *response)
 void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *detail)
 {
     uvhttp_response_t *response = &exchange->response;
-    struct uvh_bytes body;
     if (exchange->finished || response->state == UVH_RESPONSE_SENT) /* one response is enough */
         return;
     uvh_exchange_ref(exchange);
@@ -377,12 +381,8 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     response->state = UVH_RESPONSE_OPEN;
     response->taken_away = true;
     uvh_response_forget(response); /* also because the handler may just have freed data */
-    uvh_bytes_init(&body, exchange->worker->server->allocator, 512);
-    uvh_bytes_append_format(&body, "%d %s\n%s\n", status, uvhttp_status_text(status), detail);
-    const char *type = "text/plain; charset=utf-8";
-    if (uvhttp_response_send(response, status, type, body.data, body.length) != 0)
+    if (uvhttp_response_send_error(response, status, "%s", detail) != 0)
         exchange->protocol->abandon(exchange);
-    uvh_bytes_release(&body);
     uvh_exchange_unref(exchange);
 }
 
@@ -550,9 +550,22 @@ uvhttp_request_t *uvhttp_response_request(uvhttp_response_t *response)
 
 const char *uvhttp_request_route(const uvhttp_request_t *request)
 {
-    const struct uvh_route *route =
-        route_of(uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request));
+    const struct uvh_exchange *exchange =
+        uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request);
+    const struct uvh_route *route = route_of(exchange);
+    if (route == NULL)
+        route = exchange->announced;
     return route == NULL ? NULL : route->pattern;
+}
+
+void *uvhttp_request_router_data(const uvhttp_request_t *request)
+{
+    const struct uvh_exchange *exchange =
+        uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request);
+    const struct uvh_route *route = exchange->match.route;
+    if (!exchange->routed)
+        return NULL;
+    return uvh_router_data(exchange->match.site, route != NULL ? route : exchange->announced);
 }
 
 static struct uvh_worker *worker_of(const uvhttp_request_t *request)

@@ -78,6 +78,7 @@ struct uvh_exchange {
     struct uvhttp_response response;
     /* For a streamed body, in this loop iteration. */
     struct uvh_write_budget written;
+    const struct uvh_route *announced; /* by a preflight without a route of its own; or NULL */
     char *peer_text;
     const struct uvh_client *client; /* reported by proxies; NULL until evaluated */
     struct uvh_tls_info *tls;        /* of its connection, referenced; NULL: plain text */
@@ -105,8 +106,9 @@ struct uvh_exchange {
 void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
                        const struct uvh_protocol *protocol, struct uvh_arena arena);
 
-/* Finds the route of the request. */
-void uvh_exchange_route(struct uvh_exchange *exchange);
+/* Rewrites the path of the request, and finds its route. Returns 0, UVHTTP_EINVAL (the rewritten
+ * path is invalid) or UVHTTP_ENOMEM. */
+int uvh_exchange_route(struct uvh_exchange *exchange);
 
 /* The maximum size of this request's body in bytes. */
 uint64_t uvh_exchange_body_limit(const struct uvh_exchange *exchange);

@@ -13,6 +13,7 @@
 #include "options/error.h"
 #include "platform/socket.h"
 #include "platform/socket_adopt.h"
+#include "route/router.h"
 #include "server/accept.h"
 #include "server/workers.h"
 #include "tls/contexts.h"
@@ -94,7 +95,7 @@ static void begin(struct uvh_server *server)
 
 static int end(struct uvh_server *server, int err)
 {
-    return uvh_error_end(uvh_server_error(server), err);
+    return uvh_router_end(server->router, err);
 }
 
 static void describe(struct uvh_server *server, const char *address, int port, int err)

@@ -106,6 +106,8 @@ int uvh_send(struct uvhttp_response *response, int status, const char *content_t
     response->content_type = type;
     response->body = *body;
     uvh_exchange_ref(exchange);
+    if (response->error_reason != NULL)
+        uvh_send_error_form(exchange);
     err = uvh_send_from(response, response->hooks);
     if (err != 0 && !exchange->finished) {
         response->state = UVH_RESPONSE_OPEN;
@@ -225,22 +227,6 @@ int uvhttp_response_send_html(uvhttp_response_t *response, int status, const cha
 int uvhttp_response_send_json(uvhttp_response_t *response, int status, const char *json)
 {
     return send_string(response, status, type_json, json);
-}
-
-int uvhttp_response_send_status(uvhttp_response_t *response, int status)
-{
-    char line[80];
-    if (status == 0)
-        status = response->status;
-    if (uvh_response_is_bodiless(status) || status == 205)
-        return uvhttp_response_send(response, status, NULL, NULL, 0);
-    snprintf(line, sizeof(line), "%d %s\n", status, uvhttp_status_text(status));
-    return uvhttp_response_send_text(response, status, line);
-}
-
-int uvhttp_response_send_too_early(uvhttp_response_t *response)
-{
-    return uvhttp_response_send_status(response, 425);
 }
 
 int uvhttp_response_redirect(uvhttp_response_t *response, int status, const char *location)

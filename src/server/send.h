@@ -10,6 +10,10 @@
 int uvh_send(struct uvhttp_response *response, int status, const char *content_type,
              const struct uvh_body *body);
 
+/* Lets the application change an error response of the server, whose reason is set
+ * (send_error.c). */
+void uvh_send_error_form(struct uvh_exchange *exchange);
+
 /* Runs the hooks from this one on (NULL: none) and passes the response on, or defers that. On
  * failure the caller restores the response. */
 int uvh_send_from(struct uvhttp_response *response, struct uvh_send_hook *hook);

@@ -89,7 +89,8 @@ int uvhttp_response_defer_send(uvhttp_response_t *response, uvhttp_body_work_cb 
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     struct uvh_body *body = &response->body;
     if (work == NULL || done == NULL || !response->sending || response->deferred != NULL ||
-        body->source != UVH_BODY_MEMORY || body->base == NULL || uvh_blocking_is(exchange))
+        response->error_reason != NULL || body->source != UVH_BODY_MEMORY || body->base == NULL ||
+        uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
     struct uvh_deferred_send *deferred = uvh_arena_alloc(response->arena, sizeof(*deferred));
     if (deferred == NULL)

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "options/error.h"
+#include "options/use.h"
 #include "platform/file.h"
 #include "platform/signals.h"
 #include "route/router.h"
@@ -235,6 +236,19 @@ uvhttp_server_t *uvhttp_server_new(struct uv_loop_s *loop)
     return server;
 }
 
+int uvhttp_server_set(uvhttp_server_t *view, const char *name, const char *value)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    uvhttp_error_t *error = uvh_server_error(server);
+    uvh_error_clear(error);
+    bool is_new = server->life == UVH_SERVER_NEW;
+    return uvh_router_end(server->router,
+                          is_new ? uvhttp_config_set(&server->config, name, value, error)
+                                 : UVHTTP_EFROZEN);
+}
+
 void uvhttp_server_free(uvhttp_server_t *view)
 {
     if (view == NULL)
@@ -281,8 +295,7 @@ uvhttp_router_t *uvhttp_server_router(uvhttp_server_t *server)
 int uvhttp_server_route(uvhttp_server_t *server, const char *method, const char *pattern,
                         uvhttp_handler_cb handler, void *arg)
 {
-    uvhttp_route_t route = {.method = method, .pattern = pattern, .handler = handler, .arg = arg};
-    return uvhttp_router_add(uvhttp_server_router(server), &route);
+    return uvhttp_router_route(uvhttp_server_router(server), method, pattern, handler, arg);
 }
 
 int uvhttp_server_use(uvhttp_server_t *view, uvhttp_handler_cb middleware, void *arg)
@@ -308,7 +321,42 @@ int uvhttp_server_own(uvhttp_server_t *view, uvhttp_release_cb release_cb, void 
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
     uvh_error_clear(uvh_server_error(server));
-    return uvh_error_end(uvh_server_error(server), own(server, release_cb, arg));
+    return uvh_router_end(server->router, own(server, release_cb, arg));
+}
+
+int uvhttp_router_use_owned(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *arg,
+                            uvhttp_release_cb release)
+{
+    struct uvh_server *server = router == NULL ? NULL : uvh_router_arg(router);
+    int err = router == NULL || arg == NULL ? UVHTTP_ENOMEM
+              : middleware == NULL          ? UVHTTP_EINVAL
+                                            : own(server, release, arg);
+    if (err != 0 && release != NULL && arg != NULL)
+        release(arg);
+    if (err == 0) /* on failure it is released with the server */
+        return uvhttp_router_use(router, middleware, arg);
+    if (router == NULL)
+        return err;
+    uvh_error_clear(uvh_server_error(server));
+    return uvh_router_end(server->router, err);
+}
+
+int uvh_use_error(struct uvhttp_server *view, const uvhttp_error_t *error)
+{
+    if (error == NULL || view == NULL)
+        return error == NULL ? 0 : error->code;
+    struct uvh_server *server = uvh_server_of(view);
+    *uvh_server_error(server) = *error;
+    return uvh_router_end(server->router, error->code);
+}
+
+int uvh_use_made(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *object,
+                 uvhttp_release_cb release, const uvhttp_error_t *made)
+{
+    if (made->code == 0)
+        return uvhttp_router_use_owned(router, middleware, object, release);
+    struct uvh_server *server = router == NULL ? NULL : uvh_router_arg(router);
+    return uvh_use_error(server == NULL ? NULL : &server->view, made);
 }
 
 struct uv_loop_s *uvhttp_server_loop(uvhttp_server_t *server)
@@ -351,7 +399,7 @@ int uvhttp_server_run(uvhttp_server_t *view)
     uvh_error_clear(error);
     if (err == UVHTTP_EINVAL)
         uvh_error_sentence(error, "", NULL, "the server neither listens nor has a connection");
-    return uvh_error_end(error, err);
+    return uvh_router_end(server->router, err);
 }
 
 void uvhttp_server_on_finished(uvhttp_server_t *view, uvhttp_finished_cb finished, void *arg)

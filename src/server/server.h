@@ -46,6 +46,8 @@ struct uvh_server {
     struct uvh_owned *owned;
     uvhttp_finished_cb on_finished;
     void *finished_arg;
+    uvhttp_error_cb on_error;
+    void *error_arg;
     struct uvh_worker *workers; /* allocated by the first listen; config.workers of them */
     struct uvh_thread *threads; /* as many; the first one is not used */
     size_t worker_count;

@@ -1,6 +1,7 @@
 /* Stopping a server: requested, draining, closing handles, stopped. Everything asynchronous on the
  * first worker's loop is counted, and the last one to end moves `life` on. */
 #include "options/error.h"
+#include "route/router.h"
 #include "server/listening.h"
 #include "server/requested_stops.h"
 #include "server/server.h"
@@ -157,7 +158,7 @@ int uvhttp_server_stop_on_signals(uvhttp_server_t *view)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
     uvh_error_clear(uvh_server_error(server));
-    return uvh_error_end(uvh_server_error(server), stop_on_signals(server));
+    return uvh_router_end(server->router, stop_on_signals(server));
 }
 
 void uvhttp_server_on_stopped(uvhttp_server_t *view, uvhttp_stopped_cb stopped, void *arg)

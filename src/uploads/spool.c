@@ -74,7 +74,7 @@ static int write_some(struct uvh_spool *spool, struct uvh_spool_block *first,
     }
     *next = last->next;
     if (spool->store.directory < 0)
-        err = uvh_store_open(&spool->store, spool->directory);
+        err = uvh_store_open(&spool->store, spool->directory, spool->create_directory);
     if (err == 0 && spool->store.descriptor < 0)
         err = uvh_store_begin(&spool->store, spool->mode, file->name);
     if (err == 0)
@@ -264,12 +264,10 @@ int uvh_spool_end(struct uvh_spool *spool)
 
 int uvh_spool_refuse(uvhttp_response_t *response, int status, const char *reason)
 {
-    char text[256];
     if (status == 403)
         uvhttp_response_log(response, UVHTTP_LOG_DEBUG, "uploads: %s is denied: %s",
                             uvhttp_request_path(uvhttp_response_request(response)), reason);
-    snprintf(text, sizeof(text), "%d %s\n%s\n", status, uvhttp_status_text(status), reason);
-    return uvhttp_response_send_text(response, status, text);
+    return uvhttp_response_send_error(response, status, "%s", reason);
 }
 
 int uvh_spool_respond_error(struct uvh_spool *spool, int err)

@@ -44,6 +44,7 @@ struct uvh_spool {
     const char *directory;
     unsigned mode;
     bool sync;
+    bool create_directory; /* if it is absent */
     /* Called once on the loop: 0 when everything is written, else the error. Returns the result of
      * a handler. */
     int (*written_cb)(struct uvh_spool *spool, int err);

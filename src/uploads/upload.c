@@ -68,6 +68,7 @@ static struct upload *new_upload(uvhttp_request_t *request, const char *director
         .spool = {.request = request,
                   .response = uvhttp_request_response(request),
                   .directory = dir_copy,
+                  .create_directory = options->create_directory,
                   .mode = options->mode,
                   .sync = options->sync,
                   .written_cb = written},

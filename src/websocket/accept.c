@@ -111,16 +111,16 @@ static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refus
     /* A HEAD without an offer gets the response of such a GET. */
     bool is_head = uvhttp_request_method(request) == UVHTTP_METHOD_HEAD && !offered;
     if (uvhttp_request_method(request) != UVHTTP_METHOD_GET && !is_head)
-        return refuse(refusal, 405, "The method is %s; a WebSocket handshake requires GET.\n",
+        return refuse(refusal, 405, "The method is %s; a WebSocket handshake requires GET.",
                       shown((uvhttp_slice_t){method, strlen(method)}, text));
     if (offered)
         return 0;
     if (uvhttp_request_http_minor(request) < 1)
         return refuse(refusal, 426,
-                      "The request is HTTP/1.0; a WebSocket handshake requires HTTP/1.1.\n");
+                      "The request is HTTP/1.0; a WebSocket handshake requires HTTP/1.1.");
     return refuse(
         refusal, 426,
-        "This is a WebSocket endpoint: send \"Connection: Upgrade\" and \"Upgrade: websocket\".\n");
+        "This is a WebSocket endpoint: send \"Connection: Upgrade\" and \"Upgrade: websocket\".");
 }
 
 /* Item 6. Before the key, since clients of other versions may have other keys, or none. */
@@ -129,15 +129,15 @@ static int check_version(const struct offer *offer, struct uvh_ws_refusal *refus
     char text[SHOWN_SIZE];
     if (offer->version_count == 0)
         return refuse(refusal, 426,
-                      "Sec-WebSocket-Version is missing; this server supports " VERSION ".\n");
+                      "Sec-WebSocket-Version is missing; this server supports " VERSION ".");
     if (offer->version_count > 1)
         return refuse(refusal, 426,
-                      "Sec-WebSocket-Version is repeated; this server supports " VERSION ".\n");
+                      "Sec-WebSocket-Version is repeated; this server supports " VERSION ".");
     if (offer->version.length == strlen(VERSION) &&
         memcmp(offer->version.base, VERSION, strlen(VERSION)) == 0)
         return 0;
     return refuse(refusal, 426,
-                  "Sec-WebSocket-Version is \"%s\"; this server supports " VERSION ".\n",
+                  "Sec-WebSocket-Version is \"%s\"; this server supports " VERSION ".",
                   shown(offer->version, text));
 }
 
@@ -146,11 +146,11 @@ static int check_key(const struct offer *offer, struct uvh_ws_refusal *refusal)
 {
     char text[SHOWN_SIZE];
     if (offer->key_count != 1)
-        return refuse(refusal, 400, "Sec-WebSocket-Key is %s; exactly one is required.\n",
+        return refuse(refusal, 400, "Sec-WebSocket-Key is %s; exactly one is required.",
                       offer->key_count == 0 ? "missing" : "repeated");
     if (uvh_ws_key_valid(offer->key))
         return 0;
-    return refuse(refusal, 400, "Sec-WebSocket-Key is \"%s\"; it must be 16 bytes in base64.\n",
+    return refuse(refusal, 400, "Sec-WebSocket-Key is \"%s\"; it must be 16 bytes in base64.",
                   shown(offer->key, text));
 }
 
@@ -163,17 +163,16 @@ static int check_origin(const struct offer *offer, const struct uvh_ws_accept_ru
     if (rules->origins == NULL || offer->origin_count == 0)
         return 0;
     if (offer->origin_count > 1)
-        return refuse(refusal, 403, "Origin is repeated; only one is allowed.\n");
+        return refuse(refusal, 403, "Origin is repeated; only one is allowed.");
     if (!uvh_ws_origin_valid(offer->origin))
-        return refuse(refusal, 403, "Origin is \"%s\"; it must be scheme://host[:port] or null.\n",
+        return refuse(refusal, 403, "Origin is \"%s\"; it must be scheme://host[:port] or null.",
                       shown(offer->origin, text));
     for (size_t i = 0; rules->origins[i] != NULL; i++) {
         if (uvh_ws_origin_equal((uvhttp_slice_t){rules->origins[i], strlen(rules->origins[i])},
                                 offer->origin))
             return 0;
     }
-    return refuse(refusal, 403,
-                  "Origin is \"%s\", which is not allowed; the server must list it.\n",
+    return refuse(refusal, 403, "Origin is \"%s\", which is not allowed; the server must list it.",
                   shown(offer->origin, text));
 }
 
@@ -201,7 +200,7 @@ static int check_protocol(const struct offer *offer, const struct uvh_ws_accept_
     char text[UVH_WS_REFUSAL_SIZE / 2];
     if (offer->protocols_malformed)
         return refuse(refusal, 400,
-                      "Sec-WebSocket-Protocol is malformed; it must be a list of tokens.\n");
+                      "Sec-WebSocket-Protocol is malformed; it must be a list of tokens.");
     if (offer->protocol >= 0) {
         accepted->protocol = rules->protocols[offer->protocol];
         return 0;
@@ -209,7 +208,7 @@ static int check_protocol(const struct offer *offer, const struct uvh_ws_accept_
     if (!rules->protocol_required || rules->protocols == NULL)
         return 0;
     list_protocols(rules->protocols, text, sizeof(text));
-    return refuse(refusal, 400, "Sec-WebSocket-Protocol has none of the supported protocols: %s.\n",
+    return refuse(refusal, 400, "Sec-WebSocket-Protocol has none of the supported protocols: %s.",
                   text);
 }
 
@@ -220,7 +219,7 @@ static int check_extensions(const struct offer *offer, struct uvh_ws_refusal *re
         return 0;
     return refuse(refusal, 400,
                   "Sec-WebSocket-Extensions is malformed; it must be a list like "
-                  "\"permessage-deflate; client_max_window_bits\".\n");
+                  "\"permessage-deflate; client_max_window_bits\".");
 }
 
 int uvh_ws_accept_check(uvhttp_request_t *request, const struct uvh_ws_accept_rules *rules,
@@ -287,7 +286,8 @@ int uvh_ws_accept_refuse(uvhttp_response_t *response, const struct uvh_ws_refusa
         if (err == 0) /* section 4.4 */
             err = uvhttp_response_set_header(response, "Sec-WebSocket-Version", VERSION);
     }
-    return err != 0 ? err : uvhttp_response_send_text(response, refusal->status, refusal->detail);
+    return err != 0 ? err
+                    : uvhttp_response_send_error(response, refusal->status, "%s", refusal->detail);
 }
 
 /* ---- rules ---- */

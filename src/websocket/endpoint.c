@@ -11,6 +11,7 @@
 #include "options/frozen.h"
 #include "options/option_check.h"
 #include "options/owned.h"
+#include "options/use.h"
 #include "websocket/websocket.h"
 
 enum {
@@ -311,7 +312,7 @@ int uvhttp_websocket_route(uvhttp_server_t *server, const char *pattern,
         uvhttp_server_log(server, UVHTTP_LOG_ERROR, "websocket %s: %s",
                           pattern != NULL ? pattern : "", why.text);
     if (err != 0)
-        return err;
+        return uvh_use_error(server, &why);
     /* Without .upgrade: the handler responds to requests that are no handshake, with an
      * explanation. */
     err = uvhttp_router_add(uvhttp_server_router(server),

@@ -1,4 +1,5 @@
-/* uvhttp/text.h: media types, percent-encoding, HTML, base64. Content-Disposition has a file of its
+/* uvhttp/text.h: media types, percent-encoding, HTML, JSON strings, times, numbers, UTF-8, base64.
+ * Content-Disposition has a file of its
  * own. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,6 +62,15 @@ static size_t disposition(const char *text, size_t length, char *out, size_t siz
     return uvhttp_content_disposition("inline", text, length, out, size);
 }
 
+/* The text is the number of seconds. */
+static size_t rfc3339(const char *text, size_t length, char *out, size_t size)
+{
+    int64_t seconds = 0;
+    (void)length;
+    assert_true(uvhttp_number_parse(text, INT64_MIN, INT64_MAX, &seconds));
+    return uvhttp_rfc3339_encode(seconds, out, size);
+}
+
 /* With each size of the buffer: written completely or not at all. */
 static void encoders_write_all_or_nothing(void **state)
 {
@@ -90,6 +100,15 @@ static void encoders_write_all_or_nothing(void **state)
         {base64url, "fo", "Zm8"},
         {base64url, "\xfb\xff\xfe", "-__-"},
         {disposition, "a.txt", "inline; filename=\"a.txt\""},
+        {uvhttp_json_quote, "", "\"\""},
+        {uvhttp_json_quote, "a/b \xc3\xa4 \xf0\x9f\x98\x80", "\"a/b \xc3\xa4 \xf0\x9f\x98\x80\""},
+        {uvhttp_json_quote, "\"\\\n\x1f\x7f\xc2\x85", "\"\\\"\\\\\\u000a\\u001f\\u007f\\u0085\""},
+        {uvhttp_json_quote, "a\xff\xc3", "\"a\\ufffd\\ufffd\""},
+        {rfc3339, "0", "1970-01-01T00:00:00Z"},
+        {rfc3339, "1795313045", "2026-11-22T02:04:05Z"},
+        {rfc3339, "-62167219200", "0000-01-01T00:00:00Z"},
+        {rfc3339, "-9223372036854775808", "0000-01-01T00:00:00Z"},
+        {rfc3339, "9223372036854775807", "9999-12-31T23:59:59Z"},
     };
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         size_t length = strlen(rows[i].result);
@@ -141,12 +160,61 @@ static void base64_decoding_is_strict_and_bounded(void **state)
     assert_int_equal(uvhttp_base64url_decode("+/+/", 4, out, sizeof(out)), -1);
 }
 
+static void numbers_are_decimal_and_in_range(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t min, max, number;
+        bool valid;
+    } rows[] = {
+        {"0", 0, 0, 0, true},
+        {"-0", 0, 0, 0, true},
+        {"007", 1, 9, 7, true},
+        {"-12", -12, 12, -12, true},
+        {"9223372036854775807", 0, INT64_MAX, INT64_MAX, true},
+        {"-9223372036854775808", INT64_MIN, 0, INT64_MIN, true},
+        {"9223372036854775808", INT64_MIN, INT64_MAX, 0, false},
+        {"-9223372036854775809", INT64_MIN, INT64_MAX, 0, false},
+        {"99999999999999999999999", INT64_MIN, INT64_MAX, 0, false},
+        {"10", 0, 9, 0, false},
+        {"-1", 0, 9, 0, false},
+        {"", 0, 9, 0, false},
+        {"-", -9, 9, 0, false},
+        {"+1", 0, 9, 0, false},
+        {" 1", 0, 9, 0, false},
+        {"1 ", 0, 9, 0, false},
+        {"1.0", 0, 9, 0, false},
+        {"0x1", 0, 9, 0, false},
+        {"--1", -9, 9, 0, false},
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
+        int64_t number = 42;
+        if (uvhttp_number_parse(rows[i].text, rows[i].min, rows[i].max, &number) != rows[i].valid)
+            fail_msg("%s", rows[i].text);
+        assert_int_equal(number, rows[i].valid ? rows[i].number : 42);
+    }
+}
+
+static void utf8_characters_are_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(uvhttp_utf8_count("", 0), 0);
+    assert_int_equal(uvhttp_utf8_count("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 10), 4);
+    assert_int_equal(uvhttp_utf8_count("a\0b", 3), 3);
+    assert_int_equal(uvhttp_utf8_count("a\xff", 2), -1);
+    assert_int_equal(uvhttp_utf8_count("\xc3", 1), -1);
+    assert_int_equal(uvhttp_utf8_count("\xed\xa0\x80", 3), -1); /* a surrogate */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(media_types_ignore_parameters_and_case),
         cmocka_unit_test(encoders_write_all_or_nothing),
         cmocka_unit_test(percent_encoding_covers_nul),
+        cmocka_unit_test(numbers_are_decimal_and_in_range),
+        cmocka_unit_test(utf8_characters_are_counted),
         cmocka_unit_test(base64_decoding_is_strict_and_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

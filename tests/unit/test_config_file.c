@@ -97,7 +97,7 @@ static void valid_file_is_read(void **state)
     const struct uvh_setup *setup = &file.setup;
     assert_int_equal(setup->config.max_connections, 5);
     assert_int_equal(setup->listen_count, 2);
-    assert_string_equal(setup->access_path.text, "/srv/logs/a");
+    assert_string_equal(setup->access_log.path.text, "/srv/logs/a");
     assert_string_equal(setup->metrics.path.text, "/m");
     assert_true(setup->metrics.has_listen);
     assert_string_equal(setup->metrics.listen.host, "unix:/srv/m.sock");
@@ -106,9 +106,8 @@ static void valid_file_is_read(void **state)
     assert_int_equal(setup->sites[0].route_count, 3);
     const struct uvh_setup_route *routes = setup->sites[0].routes;
     assert_string_equal(routes[0].root.text, "/srv/site");
-    assert_string_equal(routes[1].location, "https://c.example");
-    assert_true(routes[1].with_target);
-    assert_string_equal(routes[2].body, "value");
+    assert_string_equal(routes[1].text.text, "https://c.example{target}");
+    assert_string_equal(routes[2].text.text, "value");
     assert_int_equal(routes[2].path.mark.line, 12);
     assert_int_equal(routes[2].path.mark.column, 16);
     uvh_config_file_release(&file);

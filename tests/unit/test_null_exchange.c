@@ -66,13 +66,36 @@ static void end(void)
 
 /* ---- functions of requests ---- */
 
+/* The attribute of the function tells compilers that its format must not be NULL. */
+static int (*const send_reason)(uvhttp_response_t *response, int status, const char *format,
+                                ...) = uvhttp_response_send_error;
+
 static int check_request_functions(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    uvhttp_slice_t slice;
+    uvhttp_slice_t slice, text = SLICE("x");
+    int64_t parsed;
     (void)arg;
     handler_calls++;
+    NULL_ROW(uvhttp_template_expand, made,
+             uvhttp_template_expand(NULL, req, &text) == UVHTTP_EINVAL && text.length == 0);
+    NULL_ROW(uvhttp_template_expand, out, uvhttp_template_expand(NULL, req, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_query, name, uvhttp_request_query(req, NULL) == NULL);
     NULL_ROW(uvhttp_request_form, name, uvhttp_request_form(req, NULL) == NULL);
+    NULL_ROW(uvhttp_request_query_number, name,
+             uvhttp_request_query_number(req, NULL, 0, 9, &parsed) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_query_number, number,
+             uvhttp_request_query_number(req, "a", 0, 9, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_form_number, name,
+             uvhttp_request_form_number(req, NULL, 0, 9, &parsed) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_form_number, number,
+             uvhttp_request_form_number(req, "a", 0, 9, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_param_number, name,
+             uvhttp_request_param_number(req, NULL, 0, 9, &parsed) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_param_number, number,
+             uvhttp_request_param_number(req, "a", 0, 9, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_response_send_error, format, send_reason(res, 404, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_error_as_json, reason,
+             uvhttp_error_as_json(req, res, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_cookie, name, uvhttp_request_cookie(req, NULL) == NULL);
     NULL_ROW(uvhttp_request_param, name, uvhttp_request_param(req, NULL) == NULL);
     NULL_ROW(uvhttp_request_param_path, name, uvhttp_request_param_path(req, NULL).base == NULL);
@@ -113,6 +136,8 @@ static int check_request_functions(uvhttp_request_t *req, uvhttp_response_t *res
              uvhttp_metrics_handle_request(req, res, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_event_hub_subscribe, hub,
              uvhttp_event_hub_subscribe(NULL, res) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_event_hub_handle_request, hub,
+             uvhttp_event_hub_handle_request(req, res, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_form_data_read, done,
              uvhttp_form_data_read(req, NULL, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_upload_to_file, directory,

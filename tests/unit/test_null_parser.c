@@ -443,6 +443,7 @@ static void cookie_sse_negotiation_check_null(void **state)
 static void text_functions_check_null(void **state)
 {
     (void)state;
+    int64_t parsed;
     null_rows_begin();
     NULL_ROW(uvhttp_media_type_is, types, !uvhttp_media_type_is(SLICE("a/b"), NULL));
     NULL_ROW(uvhttp_percent_encode, text,
@@ -451,6 +452,14 @@ static void text_functions_check_null(void **state)
     NULL_ROW(uvhttp_html_escape, text,
              uvhttp_html_escape(NULL, 1, memory, sizeof(memory)) == 0 && memory[0] == '\0');
     NULL_ROW(uvhttp_html_escape, out, uvhttp_html_escape("<", 1, NULL, 9) == 4);
+    NULL_ROW(uvhttp_json_quote, text,
+             uvhttp_json_quote(NULL, 1, memory, sizeof(memory)) == 2 && memory[1] == '"');
+    NULL_ROW(uvhttp_json_quote, out, uvhttp_json_quote("a", 1, NULL, 9) == 3);
+    NULL_ROW(uvhttp_rfc3339_encode, out, uvhttp_rfc3339_encode(0, NULL, 99) == 20);
+    NULL_ROW(uvhttp_number_parse, text, !uvhttp_number_parse(NULL, 0, 9, &parsed));
+    NULL_ROW(uvhttp_number_parse, number, !uvhttp_number_parse("1", 0, 9, NULL));
+    NULL_ROW(uvhttp_utf8_count, text, uvhttp_utf8_count(NULL, 1) == 0);
+    NULL_ROW(uvhttp_slice_of, text, uvhttp_slice_of(NULL).base == NULL);
     NULL_ROW(uvhttp_content_disposition, kind,
              uvhttp_content_disposition(NULL, "a", 1, memory, sizeof(memory)) == 24);
     NULL_ROW(uvhttp_content_disposition, name,

@@ -178,6 +178,15 @@ static void server_functions_check_null(void **state)
     NULL_CALL(uvhttp_server_on_finished, server,
               uvhttp_server_on_finished(NULL, uvhttp_access_log_finished, NULL));
     NULL_CALL(uvhttp_server_on_finished, finished, uvhttp_server_on_finished(server, NULL, NULL));
+    NULL_CALL(uvhttp_server_on_error, server,
+              uvhttp_server_on_error(NULL, uvhttp_error_as_json, NULL));
+    NULL_CALL(uvhttp_server_on_error, error, uvhttp_server_on_error(server, NULL, NULL));
+    NULL_ROW(uvhttp_server_set, server, uvhttp_server_set(NULL, "workers", "1") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_set, name, uvhttp_server_set(server, NULL, "1") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_set, value, uvhttp_server_set(server, "workers", NULL) != 0);
+    NULL_ROW(uvhttp_server_main, server, uvhttp_server_main(NULL, "127.0.0.1", 0) == 1);
+    NULL_ROW(uvhttp_server_main, address,
+             uvhttp_server_main(uvhttp_server_new(NULL), NULL, 0) == 1);
     NULL_ROW(uvhttp_server_own, server, uvhttp_server_own(NULL, release, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_own, release, uvhttp_server_own(server, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_port, server, uvhttp_server_port(NULL) == 0);
@@ -311,6 +320,14 @@ static void router_functions_check_null(void **state)
     null_rows_begin();
     NULL_ROW(uvhttp_router_add, router, uvhttp_router_add(NULL, &route) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_router_add, route, uvhttp_router_add(router, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_route, router,
+             uvhttp_router_route(NULL, "GET", "/r", handler, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_route, method,
+             uvhttp_router_route(router, NULL, "/r", handler, NULL) == 0);
+    NULL_ROW(uvhttp_router_route, pattern,
+             uvhttp_router_route(router, "GET", NULL, handler, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_route, handler,
+             uvhttp_router_route(router, "GET", "/r", NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_router_add_route, router,
              uvhttp_router_add_route(NULL, "/", handler) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_router_add_route, pattern,
@@ -327,6 +344,13 @@ static void router_functions_check_null(void **state)
     NULL_ROW(uvhttp_router_host, host, uvhttp_router_host(router, NULL, &out) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_router_host, out, uvhttp_router_host(router, "a", NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_router_is_frozen, router, !uvhttp_router_is_frozen(NULL));
+    NULL_ROW(uvhttp_router_rewrite, router,
+             uvhttp_router_rewrite(NULL, "/a", "/b") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_rewrite, pattern,
+             uvhttp_router_rewrite(router, NULL, "/b") == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_rewrite, to, uvhttp_router_rewrite(router, "/a", NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_router_set_data, router, uvhttp_router_set_data(NULL, &error));
+    NULL_CALL(uvhttp_router_set_data, data, uvhttp_router_set_data(router, NULL));
     NULL_ROW(uvhttp_router_set_slash, router,
              uvhttp_router_set_slash(NULL, UVHTTP_SLASH_IGNORE) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_router_each, router, uvhttp_router_each(NULL, NULL, NULL) == UVHTTP_ENOMEM);
@@ -429,6 +453,85 @@ static void access_middleware_checks_null(void **state)
              uvhttp_size_limit_handle_request(NULL, NULL, NULL) == UVHTTP_EINVAL);
     null_rows_end();
     uvhttp_address_rules_free(rules);
+}
+
+static void functions_that_use_middleware_check_null(void **state)
+{
+    (void)state;
+    const uvhttp_address_rules_options_t some = {UVHTTP_ADDRESS_RULES({"10.0.0.0/8", true})};
+    const uvhttp_auth_options_t token_auth = {.token = "secret"};
+    const uvhttp_rate_limit_options_t one = {.requests = 1};
+    const uvhttp_size_limit_options_t small = {.max_request_body = 1};
+    const uvhttp_cors_options_t any_origin = {.origins = "*"};
+    const uvhttp_access_log_options_t log = {.path = "/dev/null"};
+    const int made = UVHTTP_TESTS_COMPRESSION ? UVHTTP_ENOMEM : UVHTTP_ENOTSUP;
+    const int compressed = UVHTTP_TESTS_COMPRESSION ? 0 : UVHTTP_ENOTSUP;
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    uvhttp_router_t *router = uvhttp_server_router(server);
+    null_rows_begin();
+    NULL_ROW(uvhttp_address_rules_use, router,
+             uvhttp_address_rules_use(NULL, &some) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_address_rules_use, options,
+             uvhttp_address_rules_use(router, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_auth_use, router, uvhttp_auth_use(NULL, &token_auth) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_auth_use, options, uvhttp_auth_use(router, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_rate_limit_use, router, uvhttp_rate_limit_use(NULL, &one) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_rate_limit_use, options, uvhttp_rate_limit_use(router, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_size_limit_use, router, uvhttp_size_limit_use(NULL, &small) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_size_limit_use, options, uvhttp_size_limit_use(router, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_cors_use, router, uvhttp_cors_use(NULL, &any_origin) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_cors_use, options, uvhttp_cors_use(router, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_ids_use, router, uvhttp_request_ids_use(NULL, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_request_ids_use, options, uvhttp_request_ids_use(router, NULL) == 0);
+    NULL_ROW(uvhttp_security_headers_use, router,
+             uvhttp_security_headers_use(NULL, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_security_headers_use, options, uvhttp_security_headers_use(router, NULL) == 0);
+    NULL_ROW(uvhttp_compress_use, router, uvhttp_compress_use(NULL, NULL) == made);
+    NULL_ROW(uvhttp_compress_use, options, uvhttp_compress_use(router, NULL) == compressed);
+    NULL_ROW(uvhttp_access_log_use, server, uvhttp_access_log_use(NULL, &log) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_access_log_use, options, uvhttp_access_log_use(server, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_use_owned, router,
+             uvhttp_router_use_owned(NULL, handler, text, release) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_use_owned, middleware,
+             uvhttp_router_use_owned(router, NULL, text, release) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_router_use_owned, arg,
+             uvhttp_router_use_owned(router, handler, NULL, release) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_router_use_owned, release,
+             uvhttp_router_use_owned(router, handler, text, NULL) == UVHTTP_EINVAL);
+    null_rows_end();
+    uvhttp_server_free(server);
+}
+
+static void file_functions_check_null(void **state)
+{
+    (void)state;
+    char *data;
+    null_rows_begin();
+    NULL_ROW(uvhttp_file_load, path,
+             uvhttp_file_load(NULL, &data, &number) == UVHTTP_EINVAL && data == NULL);
+    NULL_ROW(uvhttp_file_load, data, uvhttp_file_load("/dev/null", NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_file_load, size,
+             uvhttp_file_load("/dev/null", &data, NULL) == UVHTTP_ENOTREG && data == NULL);
+    NULL_CALL(uvhttp_file_release, data, uvhttp_file_release(NULL));
+    NULL_ROW(uvhttp_file_save, path, uvhttp_file_save(NULL, "a", 1, 0) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_file_save, data, uvhttp_file_save("a", NULL, 1, 0) == UVHTTP_EINVAL);
+    null_rows_end();
+}
+
+static void template_functions_check_null(void **state)
+{
+    (void)state;
+    uvhttp_template_t *made = NULL;
+    const uvhttp_template_options_t valid = {.text = "x"}, invalid = {.text = "{x}"};
+    null_rows_begin();
+    NULL_ROW(uvhttp_template_new, made, uvhttp_template_new(NULL, &valid, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_template_new, options,
+             uvhttp_template_new(&made, NULL, &error) == UVHTTP_EINVAL && made == NULL);
+    NULL_ROW(uvhttp_template_new, error,
+             uvhttp_template_new(&made, &invalid, NULL) == UVHTTP_ECONFIG);
+    NULL_CALL(uvhttp_template_free, made, uvhttp_template_free(NULL));
+    NULL_ROW(uvhttp_template_is_dynamic, made, !uvhttp_template_is_dynamic(NULL));
+    null_rows_end();
 }
 
 static void response_middleware_checks_null(void **state)
@@ -671,6 +774,9 @@ int main(void)
         cmocka_unit_test(router_functions_check_null),
         cmocka_unit_test(log_and_metrics_functions_check_null),
         cmocka_unit_test(access_middleware_checks_null),
+        cmocka_unit_test(functions_that_use_middleware_check_null),
+        cmocka_unit_test(file_functions_check_null),
+        cmocka_unit_test(template_functions_check_null),
         cmocka_unit_test(response_middleware_checks_null),
         cmocka_unit_test(cookie_signer_checks_null),
         cmocka_unit_test(static_file_functions_check_null),

@@ -68,7 +68,7 @@ static int set_up(void **state)
     (void)state;
     memcpy(directory, "/tmp/uvhttp-store-XXXXXX", sizeof("/tmp/uvhttp-store-XXXXXX"));
     uvh_store_init(&store);
-    return mkdtemp(directory) == NULL ? -1 : uvh_store_open(&store, directory);
+    return mkdtemp(directory) == NULL ? -1 : uvh_store_open(&store, directory, false);
 }
 
 /* Fails if a test left a file. */
@@ -174,9 +174,9 @@ static void directory_errors_are_returned(void **state)
     (void)state;
     struct uvh_store other;
     uvh_store_init(&other);
-    assert_int_equal(uvh_store_open(&other, path_of("nowhere")), -ENOENT);
+    assert_int_equal(uvh_store_open(&other, path_of("nowhere"), false), -ENOENT);
     assert_int_equal(uvh_store_write_new(path_of("y"), "", 0, 0), 0);
-    assert_int_equal(uvh_store_open(&other, path_of("y")), -ENOTDIR);
+    assert_int_equal(uvh_store_open(&other, path_of("y"), false), -ENOTDIR);
     uvh_store_close(&other); /* no effect */
     uvh_store_remove(&other, "x");
     uvh_store_remove(&store, "");

@@ -937,16 +937,22 @@ def test_invalid_site_values(write, site, expected):
     ("path: /, redirect: /x, index: y", "3:33: 'index' requires 'static'"),
     ("path: /, redirect: /x, status: 200",
      "3:41: status is '200'; allowed are 301, 302, 303, 307, 308"),
-    ("path: /, redirect: '{target}'",
-     "3:29: {target} (path and query of the request) must be at the end"),
-    ("path: /, redirect: '//{target}'", "3:29: {target} (path and query of the request) must be "
-                                        "at the end"),
-    ("path: /, redirect: 'http://a{target}b'",
-     "3:29: {target} (path and query of the request) must be at the end"),
     *((f"path: /, redirect: '{location}{{target}}'",
-       "3:29: {target} (path and query of the request) must be at the end")
-      for location in ("https://", "https:", "HTTPS:/", "///", "/\\", "https:\\\\", "/\t/",
-                       "https://u@", "https://a:")),
+       "3:29: {target} must follow a host and '/', or a path")
+      for location in ("//", "https://", "https:", "HTTPS:/", "///", "https://u@", "https://a:")),
+    ("path: /, redirect: 'https://a{query}'", "3:29: {query} must follow a host and '/'"),
+    ("path: /, redirect: '/\\{target}'", "3:29: text is \"/\\{target}\"; a location with "
+                                         "placeholders has no space, tab or backslash"),
+    ("path: '/old/*', redirect: 'https://a/{rset}'",
+     "3:36: {rset} is not a placeholder; did you mean {rest}? Allowed are {target}, {path}, "
+     "{query}, {host}, {scheme}, {method}, {client}, {rest}; for the text itself double the "
+     "braces: {{rset}}"),
+    ("path: '/:user(int)', redirect: '/a/{usr}'",
+     "3:41: {usr} is not a placeholder; did you mean {user}?"),
+    ("path: '/a', redirect: '/a/{rest}'", "3:32: {rest} requires a path that ends with '*'"),
+    ("path: /, respond: {body: '{nothing}'}", "3:35: {nothing} is not a placeholder; allowed are"),
+    ("path: '/a/:user', headers: {X-Id: '{User}'}, respond: {}",
+     "3:44: {User} is not a placeholder; did you mean {user}?"),
     ("path: /, redirect: ''", "3:29: redirect is invalid: it is empty"),
     ("path: /, redirect: \"/a\\r\\nX: y\"",
      "3:29: redirect is invalid: it contains a control character"),
@@ -965,7 +971,7 @@ def test_invalid_site_values(write, site, expected):
 ])
 def test_invalid_route_values(write, tmp_path, route, expected):
     first, *extra = problems(write(f"sites:\n  - routes:\n      - {{{route}}}\n"))
-    assert first.startswith(expected.replace("{}", str(tmp_path))) and not extra, [first, *extra]
+    assert first.startswith(expected.replace("'{}", f"'{tmp_path}")) and not extra, [first, *extra]
 
 
 def test_all_errors_of_route_have_positions(write):
@@ -1019,7 +1025,8 @@ def test_consequence_of_another_error_is_not_reported(write, options, expected):
 
 @pytest.mark.parametrize("location, expected", [
     ("https://example.com:8443", "https://example.com:8443//evil.example/?q"),
-    ("http://example.com?next=", "http://example.com?next=//evil.example/?q"),
+    ("http://example.com?next=", "http://example.com?next=%2F%2Fevil.example%2F%3Fq"),
+    ("", "/evil.example/?q"),
     ("https://example.com/a:", "https://example.com/a://evil.example/?q"),
     ("//example.com", "//example.com//evil.example/?q"),
     ("/a:", "/a://evil.example/?q"),
@@ -1031,6 +1038,64 @@ sites:
       - {{path: /*, redirect: "{location}{{target}}"}}
 """)
     assert get(program, "//evil.example/?q").headers["location"] == expected
+
+
+@pytest.mark.parametrize("path, location, expected", [
+    ("/old/*", "https://a.test/{rest}", "https://a.test/x%20y/%22%0D%0A/"),
+    ("/old/*", "/{rest}{query}", "/x%20y/%22%0D%0A/?q=1&r"),
+    ("/old/*", "/s?p={path}{query}", "/s?p=%2Fold%2Fx%20y%2F%22%0D%0A%2F&q=1&r"),
+    ("/old/:id/*", "{scheme}://{host}/{id}/{method}", "http://127.0.0.1/x%20y/GET"),
+    ("/old/*", "/{{rest}}", "/{rest}"),
+])
+def test_placeholders_of_location(start, path, location, expected):
+    program = start(f"sites: [{{routes: [{{path: '{path}', redirect: '{location}'}}]}}]\n")
+    response = get(program, "/old/x%20y/%22%0D%0A/?q=1&r")
+    assert (response.status_code, response.headers["location"]) == (302, expected)
+
+
+def test_location_with_host_requires_host(start):
+    program = start("sites: [{routes: [{path: /, redirect: 'https://{host}/'}]}]\n")
+    with program.connect() as connection:
+        connection.send(b"GET / HTTP/1.0\r\n\r\n")
+        assert connection.response().status == 400
+
+
+def test_placeholders_of_bodies_are_escaped_for_their_type(start):
+    program = start("""
+sites:
+  - routes:
+      - {path: /text/*, respond: {body: "{client} {method} {target} {rest}"}}
+      - {path: /html/*, respond: {type: text/html, body: "<p>{rest}</p>"}}
+      - {path: /svg/*, respond: {type: image/svg+xml, body: "<t>{rest}</t>"}}
+      - {path: "/json/:id(int)/*",
+         respond: {type: application/json, body: '{"error": {"id": {id}, "rest": "{rest}"}}'}}
+      - {path: /fixed, respond: {type: application/json, body: '{"a": {"b": {}}, "c": "{{id}}"}'}}
+""")
+    assert get(program, "/text/%3Cb%3E?q").text == "127.0.0.1 GET /text/%3Cb%3E?q <b>"
+    assert get(program, "/html/%3Cb%3E").text == "<p>&lt;b&gt;</p>"
+    assert get(program, "/svg/%3Cb%3E").text == "<t>&lt;b&gt;</t>"
+    assert json.loads(get(program, "/json/5/%22%5C%0A").text) == {
+        "error": {
+            "id": 5,
+            "rest": "\"\\\n"
+        }
+    }
+    assert get(program, "/fixed").json() == {"a": {"b": {}}, "c": "{id}"}
+
+
+def test_placeholders_of_headers(start):
+    program = start("""
+sites:
+  - headers: {X-Path: "{path}", X-Query: "{query}"}
+    routes:
+      - {path: "/a/:id", headers: {Link: "<https://a.test/{id}>; rel=canonical"}, respond: {}}
+      - {path: /site/, static: site, headers: {X-Rest: "/{rest}"}}
+""")
+    headers = get(program, "/a/%22%0D%0AX:;,?q").headers
+    assert headers["link"] == "<https://a.test/%22%0D%0AX:%3B%2C>; rel=canonical"
+    assert (headers["x-path"], headers["x-query"]) == ("/a/%22%0D%0AX:%3B%2C", "?q")
+    assert "x-query" not in get(program, "/a/b").headers
+    assert get(program, "/site/assets/style.css").headers["x-rest"] == "/assets/style.css"
 
 
 def test_conflicting_routes_are_reported_with_both_lines(write):
@@ -1170,7 +1235,7 @@ def test_inconsistent_limits_are_rejected(write):
 @pytest.mark.parametrize("text, expected", [("${A}", "a"), ("x${A}y${A}", "xaya"), ("${EMPTY}", ""),
                                             ("${EMPTY:-d}", "d"), ("${A:-d}", "a"), ("${NO:-}", ""),
                                             ("${NO:-a b}", "a b"), ("${NO:-${A}", "${A"),
-                                            ("$$", "$"), ("$${A}", "${A}"), ("$$$$", "$$"),
+                                            ("$$", "$"), ("$${{A}}", "${A}"), ("$$$$", "$$"),
                                             ("${LINE}", "1: [\n- x"), ("${A_1}", "under"),
                                             ("50%", "50%"), ])
 def test_environment_variables_in_file(start, text, expected):
@@ -1257,11 +1322,22 @@ def test_configuration_page_example_works(start, tmp_path, write):
                host="www.example.com").headers["cache-control"] == "public, max-age=86400"
 
 
+def test_configuration_page_blocks_work(start, write):
+    page = (ROOT / "docs/configuration.md").read_text()
+    placeholders, rewrites = (text.split("```")[0] for text in page.split("```yaml\n")[2:])
+    program = start(write("listen: 127.0.0.1:0\n" + placeholders))
+    assert get(program, "/old/a?b").headers["location"] == "/new/a?b"
+    assert get(program, "/users/5").json() == {"user": {"id": 5}}
+    program = start(write("listen: 127.0.0.1:0\n" + rewrites))
+    assert get(program, "/blog/a?b").text == "post a ?b\n"
+    assert get(program, "/item/5?a=b").text == "item ?id=5\n"
+
+
 def test_configuration_page_has_every_key():
     page = (ROOT / "docs/configuration.md").read_text()
-    for source in ("app/config_file.c", "app/config_site.c", "app/config_tls.c"):
-        keys = re.findall(r'\{"(\w+)",\s+\w', (ROOT / source).read_text())
-        assert len(keys) >= 15
+    for source in sorted((ROOT / "app").glob("config_*.c")):
+        keys = re.findall(r'\{"(\w+)",\s+(?:uvh_config|read)_', source.read_text())
+        assert keys or source.stem not in ("config_file", "config_route", "config_site")
         assert [key for key in keys if not re.search(rf"^[-# ]*{key}:", page, re.M)] == []
 
 

@@ -1426,6 +1426,17 @@ def test_parse_multipart_reports_write_errors(tmp_path):
     assert (code, errors) == (1, "refused: a part cannot be stored\n")
 
 
+# notes; test_notes.py has all of it
+
+
+def test_notes_example(start, tmp_path):
+    program = start("notes", "0", str(tmp_path / "notes.json"),
+                    environment={"NOTES_TOKEN": "secret"})
+    added, listed = [json.loads(curl(line, program.port, tmp_path).stdout)
+                     for line in curl_lines("notes")]
+    assert added["title"] == "Milk" and listed == [added]
+
+
 # The sample site
 
 

@@ -166,8 +166,8 @@ def test_printed_configuration_serves_the_same(root, other, passwords, tmp_path)
     write(root, "a.pdf", b"pdf")
     write(other, "b", b"b")
     flags = [
-        "--more-root", "other", "--alias", "/x/=other", "--listing", "--alias=/y=other/b", "--auth",
-        passwords, "--download", "*.pdf", "--header", "*.pdf=X-A: b: c", "--header",
+        "--more-root", "other", "--alias", "/x/=other", "--listing", "--alias=/y=other/b",
+        "--auth", passwords, "--download", "*.pdf", "--header", "*.pdf=X-A: b: c", "--header",
         "b=content-type: text/x-b", "--spa", "--prewarm", "a.pdf"
     ]
     done = run("uvhttp", "serve", "root", "-l", "127.0.0.1:0", *flags, "--print-config",

@@ -857,6 +857,14 @@ def test_redirect_without_host_gets_400(start, head):
         assert connection.response().status == 400
 
 
+def test_redirect_to_https_uses_host_of_trusted_proxy(start):
+    for flags, host in ((["--trusted-proxy=127.0.0.1"], "shop.test"), ([], "a.example")):
+        program = start("serve", "--tls-cert", tls.default_cert(), "--redirect-http", "0", *flags)
+        with raw.Connection(redirect_port(program)) as connection:
+            reply = connection.request("GET", "/", "X-Forwarded-Host: shop.test", host="a.example")
+        assert reply.get("Location") == f"https://{host}:{program.port}/"
+
+
 def test_redirect_of_several_addresses(start, site):
     program = start("serve", "--tls-cert", tls.default_cert(), "-l", "127.0.0.2:0", "-l",
                     "http://127.0.0.3:0", "--redirect-http", "0")

@@ -269,6 +269,19 @@ def test_access_log_is_reopened_by_the_user(start, place):
 
 
 @as_root
+def test_access_logs_of_sites_belong_to_the_user(start, place):
+    (place / "root.log").touch(0o600)
+    config = (f"{LOCAL}user: {UID}\ngroup: {GID}\naccess_log: a.log\nsites:\n"
+              "- {hosts: a, access_log: b.log, routes: [{path: /, static: site}]}\n"
+              "- {hosts: b, access_log: b.log, routes: [{path: /, static: site}]}\n"
+              "- {hosts: c, access_log: root.log, routes: [{path: /, static: site}]}\n"
+              "- {hosts: d, access_log: '-', routes: [{path: /, static: site}]}\n")
+    program = start(config=config)
+    assert access_of(place / "a.log") == access_of(place / "b.log") == (0o640, UID, GID)
+    assert re.findall(r"cannot write '(.*?)'", program.log()) == [f"{place}/root.log"]
+
+
+@as_root
 def test_access_log_of_root_remains_in_use(start, place):
     path = place / "access.log"
     path.touch(0o600)

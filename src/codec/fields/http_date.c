@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <uvhttp/text.h>
+
 #include "codec/text/chars.h"
 
 enum { DAY_SECONDS = 86400, ERA_DAYS = 146097, EPOCH_DAYS = 719468 };
@@ -115,6 +117,15 @@ void uvh_http_date_format_iso(int64_t unix_seconds, char out[UVH_HTTP_DATE_ISO_S
     out[10] = 'T';
     put_time(out + 11, &civil);
     out[19] = 'Z';
+}
+
+size_t uvhttp_rfc3339_encode(int64_t unix_seconds, char *out, size_t size)
+{
+    if (out != NULL && size > UVH_HTTP_DATE_ISO_SIZE) {
+        uvh_http_date_format_iso(unix_seconds, out);
+        out[UVH_HTTP_DATE_ISO_SIZE] = '\0';
+    }
+    return UVH_HTTP_DATE_ISO_SIZE;
 }
 
 /* The functions below parse one part of a date at the start of `rest`; false if it is not there. */

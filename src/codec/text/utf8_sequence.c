@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <uvhttp/text.h>
+
 size_t uvh_utf8_sequence_lead_length(char lead)
 {
     unsigned char byte = (unsigned char)lead;
@@ -44,15 +46,21 @@ bool uvh_utf8_sequence_is_incomplete(const char *text, size_t length)
     return length == 1 || uvh_utf8_sequence_valid_length(whole, sizeof whole) > 0;
 }
 
-bool uvh_utf8_sequence_is_valid_text(const char *text, size_t length)
+ptrdiff_t uvhttp_utf8_count(const char *text, size_t length)
 {
-    for (size_t i = 0; i < length;) {
+    ptrdiff_t count = 0;
+    for (size_t i = 0; text != NULL && i < length; count++) {
         size_t size = uvh_utf8_sequence_valid_length(text + i, length - i);
         if (size == 0)
-            return false;
+            return -1;
         i += size;
     }
-    return true;
+    return count;
+}
+
+bool uvh_utf8_sequence_is_valid_text(const char *text, size_t length)
+{
+    return uvhttp_utf8_count(text, length) >= 0;
 }
 
 bool uvh_utf8_sequence_is_noncharacter(const char *text, size_t length)

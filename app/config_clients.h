@@ -1,0 +1,17 @@
+/* The keys "allow", "deny" and "limit_requests" of sites and routes. */
+#ifndef UVH_APP_CONFIG_CLIENTS_H
+#define UVH_APP_CONFIG_CLIENTS_H
+
+#include "config_value.h"
+
+/* A list of addresses, or one. `check`: of client_rules.h. */
+void uvh_config_clients_read_addresses(struct uvh_config_reader *reader,
+                                       const struct uvh_yaml_node *value,
+                                       const char *(*check)(const char *text),
+                                       struct uvh_text_list *list);
+
+/* Reads the value of one of the three keys. */
+void uvh_config_clients_read(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                             struct uvh_setup_clients *clients);
+
+#endif

@@ -1,0 +1,56 @@
+/* See config_log.h. Called by config_file.c and config_site.c. */
+#include "config_log.h"
+
+#include <string.h>
+
+static void read_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
+{
+    bool output = value->kind == UVH_YAML_SCALAR && strcmp(value->text, "-") == 0;
+    const char *path = output ? value->text : uvh_config_path(reader, value);
+    ((struct uvh_setup_log *)into)->path = (struct uvh_text){path, value->mark};
+}
+
+static void read_format(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        void *into)
+{
+    static const char *const words[] = {"common", "combined", "json"};
+    int format = uvh_config_read_word(reader, value, words, sizeof(words) / sizeof(words[0]));
+    if (format >= 0)
+        ((struct uvh_setup_log *)into)->options.format = (uvhttp_access_format_t)format;
+}
+
+static void read_pattern(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into)
+{
+    ((struct uvh_setup_log *)into)->options.pattern = uvh_config_text(reader, value);
+}
+
+static void read_buffer(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        void *into)
+{
+    uvh_config_read_number(reader, value, "bytes", 65536, (size_t)1 << 30,
+                           &((struct uvh_setup_log *)into)->options.buffer_size);
+}
+
+static void read_flush(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                       void *into)
+{
+    uvh_config_read_ms(reader, value, "milliseconds", 1, 60000,
+                       &((struct uvh_setup_log *)into)->options.flush_ms);
+}
+
+void uvh_config_log_read(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         struct uvh_setup_log *log)
+{
+    static const struct uvh_config_key keys[] = {
+        {"path", read_path},          {"format", read_format},  {"pattern", read_pattern},
+        {"buffer_size", read_buffer}, {"flush_ms", read_flush}, {NULL, NULL}};
+    if (value->kind == UVH_YAML_SCALAR && strcmp(value->text, "off") == 0)
+        log->off = true;
+    else if (value->kind == UVH_YAML_SCALAR && !value->nothing)
+        read_path(reader, value, log);
+    else if (uvh_config_read_map(reader, value, "access_log", keys, log) && log->path.text == NULL)
+        uvh_problems_add(reader->problems, value->mark,
+                         "access_log requires 'path'; \"-\" is standard output");
+}

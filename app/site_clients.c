@@ -1,0 +1,91 @@
+/* See site_clients.h. Called by site.c and serve.c. */
+#include "site_clients.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* `allow: 10.0.0.0/8` and `deny: all` would refuse every client, unlike with nginx. */
+static bool check(const struct uvh_text_list *allow, const struct uvh_text_list *deny,
+                  struct uvh_problems *problems)
+{
+    for (size_t i = 0; i < deny->count && allow->count > 0; i++) {
+        if (strcmp(deny->items[i].text, "all") != 0)
+            continue;
+        uvh_problems_add(problems, deny->items[i].mark,
+                         "deny 'all' cannot be combined with allow, which refuses all other "
+                         "clients already");
+        return false;
+    }
+    return true;
+}
+
+/* Lets the server own what was made, or notes the error. NULL after one. */
+static void *owned(uvhttp_server_t *server, void (*release)(void *), void *made,
+                   struct uvh_mark mark, struct uvh_problems *problems, int err)
+{
+    if (err == 0 && (err = uvhttp_server_own(server, release, made)) != 0)
+        release(made);
+    if (err == 0)
+        return made;
+    uvh_problems_add(problems, mark, "%s", uvhttp_strerror(err));
+    return NULL;
+}
+
+static uvhttp_address_rules_t *make_addresses(uvhttp_server_t *server,
+                                              const struct uvh_text_list *allow,
+                                              const struct uvh_text_list *deny,
+                                              struct uvh_problems *problems)
+{
+    uvhttp_address_rules_t *made = NULL;
+    size_t count = deny->count + allow->count;
+    uvhttp_address_rule_t *rules = calloc(count, sizeof(*rules));
+    for (size_t i = 0; i < count && rules != NULL; i++)
+        rules[i] = i < deny->count
+                       ? (uvhttp_address_rule_t){deny->items[i].text, false}
+                       : (uvhttp_address_rule_t){allow->items[i - deny->count].text, true};
+    const uvhttp_address_rules_options_t options = {
+        .rules = rules, .rule_count = count, .allow_others = allow->count == 0};
+    int err = rules == NULL ? UVHTTP_ENOMEM : uvhttp_address_rules_new(&made, &options, NULL);
+    free(rules);
+    return owned(server, uvhttp_address_rules_free, made,
+                 deny->count > 0 ? deny->items[0].mark : allow->items[0].mark, problems, err);
+}
+
+static uvhttp_rate_limit_t *make_limit(uvhttp_server_t *server, const struct uvh_setup_limit *limit,
+                                       struct uvh_problems *problems)
+{
+    uvhttp_rate_limit_t *made = NULL;
+    if (limit->mark.line == 0 || limit->off)
+        return NULL;
+    int err = uvhttp_rate_limit_new(&made, &limit->options, NULL);
+    return owned(server, uvhttp_rate_limit_free, made, limit->mark, problems, err);
+}
+
+void uvh_site_clients_make(uvhttp_server_t *server, const struct uvh_setup_clients *own,
+                           const struct uvh_setup_site *site, struct uvh_clients *made,
+                           struct uvh_problems *problems)
+{
+    static const struct uvh_setup_clients none = {.allow = {.count = 0}};
+    const struct uvh_setup_clients *outer = site == NULL ? &none : &site->clients;
+    const struct uvh_text_list *allow = own->allow.count > 0 ? &own->allow : &outer->allow;
+    const struct uvh_text_list *deny = own->deny.count > 0 ? &own->deny : &outer->deny;
+    *made = site == NULL ? (struct uvh_clients){NULL, NULL} : site->made;
+    if (own->allow.count + own->deny.count > 0 && check(allow, deny, problems))
+        made->addresses = make_addresses(server, allow, deny, problems);
+    if (own->requests.mark.line != 0)
+        made->requests = make_limit(server, &own->requests, problems);
+}
+
+int uvh_site_clients_handle_unrouted(uvhttp_request_t *request, uvhttp_response_t *response,
+                                     void *arg)
+{
+    const struct uvh_setup_site *site = arg;
+    int result = UVHTTP_DECLINED;
+    if (uvhttp_request_router_data(request) != site || uvhttp_request_route(request) != NULL)
+        return UVHTTP_DECLINED;
+    if (site->made.addresses != NULL)
+        result = uvhttp_address_rules_handle_request(request, response, site->made.addresses);
+    if (result == UVHTTP_DECLINED && site->made.requests != NULL)
+        result = uvhttp_rate_limit_handle_request(request, response, site->made.requests);
+    return result;
+}

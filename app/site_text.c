@@ -1,0 +1,114 @@
+/* See site_text.h. Called by site.c. */
+#include "site_text.h"
+
+#include <string.h>
+
+#include "suggest.h"
+
+/* The names of placeholders that an error lists as "{path}, {id}". */
+struct names {
+    char text[1024];
+    const char *items[64];
+    size_t count;
+};
+
+static const char *name_at(size_t index, const void *arg)
+{
+    const struct names *names = arg;
+    return index < names->count ? names->items[index] : NULL;
+}
+
+static void find_names(struct names *names, const char *list)
+{
+    snprintf(names->text, sizeof(names->text), "%s", list);
+    names->text[strcspn(names->text, ";")] = '\0';
+    for (char *at = strchr(names->text, '{'); at != NULL && names->count < 64;
+         at = strchr(at + 1, '{')) {
+        char *end = strchr(at, '}');
+        if (end == NULL)
+            return;
+        *end = '\0';
+        names->items[names->count++] = at + 1;
+        at = end;
+    }
+}
+
+void uvh_site_text_note(struct uvh_problems *problems, struct uvh_mark mark,
+                        const uvhttp_error_t *error)
+{
+    static const char list_begin[] = "; allowed are {";
+    const char *list = strstr(error->text, list_begin);
+    char word[sizeof(error->value)];
+    struct names names = {.count = 0};
+    snprintf(word, sizeof(word), "%s", error->value + (error->value[0] == '{'));
+    word[strcspn(word, "}")] = '\0';
+    if (list != NULL)
+        find_names(&names, list + 2);
+    const char *nearest = uvh_suggest(word, name_at, &names);
+    if (nearest == NULL)
+        uvh_problems_add(problems, mark, "%s", error->text);
+    else
+        uvh_problems_add(problems, mark, "%.*s; did you mean {%s}? Allowed are %s",
+                         (int)(list - error->text), error->text, nearest,
+                         list + sizeof(list_begin) - 2);
+}
+
+static uvhttp_template_t *make(uvhttp_server_t *server, const uvhttp_template_options_t *options,
+                               struct uvh_mark mark, struct uvh_problems *problems)
+{
+    uvhttp_template_t *made;
+    uvhttp_error_t error;
+    if (uvhttp_template_new(&made, options, &error) != 0) {
+        uvh_site_text_note(problems, mark, &error);
+        return NULL;
+    }
+    int err = uvhttp_server_own(server, uvhttp_template_free, made);
+    if (err == 0)
+        return made;
+    uvh_problems_add(problems, mark, "%s", uvhttp_strerror(err));
+    uvhttp_template_free(made);
+    return NULL;
+}
+
+bool uvh_site_text_make_fields(uvhttp_server_t *server, struct uvh_field_list *fields,
+                               const char *pattern, struct uvh_problems *problems)
+{
+    bool good = true;
+    for (size_t i = 0; i < fields->count; i++) {
+        struct uvh_field *field = &fields->items[i];
+        field->made =
+            make(server,
+                 &(uvhttp_template_options_t){
+                     .text = field->value, .kind = UVHTTP_TEMPLATE_HEADER, .pattern = pattern},
+                 field->mark, problems);
+        good = field->made != NULL && good;
+    }
+    return good;
+}
+
+/* Values are escaped as the type of the body requires. */
+static uvhttp_template_kind_t kind_of_body(const char *type)
+{
+    uvhttp_slice_t given = {type, strlen(type)};
+    if (uvhttp_media_type_is(given, "text/html application/xml text/xml +xml"))
+        return UVHTTP_TEMPLATE_HTML;
+    if (uvhttp_media_type_is(given, "application/json +json text/javascript "
+                                    "application/javascript application/ecmascript"))
+        return UVHTTP_TEMPLATE_JSON;
+    return UVHTTP_TEMPLATE_TEXT;
+}
+
+bool uvh_site_text_make(uvhttp_server_t *server, struct uvh_setup_route *route, const char *pattern,
+                        struct uvh_problems *problems)
+{
+    bool good = uvh_site_text_make_fields(server, &route->headers, pattern, problems);
+    if (route->text.text == NULL)
+        return good;
+    const uvhttp_template_options_t options = {.text = route->text.text,
+                                               .kind = route->kind == UVH_ROUTE_REDIRECT
+                                                           ? UVHTTP_TEMPLATE_LOCATION
+                                                           : kind_of_body(route->type),
+                                               .pattern = pattern};
+    route->made = make(server, &options, route->text.mark, problems);
+    return good && route->made != NULL;
+}
