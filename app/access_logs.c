@@ -2,11 +2,9 @@
  * logger.c and site.c. */
 #include "access_logs.h"
 
-#include <errno.h>
-#include <libgen.h>
-#include <limits.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "user_files.h"
 
 static const struct uvh_setup_log *log_at(const struct uvh_setup *setup, size_t index)
 {
@@ -27,6 +25,13 @@ static size_t first_index(const struct uvh_setup *setup, size_t index)
            strcmp(log_at(setup, first)->path.text, path) != 0)
         first++;
     return first;
+}
+
+const char *uvh_access_logs_file(const struct uvh_setup *setup, size_t index)
+{
+    const char *path = log_at(setup, index)->path.text;
+    bool own = path != NULL && strcmp(path, "-") != 0 && first_index(setup, index) == index;
+    return own ? path : NULL;
 }
 
 static bool same_options(const uvhttp_access_log_options_t *one,
@@ -50,15 +55,10 @@ static void check_log(const struct uvh_setup_log *wanted, struct uvh_problems *p
                          "the pattern of the access log has an unknown name or an open brace, or "
                          "is too long; write a brace as {{");
     uvhttp_access_log_free(log);
-    if (strcmp(path->text, "-") == 0 || access(path->text, W_OK) == 0)
-        return;
-    char directory[PATH_MAX];
-    int err = errno;
-    snprintf(directory, sizeof(directory), "%s", path->text);
-    if (err == ENOENT && access(dirname(directory), W_OK | X_OK) == 0)
-        return;
-    uvh_problems_add(problems, path->mark, "the access log '%s' cannot be written: %s", path->text,
-                     uvhttp_strerror(-err));
+    int err = strcmp(path->text, "-") == 0 ? 0 : uvh_user_files_check_log(path->text);
+    if (err != 0)
+        uvh_problems_add(problems, path->mark, "the access log '%s' cannot be written: %s",
+                         path->text, uvhttp_strerror(err));
 }
 
 void uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems)
@@ -94,7 +94,8 @@ static bool open_log(struct uvh_access_logs *logs, const struct uvh_setup_log *w
     return err == 0;
 }
 
-bool uvh_access_logs_open(struct uvh_access_logs *logs, struct uvh_setup *setup)
+bool uvh_access_logs_open(struct uvh_access_logs *logs, struct uvh_setup *setup,
+                          const struct uvh_run_as *as)
 {
     *logs = (struct uvh_access_logs){.setup = setup, .level = setup->log_level};
     for (size_t i = 0; i <= setup->site_count; i++) {
@@ -102,6 +103,7 @@ bool uvh_access_logs_open(struct uvh_access_logs *logs, struct uvh_setup *setup)
         if (wanted->path.text == NULL)
             continue;
         size_t first = first_index(setup, i);
+        uvh_run_as_create(as, uvh_access_logs_file(setup, i), 0640); /* as the library does */
         if (first < i)
             *opened_at(logs, i) = *opened_at(logs, first);
         else if (!open_log(logs, wanted, opened_at(logs, i)))

@@ -2,7 +2,7 @@
 #ifndef UVH_APP_ACCESS_LOGS_H
 #define UVH_APP_ACCESS_LOGS_H
 
-#include "setup.h"
+#include "run_as.h"
 
 struct uvh_access_logs {
     struct uvh_setup *setup;
@@ -13,8 +13,14 @@ struct uvh_access_logs {
 /* Checks that the logs can be opened, without creating their files. Notes problems. */
 void uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems);
 
-/* Opens all logs. False, with the error printed. Close them in either case. */
-bool uvh_access_logs_open(struct uvh_access_logs *logs, struct uvh_setup *setup);
+/* The file of the log of the setup (0) or of a site, counted from 1. NULL: none, standard output,
+ * or a file that has a lower index. */
+const char *uvh_access_logs_file(const struct uvh_setup *setup, size_t index);
+
+/* Opens all logs; new files belong to the user. False, with the error printed. Close them in either
+ * case. */
+bool uvh_access_logs_open(struct uvh_access_logs *logs, struct uvh_setup *setup,
+                          const struct uvh_run_as *as);
 
 /* The log for a request, or NULL. */
 uvhttp_access_log_t *uvh_access_logs_find(const struct uvh_access_logs *logs,

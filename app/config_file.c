@@ -9,6 +9,7 @@
 #include "absolute_path.h"
 #include "client_rules.h"
 #include "config_clients.h"
+#include "config_listen.h"
 #include "config_log.h"
 #include "config_site.h"
 #include "config_source.h"
@@ -44,51 +45,18 @@ static void read_server(struct uvh_config_reader *reader, const struct uvh_yaml_
     }
 }
 
-/* A unix socket that does not begin with '/' or '@' is relative to the configuration's directory,
- * like every path. */
-static bool read_address(struct uvh_config_reader *reader, const char *text, struct uvh_mark mark,
-                         struct uvh_address *address)
+static void read_user(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
 {
-    if (!uvh_address_parse(text, strlen(text), address))
-        return false;
-    const char *path = uvh_address_path(address);
-    if (path == NULL || *path == '@')
-        return true;
-    path = uvh_config_below_directory(reader, mark, text + strlen(UVH_ADDRESS_UNIX));
-    if (path == NULL)
-        return false;
-    int length = snprintf(address->host, sizeof(address->host), UVH_ADDRESS_UNIX "%s", path);
-    return length < (int)sizeof(address->host);
+    const char *name = uvh_config_text(reader, value);
+    ((struct uvh_setup *)into)->user = (struct uvh_text){name, value->mark};
 }
 
-static void refuse_address(struct uvh_config_reader *reader, const char *text, struct uvh_mark mark)
+static void read_group(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                       void *into)
 {
-    uvh_problems_add(
-        reader->problems, mark,
-        "'%s' is not an address; " UVH_ADDRESS_ALLOWED " with a path of at most 107 bytes", text);
-}
-
-static void read_listen(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                        void *into)
-{
-    struct uvh_setup *setup = into;
-    struct uvh_text_list list = {.count = 0};
-    uvh_config_read_texts(reader, value, &list);
-    if (value->kind == UVH_YAML_LIST && value->count == 0)
-        uvh_problems_add(reader->problems, value->mark,
-                         "listen is an empty list; it needs at least one address");
-    if (list.count > UVH_OPTIONS_LISTEN_MAX) {
-        uvh_problems_add(reader->problems, value->mark,
-                         "too many addresses; at most %d are allowed", UVH_OPTIONS_LISTEN_MAX);
-        return;
-    }
-    for (size_t i = 0; i < list.count; i++) {
-        const char *text = list.items[i].text;
-        setup->listen_marks[i] = list.items[i].mark;
-        if (!read_address(reader, text, list.items[i].mark, &setup->listen[i]))
-            refuse_address(reader, text, list.items[i].mark);
-    }
-    setup->listen_count = list.count;
+    const char *name = uvh_config_text(reader, value);
+    ((struct uvh_setup *)into)->group = (struct uvh_text){name, value->mark};
 }
 
 static void read_level(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -143,19 +111,16 @@ static void read_metrics_listen(struct uvh_config_reader *reader, const struct u
                                 void *into)
 {
     struct uvh_setup_metrics *metrics = &((struct uvh_setup *)into)->metrics;
-    const char *text = uvh_config_text(reader, value);
-    if (text == NULL)
-        return;
     metrics->has_listen = true;
-    if (!read_address(reader, text, value->mark, &metrics->listen))
-        refuse_address(reader, text, value->mark);
-    else if (metrics->listen.scheme == UVH_SCHEME_HTTPS)
+    if (!uvh_config_listen_read_address(reader, value, &metrics->listen))
+        return;
+    if (metrics->listen.scheme == UVH_SCHEME_HTTPS)
         uvh_problems_add(reader->problems, value->mark,
-                         "'%s' is invalid: TLS is not supported for metrics", text);
+                         "'%s' is invalid: TLS is not supported for metrics", value->text);
     else if (metrics->listen.port == UVH_ADDRESS_NO_PORT)
         uvh_problems_add(reader->problems, value->mark,
                          "'%s' has no port; metrics need a separate one, such as 127.0.0.1:9100",
-                         text);
+                         value->text);
 }
 
 static void read_metrics(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -199,7 +164,9 @@ static void check_schemes(const struct uvh_setup *setup, struct uvh_problems *pr
 static bool interpret(struct uvh_config_file *file, struct uvh_problems *problems)
 {
     static const struct uvh_config_key keys[] = {{"server", read_server},
-                                                 {"listen", read_listen},
+                                                 {"listen", uvh_config_listen_read},
+                                                 {"user", read_user},
+                                                 {"group", read_group},
                                                  {"log", read_log},
                                                  {"access_log", read_access_log},
                                                  {"trusted_proxies", read_proxies},

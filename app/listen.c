@@ -10,14 +10,18 @@
 
 #define OWN_PATH_SIZE 4096
 
-/* How to permit the program to use low ports. */
-static void print_capability(void)
+/* docs/configuration.md explains the ways. */
+static void refuse_port(int port, const char *option)
 {
     char path[OWN_PATH_SIZE];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
     bool found = length > 0 && (size_t)length < sizeof(path);
-    fprintf(stderr, ", or permit it: sudo setcap cap_net_bind_service=+ep %.*s\n",
-            found ? (int)length : 6, found ? path : "uvhttp");
+    fprintf(stderr,
+            "uvhttp: no permission to listen on port %d, which needs CAP_NET_BIND_SERVICE; choose "
+            "one above 1023 with %s, or permit it: sudo setcap 'cap_net_bind_service=+ep' %.*s, "
+            "AmbientCapabilities=CAP_NET_BIND_SERVICE in a systemd unit, or sudo sysctl "
+            "net.ipv4.ip_unprivileged_port_start=%d\n",
+            port, option, found ? (int)length : 6, found ? path : "uvhttp", port);
 }
 
 void uvh_listen_refuse(const struct uvh_address *address, const char *option, int err)
@@ -29,9 +33,7 @@ void uvh_listen_refuse(const struct uvh_address *address, const char *option, in
         break;
     case EACCES:
     case EPERM:
-        fprintf(stderr, "uvhttp: no permission to listen on port %d; choose one above 1023 with %s",
-                address->port, option);
-        print_capability();
+        refuse_port(address->port, option);
         break;
     case EADDRNOTAVAIL:
         fprintf(stderr, "uvhttp: this machine has no address %s; choose another with --listen\n",
@@ -86,6 +88,13 @@ size_t uvh_listen_order(const struct uvh_options *options, bool tls,
     return count;
 }
 
+int uvh_listen_unix(uvhttp_server_t *server, const struct uvh_address *address)
+{
+    return uvhttp_server_listen_unix_owned(server, uvh_address_path(address), address->mode,
+                                           uvh_user_id(address->owner),
+                                           uvh_group_id(address->group));
+}
+
 bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, uvhttp_tls_t *tls,
                     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX], size_t *count)
 {
@@ -100,7 +109,7 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, 
         bool choose = path == NULL && address->port == 0;
         if (choose)
             address->port = *own;
-        int err = path != NULL ? uvhttp_server_listen_unix(server, path, 0)
+        int err = path != NULL ? uvh_listen_unix(server, address)
                   : address->scheme == UVH_SCHEME_HTTPS
                       ? uvhttp_server_listen_tls(server, address->host, address->port, tls)
                       : uvhttp_server_listen(server, address->host, address->port);

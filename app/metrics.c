@@ -2,9 +2,9 @@
  * Metrics are served until the end of the shutdown. Called by run.c. */
 #include "metrics.h"
 
-#include <stdio.h>
-
 #include <uv.h>
+
+#include "listen.h"
 
 static void on_freed(void *arg)
 {
@@ -39,13 +39,12 @@ bool uvh_metrics_listen(struct uvh_metrics *metrics)
     if (metrics->server == NULL)
         return true;
     const char *path = uvh_address_path(address);
-    int err = path != NULL ? uvhttp_server_listen_unix(metrics->server, path, 0)
+    int err = path != NULL ? uvh_listen_unix(metrics->server, address)
                            : uvhttp_server_listen(metrics->server, address->host, address->port);
     if (err == 0 && path == NULL)
         address->port = uvhttp_server_port(metrics->server);
     if (err != 0 && path == NULL)
-        fprintf(stderr, "uvhttp: metrics: cannot listen on %s port %d: %s\n", address->host,
-                address->port, uvhttp_strerror(err));
+        uvh_listen_refuse(address, "'listen' of 'metrics'", err);
     return err == 0; /* errors of a unix socket are logged already */
 }
 

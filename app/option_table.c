@@ -89,8 +89,13 @@ const struct uvh_option uvh_option_table[] = {
     OPTION("port", 'p', NUMBER, FIELD(port), 0, 65535, "PORT",
            "port to listen on; 0 selects a free one; with TLS the default is 8443"),
     OPTION("listen", 'l', LISTEN, 0, 0, 0, "HOST[:PORT]",
-           "address to listen on: IPv4, IPv6 in brackets, a port alone, or unix:PATH; repeatable; "
-           "http://HOST[:PORT] disables TLS (default: every IPv4 and IPv6 address)"),
+           "address to listen on: IPv4, IPv6 in brackets, a port alone, or "
+           "unix:PATH[:mode=MODE][:owner=USER][:group=GROUP]; repeatable; http://HOST[:PORT] "
+           "disables TLS (default: every IPv4 and IPv6 address)"),
+    OPTION("user", 0, TEXT, FIELD(user), 0, 0, "USER",
+           "change from root to this user, by name or number, before the first request"),
+    OPTION("group", 0, TEXT, FIELD(group), 0, 0, "GROUP",
+           "with --user: change to this group (default: that of the user)"),
     {.name = "trusted-proxy",
      .kind = UVH_OPTION_LIST,
      .offset = FIELD(proxies),

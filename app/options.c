@@ -139,10 +139,10 @@ static int add_listen(struct uvh_options *options, const struct uvh_option *opti
     do {
         size_t length = strcspn(text, separators);
         struct uvh_address address;
-        if (!uvh_address_parse(text, length, &address)) {
+        char error[UVH_ADDRESS_ERROR_SIZE];
+        if (!uvh_address_parse(text, length, &address, error)) {
             print_origin(option, source->from_environment);
-            fprintf(stderr, "'%.*s' is not an address; " UVH_ADDRESS_ALLOWED "\n", (int)length,
-                    text);
+            fprintf(stderr, "%s\n", error);
             return UVH_EXIT_USAGE;
         }
         if (options->listen_count == UVH_OPTIONS_LISTEN_MAX) {
@@ -531,6 +531,18 @@ static int check_config(const struct parser *parser)
     return from_file ? UVH_EXIT_FAILED : UVH_EXIT_USAGE;
 }
 
+/* A group of the file is checked with the file. */
+static int check_group(const struct parser *parser)
+{
+    const struct uvh_option *group = find_by_field("group", strlen("group"));
+    const struct source *source = &parser->sources[group - uvh_option_table];
+    if (parser->options->user != NULL || source->text == NULL)
+        return UVH_EXIT_OK;
+    print_origin(group, source->from_environment);
+    fprintf(stderr, "'%s' requires --user\n", source->text);
+    return UVH_EXIT_USAGE;
+}
+
 bool uvh_options_init(struct uvh_options *options)
 {
     uvhttp_config_t *defaults = uvhttp_config_new();
@@ -568,5 +580,6 @@ int uvh_options_parse(struct uvh_options *options, enum uvh_command command, int
         code = read_arguments(&parser, count, arguments);
     if (code != UVH_EXIT_OK || options->help)
         return code;
-    return check_config(&parser);
+    code = check_config(&parser);
+    return code == UVH_EXIT_OK ? check_group(&parser) : code;
 }

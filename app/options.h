@@ -47,6 +47,7 @@ struct uvh_options {
     bool port_given; /* if false, addresses with TLS have UVH_OPTIONS_TLS_PORT */
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     size_t listen_count;                         /* 0: every address */
+    const char *user, *group;                    /* see run_as.h; or NULL */
     uvhttp_static_options_t files;               /* roots, `types` and `rules` unset */
     struct uvh_option_list types, cache_control; /* see file_rules.h */
     struct uvh_option_list downloads, headers;   /* the same */

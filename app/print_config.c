@@ -129,11 +129,27 @@ static void print_limits(const uvhttp_config_t *config, FILE *out)
     }
 }
 
+static void print_unix_socket(const struct uvh_address *address, FILE *out)
+{
+    fputs("{unix: ", out);
+    print_text(out, uvh_address_path(address));
+    if (address->mode != 0)
+        fprintf(out, ", mode: 0%o", address->mode);
+    if (address->owner[0] != '\0') {
+        fputs(", owner: ", out);
+        print_text(out, address->owner);
+    }
+    if (address->group[0] != '\0') {
+        fputs(", group: ", out);
+        print_text(out, address->group);
+    }
+    fputs("}\n", out);
+}
+
 static void print_address(const struct uvh_address *address, FILE *out)
 {
     if (uvh_address_path(address) != NULL) {
-        print_text(out, address->host);
-        fputc('\n', out);
+        print_unix_socket(address, out);
         return;
     }
     static const char *const schemes[] = {"", "http://", "https://"};
@@ -396,6 +412,8 @@ void uvh_print_config(const struct uvh_setup *setup, FILE *out)
     static const char *const fields[] = {"x-forwarded", "forwarded"};
     print_limits(&setup->config, out);
     print_listen(setup, out);
+    print_key_if(out, 0, "user", setup->user.text);
+    print_key_if(out, 0, "group", setup->group.text);
     print_tls(&setup->tls, out);
     fprintf(out, "log:\n  level: %s\n", levels[setup->log_level]);
     print_access_log(&setup->access_log, 0, out);

@@ -39,6 +39,13 @@ static const char *absolute_path(struct run *run, const char *path)
     return copy;
 }
 
+/* A text of the file, unless an option replaces it. */
+static void replace(struct uvh_text *text, const char *option)
+{
+    if (option != text->text)
+        *text = (struct uvh_text){.text = option};
+}
+
 /* The file's values become the defaults for environment and flags; the result is copied back to the
  * setup. */
 static int merge(struct run *run, enum uvh_command command, int count, char **arguments)
@@ -49,6 +56,8 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
     options->log_level = setup->log_level;
     options->listen_count = setup->listen_count;
     options->access_log = setup->access_log.path.text;
+    options->user = setup->user.text;
+    options->group = setup->group.text;
     options->proxy_fields = setup->proxy_fields;
     memcpy(options->listen, setup->listen, sizeof(setup->listen));
     int code = uvh_options_parse(options, command, count, arguments);
@@ -56,6 +65,8 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
     setup->log_level = options->log_level;
     setup->listen_count = options->listen_count;
     memcpy(setup->listen, options->listen, sizeof(setup->listen));
+    replace(&setup->user, options->user);
+    replace(&setup->group, options->group);
     setup->proxy_fields = options->proxy_fields;
     if (options->proxies.count > 0)
         setup->proxies = uvh_option_texts(&options->proxies, run->proxies);

@@ -242,6 +242,8 @@ static int print_or_serve(const struct uvh_options *options, struct uvh_serve_si
 {
     struct uvh_setup setup = {.config = options->config,
                               .log_level = options->log_level,
+                              .user = {.text = options->user},
+                              .group = {.text = options->group},
                               .tls = made->tls,
                               .access_log = {.path = {.text = made->access_log},
                                              .options = {.format = UVHTTP_ACCESS_COMBINED}},

@@ -3,6 +3,7 @@
 #include "setup_server.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "banner.h"
 #include "hangup.h"
@@ -10,7 +11,9 @@
 #include "logger.h"
 #include "metrics.h"
 #include "proxies.h"
+#include "run_as.h"
 #include "site.h"
+#include "user_files.h"
 
 struct running {
     const struct uvh_setup_server *given;
@@ -19,6 +22,7 @@ struct running {
     struct uvh_metrics metrics;
     struct uvh_redirect redirect;
     struct uvh_tls tls;
+    struct uvh_run_as as;
     struct uvh_access_logs logs;
 };
 
@@ -26,6 +30,34 @@ static int fail(int err)
 {
     fprintf(stderr, "uvhttp: %s\n", uvhttp_strerror(err));
     return UVH_EXIT_FAILED;
+}
+
+static void print_warning(const char *text, void *arg)
+{
+    const struct running *running = arg;
+    fprintf(stderr, "%s: warning: %s\n", running->given->what, text);
+}
+
+static void log_warning(const char *text, void *arg)
+{
+    struct running *running = arg;
+    uvhttp_log_to_stderr(UVHTTP_LOG_WARNING, text, &running->log.level);
+}
+
+/* Without a user: warns if the server would have the rights of root. */
+static bool change_user(struct running *running)
+{
+    const struct uvh_setup_server *given = running->given;
+    if (!uvh_run_as_change(&running->as))
+        return false;
+    if (given->setup->user.text == NULL && geteuid() == 0)
+        log_warning(given->options->from_file
+                        ? "the server runs as root; set 'user', which may be root"
+                        : "the server runs as root; set --user, which may be root",
+                    running);
+    if (running->as.change)
+        uvh_user_files_check(given->setup, &running->tls, log_warning, running);
+    return true;
 }
 
 static int listen_and_run(struct running *running, uvhttp_server_t *server)
@@ -37,6 +69,8 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
         !uvh_metrics_listen(&running->metrics) ||
         !uvh_redirect_open(&running->redirect, given->setup, addresses, count, server,
                            &running->config))
+        return UVH_EXIT_FAILED;
+    if (!change_user(running))
         return UVH_EXIT_FAILED;
     int err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
@@ -60,16 +94,26 @@ static int run_server(struct running *running, uvhttp_server_t *server)
     return code;
 }
 
+/* Root can check the files as the user; others would have to be that user. */
+static int report_check(struct running *running)
+{
+    const struct uvh_setup_server *given = running->given;
+    uvh_tls_print(&running->tls, given->what, stdout);
+    if (!uvh_run_as_change(&running->as))
+        return UVH_EXIT_FAILED;
+    if (running->as.user != NULL && geteuid() == running->as.uid)
+        uvh_user_files_check(given->setup, &running->tls, print_warning, running);
+    printf("%s: configuration OK\n", given->what);
+    return UVH_EXIT_OK;
+}
+
 /* Acts on a server that has been built. */
 static int act(struct running *running, uvhttp_server_t *server)
 {
     const struct uvh_setup_server *given = running->given;
-    if (given->test) {
-        uvh_tls_print(&running->tls, given->what, stdout);
-        printf("%s: configuration OK\n", given->what);
-        return UVH_EXIT_OK;
-    }
-    if (!uvh_access_logs_open(&running->logs, given->setup))
+    if (given->test)
+        return report_check(running);
+    if (!uvh_access_logs_open(&running->logs, given->setup, &running->as))
         return UVH_EXIT_FAILED;
     uvh_logger_install(server, &running->logs, given->setup->log_level >= UVHTTP_LOG_DEBUG);
     return run_server(running, server);
@@ -81,6 +125,9 @@ static int build(struct running *running, uvhttp_server_t *server, struct uvh_pr
     const struct uvh_setup_server *given = running->given;
     const struct uvh_setup *setup = given->setup;
     const struct uvh_setup_metrics *metrics = &setup->metrics;
+    bool found = uvh_run_as_find(&running->as, setup, given->test, problems);
+    if (!given->test)
+        uvh_run_as_create(&running->as, setup->tls.config.key_log_file, 0600);
     bool loaded = uvh_tls_open(&running->tls, &setup->tls, given->options, given->test, problems);
     int err = uvh_tls_add_hsts(server, &setup->tls);
     if (err != 0)
@@ -92,7 +139,7 @@ static int build(struct running *running, uvhttp_server_t *server, struct uvh_pr
     running->log.quiet = true;
     int code = given->build(server, running->metrics.server, problems, given->arg);
     running->log.quiet = false;
-    return code == UVH_EXIT_OK && !(loaded && right && err == 0) ? UVH_EXIT_FAILED : code;
+    return code == UVH_EXIT_OK && !(found && loaded && right && err == 0) ? UVH_EXIT_FAILED : code;
 }
 
 int uvh_setup_server_run(const struct uvh_setup_server *given, struct uvh_problems *problems)

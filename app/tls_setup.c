@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +12,7 @@
 
 #include "listen.h"
 #include "tls_advice.h"
+#include "user_files.h"
 #include "utc.h"
 #include "yaml_reader.h"
 
@@ -130,22 +129,16 @@ static bool load(struct uvh_tls *tls, const uvhttp_tls_options_t *config, bool o
 static bool check_key_log(const struct uvh_tls *tls, bool only_check, struct uvh_problems *problems)
 {
     const char *path = tls->setup->config.key_log_file;
-    char directory[PATH_MAX];
-    int error = 0;
     if (path == NULL)
         return true;
-    snprintf(directory, sizeof(directory), "%s", path);
     int file = only_check ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int err = only_check ? uvh_user_files_check_log(path) : file < 0 ? -errno : 0;
     if (file >= 0)
         close(file);
-    else if (!only_check || access(path, W_OK) != 0)
-        error = errno;
-    if (only_check && error == ENOENT && access(dirname(directory), W_OK | X_OK) == 0)
-        error = 0;
-    if (error != 0)
+    if (err != 0)
         uvh_problems_add(problems, uvh_tls_mark(tls->setup, "key_log"),
-                         "tls: key_log '%s' cannot be written: %s", path, uvhttp_strerror(-error));
-    return error == 0;
+                         "tls: key_log '%s' cannot be written: %s", path, uvhttp_strerror(err));
+    return err == 0;
 }
 
 /* The addresses that the start output shows as URLs: the self-signed certificate must cover

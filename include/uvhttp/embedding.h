@@ -19,9 +19,13 @@ extern "C" {
 /* Listens on a Unix socket, whose path has at most 107 bytes (Linux: a leading '@' means an
  * abstract name, without a file). `mode` is the permissions of the file, 0600 to 0777, which
  * control who may connect; 0: by the umask. A stale socket file, on which no process accepts, is
- * replaced. The file is removed when listening ends, unless its name refers to another file; a
- * relative path is resolved against the working directory at both times. The client address of such
- * connections is "unix:".
+ * replaced. The file is removed when listening ends, unless its name refers to another file or the
+ * process may not write to the directory any more; a relative path is resolved against the working
+ * directory at both times. The client address of such connections is "unix:".
+ *
+ * The permissions apply from the first moment: no process can connect before they are set. All
+ * workers serve the connections of the one socket. The directory must not be writable for users who
+ * must not replace the socket.
  * Returns 0, or, with a line in the log
  *   UVHTTP_EINVAL    empty path, or a mode above 0777
  *   UV_ENAMETOOLONG  path too long
@@ -30,6 +34,14 @@ extern "C" {
  *   libuv            UV_EACCES, UV_ENOENT, ... */
 UVHTTP_EXPORT int uvhttp_server_listen_unix(uvhttp_server_t *server, const char *path,
                                             unsigned mode);
+
+/* The same with an owner and a group of the file, numbers as for chown(2); -1: those of the
+ * process. They are set before any process can connect, and have no effect on an abstract name.
+ * Only root may set another owner; others may set a group that they belong to. Returns as above, or
+ *   UVHTTP_EINVAL  an owner or a group above 4294967294
+ *   UV_EPERM       no permission to set the owner or group */
+UVHTTP_EXPORT int uvhttp_server_listen_unix_owned(uvhttp_server_t *server, const char *path,
+                                                  unsigned mode, int64_t owner, int64_t group);
 
 /* Accepts on a listening stream socket (TCP or Unix). On success the server owns it and closes it
  * when it stops; the file of a Unix socket is kept. On failure the caller keeps it. It becomes

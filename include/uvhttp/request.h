@@ -171,9 +171,9 @@ UVHTTP_EXPORT int uvhttp_request_limit_body(uvhttp_request_t *request, uint64_t 
  * before the body. Until then nothing is read. A client that expects "100 Continue" does not get it
  * before this call, nor if the response has begun before it.
  *
- * For an empty or complete body the last call of `body` may happen before this function returns. A
- * response sent without reading the body closes the connection, because the unread body precedes
- * the next request.
+ * For an empty or complete body the last call of `body` may happen before this function returns.
+ * After a response sent without reading the body, up to 64 KiB of it are discarded; a larger or
+ * chunked body closes the connection.
  * Returns 0, or
  *   UVHTTP_EINVAL         no function, the route buffers bodies, called before, or called by
  *                         middleware

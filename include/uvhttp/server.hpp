@@ -398,12 +398,15 @@ public:
                          where);
         return *this;
     }
-    /* On a Unix socket; `mode` is the permissions of its file, 0: by the umask (embedding.h). */
-    Server &listenUnix(const Text &path, unsigned mode = 0) noexcept
+    /* On a Unix socket; `mode` is the permissions of its file, 0: by the umask; `owner` and `group`
+     * are numbers, -1: those of the process (embedding.h). */
+    Server &listenUnix(const Text &path, unsigned mode = 0, std::int64_t owner = -1,
+                       std::int64_t group = -1) noexcept
     {
         if (!setup_->error() && setup_->note(path.error(), "listen"))
-            setup_->note(uvhttp_server_listen_unix(native(), path.c_str(), mode), "listen",
-                         path.c_str());
+            setup_->note(
+                uvhttp_server_listen_unix_owned(native(), path.c_str(), mode, owner, group),
+                "listen", path.c_str());
         return *this;
     }
     /* On a listening socket, which the server then owns; after an error the caller keeps it. */

@@ -369,7 +369,7 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
         write_timed_out(conn);
     } else if (timeout == UVH_CONN_TIMEOUT_HANDSHAKE) {
         handshake_timed_out(conn);
-    } else if (timeout == UVH_CONN_TIMEOUT_LINGER) {
+    } else if (conn->state == UVH_CONN_LINGERING) {
         end_by(conn, timeout);
     } else {
         uvh_conn_try_read(conn);

@@ -14,7 +14,12 @@
 
 static void refuse_too_large(struct uvh_h1 *h1)
 {
-    uvh_h1_reject(h1, 413, "the body is too large for this resource");
+    static const char detail[] = "the body is too large for this resource";
+    const struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
+    if (exchange->request_complete || uvh_h1_skips_body(exchange))
+        uvh_h1_refuse(h1, 413, detail);
+    else
+        uvh_h1_reject(h1, 413, detail);
 }
 
 /* Sends 100 Continue to a client that waits for it. False when out of memory; then the request was
@@ -66,18 +71,17 @@ size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length)
         run_exchange(h1);
         return 0;
     }
-    if (exchange->base.match.route == NULL) {
-        /* 404 or 405 need no body. If it has arrived it is skipped; otherwise the response closes
-         * the connection. */
+    bool routed = exchange->base.match.route != NULL;
+    uint64_t limit = routed ? uvh_exchange_body_limit(&exchange->base) : 0;
+    if (!routed || (framing->body == UVHTTP_BODY_LENGTH && size > limit)) {
+        /* 404, 405 and 413 need no body */
         bool at_hand = framing->body == UVHTTP_BODY_LENGTH && size <= length;
         exchange->request_complete = at_hand;
-        run_exchange(h1);
+        if (routed)
+            refuse_too_large(h1);
+        else
+            run_exchange(h1);
         return at_hand ? (size_t)size : 0;
-    }
-    uint64_t limit = uvh_exchange_body_limit(&exchange->base);
-    if (framing->body == UVHTTP_BODY_LENGTH && size > limit) {
-        refuse_too_large(h1);
-        return length;
     }
     bool streamed = uvh_exchange_streams_body(&exchange->base);
     if (!streamed && framing->body == UVHTTP_BODY_LENGTH && size <= length) {
@@ -88,7 +92,6 @@ size_t uvh_h1_body_start(struct uvh_h1 *h1, char *data, size_t length)
     }
     uvhttp_chunked_init(&exchange->chunked,
                         (uint32_t)uvh_h1_worker(h1)->server->config.max_chunk_extension);
-    exchange->body_remaining = size;
     exchange->body_space = limit;
     exchange->continue_owed = framing->expect_continue && length == 0 && h1->conn.in.length == 0;
     if (streamed) { /* reads nothing before the handler requests it */
@@ -245,9 +248,7 @@ size_t uvh_h1_body_take(struct uvh_h1 *h1, char *data, size_t length)
         return take_chunked(h1, data, length);
     size_t size = exchange->body_remaining < length ? (size_t)exchange->body_remaining : length;
     exchange->body_remaining -= size;
-    if (!take_part(h1, data, size))
-        return length;
-    if (exchange->body_remaining == 0)
+    if (take_part(h1, data, size) && exchange->body_remaining == 0)
         body_complete(h1);
     return size;
 }

@@ -19,12 +19,17 @@ enum uvh_h1_state {
 struct uvh_h1 {
     struct uvh_conn conn;
     uint32_t requests;   /* on this connection so far */
+    uint32_t skip;       /* bytes of the last request's body that are discarded when they arrive */
     unsigned char state; /* enum uvh_h1_state */
 };
 
 /* 10,000 idle connections must use at most 260 bytes each, including allocator overhead. */
 _Static_assert(UVH_POLLER_EPOLL == 0 || sizeof(struct uvh_h1) <= 224,
                "an idle connection stays small");
+
+/* bytes of a body that arrive after the response and are discarded, so that the connection stays
+ * open */
+enum { UVH_H1_SKIPPED_BODY = 65536 };
 
 /* How a response's body ends (RFC 9112 section 6.3). */
 enum uvh_h1_sends {
@@ -45,7 +50,7 @@ struct uvh_h1_exchange {
     struct uvh_output_entry entry; /* of the response's body, unless it has several parts */
     bool request_complete;         /* including the body */
     bool head_timed;               /* the timeout for the head is running */
-    bool continue_owed;            /* the client waits for 100 Continue */
+    bool continue_owed;            /* the client may be waiting for 100 Continue */
     bool end_delivered;            /* on_body was called for the end of the body */
     bool body_queued;              /* the response ends when the output queue is empty */
     unsigned char sends;           /* enum uvh_h1_sends, of a streamed response */
@@ -76,11 +81,21 @@ static inline struct uvh_worker *uvh_h1_worker(const struct uvh_h1 *h1)
     return UVH_CONTAINER_OF(h1->conn.shared, struct uvh_worker, conns);
 }
 
+/* True when the rest of the request's body can be discarded: it is short, and the client will send
+ * it. A client that waits for 100 Continue may omit it. */
+static inline bool uvh_h1_skips_body(const struct uvh_h1_exchange *exchange)
+{
+    return exchange->base.request.framing.body == UVHTTP_BODY_LENGTH &&
+           exchange->body_remaining <= UVH_H1_SKIPPED_BODY && !exchange->continue_owed;
+}
+
 /* protocol.c. Creates an exchange on this connection; NULL when out of memory. */
 struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_h1 *h1);
 
 /* receive.c, all within an event. */
 size_t uvh_h1_receive(struct uvh_conn *conn, char *data, size_t size);
+/* Responds to the current request with an error. The connection stays open if possible. */
+void uvh_h1_refuse(struct uvh_h1 *h1, int status, const char *detail);
 /* Rejects the current request, or a connection without one, and closes after the response. */
 void uvh_h1_reject(struct uvh_h1 *h1, int status, const char *detail);
 void uvh_h1_reject_reason(struct uvh_h1 *h1, uvhttp_reason_t reason);

@@ -110,7 +110,7 @@ static inline bool keeps_alive(const struct uvh_h1_exchange *exchange)
      * connection closes all the same. */
     bool both_ways = exchange->base.response.body.source == UVH_BODY_STREAMED &&
                      uvh_exchange_streams_body(&exchange->base);
-    bool complete = exchange->request_complete || both_ways;
+    bool complete = exchange->request_complete || uvh_h1_skips_body(exchange) || both_ways;
     return complete && exchange->base.request.framing.keep_alive &&
            !exchange->base.response.close_after && !worker->draining &&
            (most == 0 || exchange->h1->requests < most);

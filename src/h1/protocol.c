@@ -139,7 +139,7 @@ static enum uvh_conn_timeout settle(struct uvh_conn *conn)
     struct uvh_h1 *h1 = uvh_h1_of(conn);
     struct uvh_h1_exchange *exchange = uvh_h1_exchange(h1);
     if (exchange == NULL)
-        return UVH_CONN_TIMEOUT_IDLE;
+        return h1->skip > 0 ? UVH_CONN_TIMEOUT_LINGER : UVH_CONN_TIMEOUT_IDLE;
     if (h1->state != UVH_H1_HEAD) {
         if (!exchange->base.finished)
             set_exchange_timeout(h1, &exchange->base);
@@ -259,7 +259,8 @@ static bool is_idle(const struct uvh_h1 *h1)
 {
     const struct uvh_conn *conn = &h1->conn;
     return conn->user == &h1_user && conn->state == UVH_CONN_OPEN && h1->state == UVH_H1_HEAD &&
-           conn->owner == NULL && conn->in.length == 0 && !uvh_conn_has_output(conn);
+           conn->owner == NULL && h1->skip == 0 && conn->in.length == 0 &&
+           !uvh_conn_has_output(conn);
 }
 
 void uvh_protocols_drain(struct uvh_conn *conn)
@@ -346,8 +347,10 @@ static void released(struct uvh_exchange *base)
         uvh_buffer_unref(exchange->pinned);
     if (exchange->body.data != NULL)
         uvh_bytes_release(&exchange->body);
-    /* A streamed response can end before the request's body. */
-    if (!exchange->request_complete) {
+    /* A response can end before the request's body. */
+    if (!exchange->request_complete && !conn->close_after && uvh_h1_skips_body(exchange)) {
+        h1->skip = (uint32_t)exchange->body_remaining;
+    } else if (!exchange->request_complete) {
         uvh_conn_close_when_sent(conn, true);
         /* the client may not read the response before it has sent everything */
         conn->discarding = true;

@@ -76,6 +76,13 @@ static void clear_head(struct uvh_h1 *h1, struct uvh_h1_exchange *exchange, cons
     exchange->base.request.bytes = copy;
 }
 
+void uvh_h1_refuse(struct uvh_h1 *h1, int status, const char *detail)
+{
+    log_refusal(h1, status, detail);
+    h1->state = UVH_H1_WAIT;
+    uvh_exchange_refuse(&uvh_h1_exchange(h1)->base, status, detail);
+}
+
 /* `data` is the rejected head, or NULL. */
 static void reject(struct uvh_h1 *h1, int status, const char *detail, const char *data,
                    size_t length)
@@ -89,10 +96,9 @@ static void reject(struct uvh_h1 *h1, int status, const char *detail, const char
     }
     if (exchange->base.began == 0)
         clear_head(h1, exchange, data, length);
-    log_refusal(h1, status, detail);
-    h1->state = UVH_H1_WAIT;
     uvh_conn_close_when_sent(&h1->conn, true);
-    uvh_exchange_refuse(&exchange->base, status, detail);
+    exchange->base.response.close_after = true;
+    uvh_h1_refuse(h1, status, detail);
 }
 
 void uvh_h1_reject(struct uvh_h1 *h1, int status, const char *detail)
@@ -146,6 +152,8 @@ static size_t start_request(struct uvh_h1 *h1, char *data, size_t length)
         return length;
     }
     h1->state = UVH_H1_WAIT;
+    exchange->body_remaining = size;
+    exchange->continue_owed = framing->expect_continue;
     exchange->request_complete = at_hand; /* then an error response need not close the connection */
     if (uvh_exchange_admit(&exchange->base)) {
         exchange->request_complete = false;
@@ -221,10 +229,20 @@ static void pin_head(struct uvh_h1 *h1)
         exchange->pinned = uvh_receive_pin(&h1->conn);
 }
 
+/* Discards the rest of the body of a request that already has its response. */
+static size_t skip_body(struct uvh_h1 *h1, size_t size)
+{
+    size_t skipped = size < h1->skip ? size : h1->skip;
+    h1->skip -= (uint32_t)skipped;
+    return skipped;
+}
+
 size_t uvh_h1_receive(struct uvh_conn *conn, char *data, size_t size)
 {
     struct uvh_h1 *h1 = uvh_h1_of(conn);
     const struct uvh_conn_user *user = conn->user;
+    if (UVH_UNLIKELY(h1->skip > 0))
+        return skip_body(h1, size);
     size_t used =
         h1->state == UVH_H1_HEAD ? take_head(h1, data, size) : uvh_h1_body_take(h1, data, size);
     if (conn->user == user) /* not after an upgrade, which has pinned it */

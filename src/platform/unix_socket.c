@@ -82,17 +82,28 @@ static int remove_left_over(const char *path, const struct sockaddr_un *address,
     return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
-/* Binds so that the file never has more permissions than requested. */
-static int bind_with_mode(int socket, const struct sockaddr_un *address, socklen_t length,
-                          unsigned mode)
+/* The mode last: chown may clear bits of it. */
+static int set_access(const char *path, const struct uvh_unix_socket_access *access)
+{
+    uid_t owner = access->owner < 0 ? (uid_t)-1 : (uid_t)access->owner;
+    gid_t group = access->group < 0 ? (gid_t)-1 : (gid_t)access->group;
+    if ((access->owner >= 0 || access->group >= 0) && lchown(path, owner, group) != 0)
+        return -1;
+    return access->mode == 0 ? 0 : chmod(path, access->mode & 0777);
+}
+
+/* Binds so that the file never has more permissions than requested. The kernel refuses connections
+ * until listen(), which follows. */
+static int bind_with_access(int socket, const struct sockaddr_un *address, socklen_t length,
+                            const struct uvh_unix_socket_access *access)
 {
     const char *path = address->sun_path;
     bool is_file = path[0] != '\0';
-    if (is_file && mode != 0)
-        fchmod(socket, mode & 0777); /* on Linux the file gets this mode less the umask */
+    if (is_file && access->mode != 0)
+        fchmod(socket, access->mode & 0777); /* on Linux the file gets this mode less the umask */
     if (bind(socket, (const struct sockaddr *)address, length) != 0)
         return -errno;
-    if (!is_file || mode == 0 || chmod(path, mode & 0777) == 0)
+    if (!is_file || set_access(path, access) == 0)
         return 0;
     int err = -errno;
     unlink(path);
@@ -133,7 +144,7 @@ static int lock_directory(const char *path)
     return directory_lock;
 }
 
-static int listen_on(const char *path, unsigned mode, int backlog,
+static int listen_on(const char *path, const struct uvh_unix_socket_access *access, int backlog,
                      struct uvh_unix_socket_file *file)
 {
     struct sockaddr_un address;
@@ -147,7 +158,7 @@ static int listen_on(const char *path, unsigned mode, int backlog,
     int listener = uvh_socket_new(AF_UNIX);
     if (listener < 0)
         return listener;
-    err = bind_with_mode(listener, &address, length, mode);
+    err = bind_with_access(listener, &address, length, access);
     if (err == 0 && path[0] != '@' && (err = check(path, &status)) == 0)
         *file = (struct uvh_unix_socket_file){status.st_dev, status.st_ino};
     if (err == 0 && listen(listener, backlog) != 0)
@@ -159,13 +170,13 @@ static int listen_on(const char *path, unsigned mode, int backlog,
     return err;
 }
 
-int uvh_unix_socket_listen(const char *path, unsigned mode, int backlog,
-                           struct uvh_unix_socket_file *file)
+int uvh_unix_socket_listen(const char *path, const struct uvh_unix_socket_access *access,
+                           int backlog, struct uvh_unix_socket_file *file)
 {
     *file = (struct uvh_unix_socket_file){0, 0};
     bool is_file = path[0] != '@' && strlen(path) <= UVH_UNIX_SOCKET_PATH_MAX;
     int directory_lock = is_file ? lock_directory(path) : -1;
-    int listener = listen_on(path, mode, backlog, file);
+    int listener = listen_on(path, access, backlog, file);
     if (directory_lock >= 0)
         close(directory_lock);
     return listener;

@@ -14,14 +14,20 @@ struct uvh_unix_socket_file {
     uint64_t inode;
 };
 
+/* Who may connect. */
+struct uvh_unix_socket_access {
+    unsigned mode;        /* permissions of the file, 0 for the umask's */
+    int64_t owner, group; /* of the file; negative: those of the process */
+};
+
 /* Returns the socket, or a negative errno: ENAMETOOLONG (sun_path has UVH_UNIX_SOCKET_PATH_MAX
  * bytes), EADDRINUSE (a process accepts connections on it, or that cannot be checked), EEXIST (a
  * file that is no socket), EINVAL (nothing after '@', or no abstract names on this system), or an
- * error of bind. `mode` are the permissions of the file, 0 for the umask's. A path that begins with
- * '@' is an abstract name (Linux), which is no file. */
+ * error of bind, chown and chmod. A path that begins with '@' is an abstract name (Linux), which is
+ * no file. */
 enum { UVH_UNIX_SOCKET_PATH_MAX = 107 };
-int uvh_unix_socket_listen(const char *path, unsigned mode, int backlog,
-                           struct uvh_unix_socket_file *file);
+int uvh_unix_socket_listen(const char *path, const struct uvh_unix_socket_access *access,
+                           int backlog, struct uvh_unix_socket_file *file);
 
 /* Removes the file unless another one has replaced it. */
 void uvh_unix_socket_remove(const char *path, const struct uvh_unix_socket_file *file);

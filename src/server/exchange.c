@@ -381,7 +381,6 @@ void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *
     response->state = UVH_RESPONSE_OPEN;
     response->taken_away = true;
     uvh_response_forget(response); /* also because the handler may just have freed data */
-    response->close_after = true;
     if (uvhttp_response_send_error(response, status, "%s", detail) != 0)
         exchange->protocol->abandon(exchange);
     uvh_exchange_unref(exchange);

@@ -136,8 +136,8 @@ void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_
  * this call. */
 void uvh_exchange_drained(struct uvh_exchange *exchange);
 
-/* Sends an error response of the server and closes the connection after it. `detail` is added to
- * the body. No effect after a response. */
+/* Sends an error response of the server. `detail` is added to the body. No effect after a
+ * response. */
 void uvh_exchange_refuse(struct uvh_exchange *exchange, int status, const char *detail);
 
 /* References the exchange for code on the stack or a job that may outlive its end. It may be

@@ -2,6 +2,7 @@
  * On failure a socket created here is closed; the caller keeps a socket that it passed in. */
 #include "server/listening.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,10 @@
 #include "server/workers.h"
 #include "tls/contexts.h"
 
-enum { FREE_PORT_TRIES = 16 }; /* to find a port that is free on two addresses */
+enum {
+    FREE_PORT_TRIES = 16,           /* to find a port that is free on two addresses */
+    UNPRIVILEGED_PORT_START = 1024, /* the default of net.ipv4.ip_unprivileged_port_start */
+};
 
 /* Maps the system's "invalid" to the public code for an invalid argument. */
 static int public_code(int err)
@@ -101,8 +105,11 @@ static void describe(struct uvh_server *server, const char *address, int port, i
     bool v6 = strchr(address, ':') != NULL;
     snprintf(value, sizeof(value), "%s%s%s:%d", v6 ? "[" : "", address, v6 ? "]" : "", port);
     if (err != UVHTTP_EINVAL)
-        uvh_error_sentence(error, "address", value, "cannot listen on %s: %s", value,
-                           uvhttp_strerror(err));
+        uvh_error_sentence(error, "address", value, "cannot listen on %s: %s%s", value,
+                           uvhttp_strerror(err),
+                           err == UV_EACCES && port < UNPRIVILEGED_PORT_START
+                               ? "; a port below 1024 needs the capability CAP_NET_BIND_SERVICE"
+                               : "");
     else if (port < 0 || port > 65535)
         uvh_error_int(error, "port", port, "allowed are 0 to 65535");
     else if (uvh_socket_is_numeric(address)) /* link-local without a zone */
@@ -181,6 +188,11 @@ static void log_path_error(struct uvh_server *server, const char *path, int err)
         uvh_error_sentence(error, "path", path,
                            "the path of a socket is limited to %d bytes; '%s' has %zu",
                            UVH_UNIX_SOCKET_PATH_MAX, path, strlen(path));
+    else if (err == UV_EPERM)
+        uvh_error_sentence(error, "path", path,
+                           "cannot listen on '%s': no permission to set its owner or group; only "
+                           "root may set another owner, and others only groups that they belong to",
+                           path);
     else
         uvh_error_sentence(error, "path", path, "cannot listen on '%s': %s", path,
                            err == UV_EEXIST ? "the file exists and is not a socket"
@@ -188,18 +200,34 @@ static void log_path_error(struct uvh_server *server, const char *path, int err)
     uvh_server_log(server, UVHTTP_LOG_ERROR, "%s", error->text);
 }
 
-static int listen_on_path(struct uvh_server *server, const char *path, unsigned mode)
+static int refuse_access(struct uvh_server *server, const char *field, const char *value,
+                         const char *allowed)
 {
-    if (path == NULL)
-        return UVHTTP_EINVAL;
-    if (mode > 0777) {
-        char value[24];
-        snprintf(value, sizeof(value), "0%o", mode);
-        uvh_error_sentence(uvh_server_error(server), "mode", value,
-                           "mode is %s; allowed are 0 to 0777", value);
-        return UVHTTP_EINVAL;
+    uvh_error_sentence(uvh_server_error(server), field, value, "%s is %s; allowed are %s", field,
+                       value, allowed);
+    return UVHTTP_EINVAL;
+}
+
+static int check_access(struct uvh_server *server, const struct uvh_unix_socket_access *access)
+{
+    char value[24];
+    if (access->mode > 0777) {
+        snprintf(value, sizeof(value), "0%o", access->mode);
+        return refuse_access(server, "mode", value, "0 to 0777");
     }
-    int err = uvh_server_start(server);
+    bool good_owner = access->owner < UINT32_MAX; /* which means "unchanged" for chown(2) */
+    if (good_owner && access->group < UINT32_MAX)
+        return 0;
+    snprintf(value, sizeof(value), "%" PRId64, good_owner ? access->group : access->owner);
+    return refuse_access(server, good_owner ? "group" : "owner", value, "-1 to 4294967294");
+}
+
+static int listen_on_path(struct uvh_server *server, const char *path,
+                          const struct uvh_unix_socket_access *access)
+{
+    int err = path == NULL ? UVHTTP_EINVAL : check_access(server, access);
+    if (err == 0)
+        err = uvh_server_start(server);
     if (err != 0)
         return err;
     size_t size = strlen(path) + 1;
@@ -208,7 +236,7 @@ static int listen_on_path(struct uvh_server *server, const char *path, unsigned 
         return UVHTTP_ENOMEM;
     memcpy(file->path, path, size);
     int socket =
-        uvh_unix_socket_listen(path, mode, (int)server->config.listen_backlog, &file->file);
+        uvh_unix_socket_listen(path, access, (int)server->config.listen_backlog, &file->file);
     err = socket < 0 ? socket : uvh_workers_listen_on(server, socket, NULL);
     if (err == 0) {
         file->next = server->files;
@@ -224,12 +252,19 @@ static int listen_on_path(struct uvh_server *server, const char *path, unsigned 
     return public_code(err);
 }
 
-int uvhttp_server_listen_unix(uvhttp_server_t *view, const char *path, unsigned mode)
+int uvhttp_server_listen_unix_owned(uvhttp_server_t *view, const char *path, unsigned mode,
+                                    int64_t owner, int64_t group)
 {
     if (view == NULL)
         return UVHTTP_ENOMEM;
+    const struct uvh_unix_socket_access access = {mode, owner, group};
     begin(uvh_server_of(view));
-    return end(uvh_server_of(view), listen_on_path(uvh_server_of(view), path, mode));
+    return end(uvh_server_of(view), listen_on_path(uvh_server_of(view), path, &access));
+}
+
+int uvhttp_server_listen_unix(uvhttp_server_t *view, const char *path, unsigned mode)
+{
+    return uvhttp_server_listen_unix_owned(view, path, mode, -1, -1);
 }
 
 void uvh_listening_remove_files(struct uvh_server *server)

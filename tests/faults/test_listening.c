@@ -145,6 +145,89 @@ static void unix_socket_mode_is_set(void **state)
     umask(before);
 }
 
+/* The test has one other group at most, and another user only as root. */
+static void unix_socket_owner_and_group_are_set(void **state)
+{
+    (void)state;
+    bool root = geteuid() == 0;
+    int64_t owner = root ? 12345 : (int64_t)geteuid(), group = root ? 23456 : (int64_t)getegid();
+    struct stat status;
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix_owned(stage.server, path, 0660, owner, group), 0);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0660);
+    assert_int_equal(status.st_uid, owner);
+    assert_int_equal(status.st_gid, group);
+    end();
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix_owned(stage.server, path, 0, -1, group), 0);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_uid, geteuid());
+    assert_int_equal(status.st_gid, group);
+    end();
+}
+
+/* Nothing is left of a socket that cannot get its owner. */
+static void unix_socket_without_permission_for_owner_gets_eperm(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        skip();
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix_owned(stage.server, path, 0, 0, -1), UV_EPERM);
+    assert_non_null(strstr(uvhttp_server_error(stage.server)->text, "only root"));
+    assert_false(exists());
+    end();
+}
+
+static void invalid_unix_socket_owners_are_rejected(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(uvhttp_server_listen_unix_owned(stage.server, path, 0, UINT32_MAX, -1),
+                     UVHTTP_EINVAL);
+    assert_string_equal(uvhttp_server_error(stage.server)->text,
+                        "owner is 4294967295; allowed are -1 to 4294967294");
+    assert_int_equal(uvhttp_server_listen_unix_owned(stage.server, path, 0, -1, INT64_MAX),
+                     UVHTTP_EINVAL);
+    assert_string_equal(uvhttp_server_error(stage.server)->field, "group");
+    assert_int_equal(uvhttp_server_listen_unix_owned(NULL, path, 0, -1, -1), UVHTTP_ENOMEM);
+    assert_false(exists());
+    end();
+}
+
+/* A container may allow every port. */
+static bool low_ports_are_allowed(void)
+{
+    unsigned first = 1024;
+    FILE *file = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "r");
+    if (file != NULL) {
+        if (fscanf(file, "%u", &first) != 1)
+            first = 1024;
+        fclose(file);
+    }
+    return first <= 1;
+}
+
+static void low_port_without_permission_names_capability(void **state)
+{
+    (void)state;
+    uid_t user = geteuid();
+    if (low_ports_are_allowed())
+        skip();
+    begin();
+    if (user == 0)
+        assert_int_equal(seteuid(65534), 0); /* has no capabilities */
+    int err = uvhttp_server_listen(stage.server, "127.0.0.1", 1);
+    if (user == 0)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(err, UV_EACCES);
+    assert_string_equal(uvhttp_server_error(stage.server)->text,
+                        "cannot listen on 127.0.0.1:1: permission denied; a port below 1024 needs "
+                        "the capability CAP_NET_BIND_SERVICE");
+    end();
+}
+
 static void stale_unix_socket_is_replaced(void **state)
 {
     (void)state;
@@ -569,6 +652,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unix_socket_serves_and_file_is_removed),
         cmocka_unit_test(unix_socket_mode_is_set),
+        cmocka_unit_test(unix_socket_owner_and_group_are_set),
+        cmocka_unit_test(unix_socket_without_permission_for_owner_gets_eperm),
+        cmocka_unit_test(invalid_unix_socket_owners_are_rejected),
+        cmocka_unit_test(low_port_without_permission_names_capability),
         cmocka_unit_test(stale_unix_socket_is_replaced),
         cmocka_unit_test(unix_socket_in_use_gets_eaddrinuse),
         cmocka_unit_test(unix_path_of_other_file_gets_eexist),

@@ -225,7 +225,8 @@ static void listen_schemes_are_parsed(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct uvh_address address;
-        bool found = uvh_address_parse(cases[i].text, strlen(cases[i].text), &address);
+        char error[UVH_ADDRESS_ERROR_SIZE];
+        bool found = uvh_address_parse(cases[i].text, strlen(cases[i].text), &address, error);
         assert_int_equal(found, cases[i].host != NULL);
         assert_int_equal(address.scheme, cases[i].scheme);
         if (found)

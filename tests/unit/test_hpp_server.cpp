@@ -2012,10 +2012,11 @@ static void test_sockets_proxies_and_connection_data_work(void **)
     assert_int_equal(alive, 0);
     assert_false(std::filesystem::exists(directory / "socket"));
 
-    Server fd, path, proxies;
+    Server fd, path, owned, proxies;
     assert_true(fd.listenFd(-1).error().code() < 0);
     assert_string_equal(fd.where(), "descriptor");
     assert_true(path.listenUnix("").error() == UVHTTP_EINVAL);
+    assert_true(owned.listenUnix("@owned", 0, 0, std::int64_t(1) << 32).error() == UVHTTP_EINVAL);
     assert_int_equal(path.listenInherited(), 0);
     static constexpr const char *bad[] = {"10.1.2.3/8"};
     assert_true(proxies.trustProxies(bad, UVHTTP_FORWARDING_STANDARD).error() == UVHTTP_EINVAL);

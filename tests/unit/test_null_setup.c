@@ -251,6 +251,10 @@ static void listen_functions_check_null(void **state)
              uvhttp_server_listen_unix(NULL, "@null-test", 0) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_listen_unix, path,
              uvhttp_server_listen_unix(server, NULL, 0) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_listen_unix_owned, server,
+             uvhttp_server_listen_unix_owned(NULL, "@null-test", 0, -1, -1) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_listen_unix_owned, path,
+             uvhttp_server_listen_unix_owned(server, NULL, 0, -1, -1) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_listen_fd, server, uvhttp_server_listen_fd(NULL, 0) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_listen_inherited, server,
              uvhttp_server_listen_inherited(NULL, &number) == UVHTTP_ENOMEM && number == 0);

@@ -1,5 +1,5 @@
 /* platform/unix_socket.c: of several processes that start at the same time with a stale socket, one
- * gets the name. */
+ * gets the name. Nobody can connect before mode and group of the file are set. */
 #include "platform/unix_socket.h"
 
 #include <setjmp.h>
@@ -15,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,12 +45,33 @@ static int remove_dir(void **state)
     return rmdir(directory);
 }
 
+static const struct uvh_unix_socket_access any = {.owner = -1, .group = -1};
+
+/* What clients meet when the socket is bound and not yet listening. */
+static struct {
+    struct stat status;
+    int connected; /* the errno of a client */
+} before_listen;
+
+/* Replaces the function of the C library. */
+int listen(int socket_, int backlog)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    stat(path, &before_listen.status);
+    bool failed = connect(client, (const struct sockaddr *)&address, sizeof(address)) != 0;
+    before_listen.connected = failed ? errno : 0;
+    close(client);
+    return (int)syscall(SYS_listen, socket_, backlog);
+}
+
 /* A socket whose server was killed: the file remains. */
 static void make_stale_socket(void)
 {
     struct uvh_unix_socket_file file;
     unlink(path);
-    int socket = uvh_unix_socket_listen(path, 0, BACKLOG, &file);
+    int socket = uvh_unix_socket_listen(path, &any, BACKLOG, &file);
     assert_true(socket >= 0);
     uvh_socket_close(socket);
 }
@@ -59,7 +84,7 @@ static void run_starter(int go, int result, int hold)
     char byte;
     while (read(go, &byte, 1) > 0)
         ;
-    int socket = uvh_unix_socket_listen(path, 0, BACKLOG, &file);
+    int socket = uvh_unix_socket_listen(path, &any, BACKLOG, &file);
     byte = socket >= 0 ? 'l' : socket == -EADDRINUSE ? 'u' : '?';
     if (write(result, &byte, 1) == 1) {
         while (read(hold, &byte, 1) > 0)
@@ -111,7 +136,7 @@ static void locked_directory_does_not_prevent_listen(void **state)
     int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(lock >= 0 && flock(lock, LOCK_EX) == 0);
     make_stale_socket();
-    int socket = uvh_unix_socket_listen(path, 0, BACKLOG, &file);
+    int socket = uvh_unix_socket_listen(path, &any, BACKLOG, &file);
     assert_true(socket >= 0);
     assert_int_equal(access(path, F_OK), 0);
     uvh_socket_close(socket);
@@ -120,11 +145,32 @@ static void locked_directory_does_not_prevent_listen(void **state)
     close(lock);
 }
 
+static void access_is_set_before_listen(void **state)
+{
+    (void)state;
+    static const unsigned masks[] = {0, 022, 0777};
+    for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
+        struct uvh_unix_socket_file file;
+        const struct uvh_unix_socket_access access = {
+            .mode = 0620, .owner = -1, .group = geteuid() == 0 ? 12345 : (int64_t)getegid()};
+        mode_t before = umask(masks[i]);
+        int socket_ = uvh_unix_socket_listen(path, &access, BACKLOG, &file);
+        umask(before);
+        assert_true(socket_ >= 0);
+        assert_int_equal(before_listen.status.st_mode & 07777, 0620);
+        assert_int_equal(before_listen.status.st_gid, access.group);
+        assert_int_equal(before_listen.connected, ECONNREFUSED);
+        uvh_socket_close(socket_);
+        uvh_unix_socket_remove(path, &file);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(concurrent_start_gives_one_listener),
         cmocka_unit_test(locked_directory_does_not_prevent_listen),
+        cmocka_unit_test(access_is_set_before_listen),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -11,6 +11,7 @@ import time
 import raw
 from wire_server import SAFETY_TIMEOUT, built, read_output
 
+ROOT_WARNING = re.compile(r"\S+ warning the server runs as root; .*\n")
 URL = re.compile(r"(?:https?|wss?)://(\[[0-9a-fA-F:]+\]|[0-9.]+)(?::(\d+))?/")
 
 
@@ -73,9 +74,10 @@ class Program:
     def url(self):
         return self.urls[0]
 
-    def log(self):
-        """What the program has written to standard error."""
-        return read_output(self.errors)
+    def log(self, root_warning=False):
+        """What the program has written to standard error; by default the same for all users."""
+        text = read_output(self.errors)
+        return text if root_warning else ROOT_WARNING.sub("", text)
 
     def connect(self, **options):
         return raw.Connection(self.port, **options)

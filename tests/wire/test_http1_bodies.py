@@ -185,6 +185,93 @@ def test_body_of_rejected_request_is_not_parsed_as_request(server):
     assert server.stats()["guarded_runs"] == before
 
 
+# ---- responses before the body ----
+
+EARLY = {
+    "no-route": ("/none", (), 404),
+    "no-method": ("/hello", (), 405),
+    "middleware": ("/echo", ("X-Refuse: yes", ), 403),
+    "limit-of-route": ("/small-body", (), 413),
+    "limit-of-streamed-route": ("/pieces-small", (), 413),
+    "handler-of-streamed-route": ("/form-data", (), 415),
+}
+SKIPPED_MAX = 65536
+
+
+def early_head(case, *fields, size):
+    target, own, status = EARLY[case]
+    return raw.request("POST", target, *own, *fields, f"Content-Length: {size}"), status
+
+
+@pytest.mark.parametrize("case", EARLY)
+@pytest.mark.parametrize("sent", [0, 1, 30])
+def test_early_response_keeps_connection_open(server, case, sent):
+    # The body looks like requests. It is neither parsed nor delivered.
+    body = raw.request("GET", "/guarded") * 20
+    before = server.stats()["guarded_runs"]
+    head, status = early_head(case, size=len(body))
+    with server.connect() as connection:
+        for _ in range(3):
+            connection.send(head + body[:sent])
+            response = connection.response()
+            assert response.status == status and not response.has_close()
+            connection.send(body[sent:50])
+            server.settle()
+            connection.send(body[50:] + raw.request())
+            assert connection.response().body == b"Hello, world\n"
+    assert server.stats()["guarded_runs"] == before
+
+
+@pytest.mark.parametrize("case", EARLY)
+def test_early_response_and_body_that_has_arrived_keep_connection_open(server, case):
+    head, status = early_head(case, size=100)
+    with server.connect() as connection:
+        connection.send(head + bytes(100) + raw.request())
+        assert connection.response().status == status
+        assert connection.response().body == b"Hello, world\n"
+
+
+@pytest.mark.parametrize("case", EARLY)
+@pytest.mark.parametrize("over", [0, 1])
+def test_early_response_limit_of_skipped_body(server, case, over):
+    head, status = early_head(case, size=SKIPPED_MAX + over)
+    with server.connect() as connection:
+        connection.send(head)
+        response = connection.response()
+        assert (response.status, response.has_close()) == (status, over == 1)
+        connection.send(bytes(SKIPPED_MAX + over))
+        if over:
+            connection.assert_closed()
+        else:
+            assert connection.request().body == b"Hello, world\n"
+
+
+@pytest.mark.parametrize("case", EARLY)
+@pytest.mark.parametrize("fields", [("Transfer-Encoding: chunked", ),
+                                    ("Expect: 100-continue", "Content-Length: 100")])
+def test_early_response_to_body_that_may_not_end_closes(server, case, fields):
+    # The client need not send a body after "Expect", and a chunked one has no known length.
+    target, own, status = EARLY[case]
+    if "chunked" in fields[0] and case.startswith("limit"):
+        pytest.skip("its length is not known yet")
+    with server.connect() as connection:
+        connection.send(raw.request("POST", target, *own, *fields))
+        response = connection.response()
+        assert response.status == status and response.has_close()
+        connection.assert_closed()
+
+
+def test_early_response_after_deferred_decision_keeps_connection_open(server):
+    with server.connect() as connection:
+        connection.send(raw.request("POST", "/echo", "X-Undecided: 1", "Content-Length: 100"))
+        server.settle()
+        server.request("GET", "/decide?refuse")
+        response = connection.response()
+        assert response.status == 401 and not response.has_close()
+        connection.send(bytes(100) + raw.request())
+        assert connection.response().body == b"Hello, world\n"
+
+
 # ---- body limits ----
 
 
@@ -194,6 +281,10 @@ def test_content_length_beyond_limit_gets_413(start):
         assert connection.request("POST", "/echo", body=b"x" * 1000).status == 200
         connection.send(raw.request("POST", "/echo", "Content-Length: 1001"))
         response = connection.response()  # before the client sends any body byte
+        assert response.status == 413 and not response.has_close()
+        connection.send(b"x" * 1001)
+        connection.send(raw.request("POST", "/echo", "Content-Length: 100000"))
+        response = connection.response()
         assert response.status == 413 and response.has_close()
         connection.assert_closed()
 
@@ -229,7 +320,6 @@ def test_body_limit_of_route_overrides_server_limit(server):
         assert connection.request("POST", "/small-body", body=b"x" * 16).status == 200
         connection.send(raw.request("POST", "/small-body", "Content-Length: 17"))
         assert connection.response().status == 413
-        connection.assert_closed()
 
 
 def test_huge_content_length_gets_413(server):

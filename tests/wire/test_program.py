@@ -1217,17 +1217,23 @@ def test_descriptor_limit_is_raised_to_hard_limit(tmp_path):
     assert re.search(rf"Max open files\s+{hard}\s+{hard}\s", limits)
 
 
-def test_privileged_port_error_has_remedy(site):
+@pytest.mark.parametrize("where", ["sites", "metrics"])
+def test_privileged_port_error_has_remedy(site, where):
     first = int(pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
     if first <= 1:
         pytest.skip("every user may bind every port here")
     without = ["setpriv", "--bounding-set=-net_bind_service", "--inh-caps=-net_bind_service"
                ] if os.geteuid() == 0 else []
-    done = subprocess.run(
-        [*without, built("uvhttp"), "serve", "-l", "127.0.0.1:1",
-         str(site)], capture_output=True, text=True, env=clean_environment())
+    command, option = [*without, built("uvhttp"), "serve", "-l", "127.0.0.1:1", site], "--port"
+    if where == "metrics":
+        (site / "a.yaml").write_text("listen: 127.0.0.1:0\nmetrics: {listen: '127.0.0.1:1'}\n"
+                                     "sites: [{routes: [{path: /, static: .}]}]\n")
+        command[-4:], option = ["run", site / "a.yaml"], "'listen' of 'metrics'"
+    done = subprocess.run(command, capture_output=True, text=True, env=clean_environment())
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "uvhttp: no permission to listen on port 1; choose one above 1023 with --port, "
-        "or permit it: "
-        f"sudo setcap cap_net_bind_service=+ep {built('uvhttp')}\n")
+        "uvhttp: no permission to listen on port 1, which needs CAP_NET_BIND_SERVICE; choose one "
+        f"above 1023 with {option}, or permit it: "
+        f"sudo setcap 'cap_net_bind_service=+ep' {built('uvhttp')}, "
+        "AmbientCapabilities=CAP_NET_BIND_SERVICE in a systemd unit, or "
+        "sudo sysctl net.ipv4.ip_unprivileged_port_start=1\n")

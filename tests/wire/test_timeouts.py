@@ -199,6 +199,34 @@ def test_linger_timeout_closes_silent_client(short_timeouts):
         short_timeouts.wait_for_connections(0)
 
 
+@pytest.mark.parametrize("bytewise", [False, True])
+def test_linger_timeout_limits_body_after_early_response(short_timeouts, bytewise):
+    # Neither silence nor single bytes keep the connection open.
+    with short_timeouts.connect() as connection:
+        connection.send(raw.request("POST", "/none", "Content-Length: 60000"))
+        response = connection.response()
+        assert response.status == 404 and not response.has_close()
+
+        def is_closed():
+            try:
+                connection.send(b"x" if bytewise else b"")
+            except OSError:
+                return True
+            return short_timeouts.stats()["active_connections"] == 1
+
+        eventually(is_closed, "the connection is closed")
+
+
+def test_linger_timeout_ends_with_body_after_early_response(short_timeouts):
+    # Then the keep-alive timeout applies, and a head has its own.
+    with short_timeouts.connect() as connection:
+        connection.send(raw.request("POST", "/none", "Content-Length: 10"))
+        assert connection.response().status == 404
+        connection.send(b"0123456789" + raw.request()[:9])
+        assert connection.response().status == 408
+        connection.assert_closed()
+
+
 def test_timeouts_of_many_connections_expire(short_timeouts):
     crowd = [short_timeouts.connect() for _ in range(300)]
     for i, connection in enumerate(crowd):

@@ -1,0 +1,96 @@
+/* See user_files.h. Called by setup_server.c and tls_setup.c. */
+#include "user_files.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "access_logs.h"
+
+struct checker {
+    const char *user;
+    uvh_advice_cb warn;
+    void *arg;
+};
+
+static const char *const no_reload = "certificates cannot be reloaded";
+
+int uvh_user_files_check_log(const char *path)
+{
+    char directory[PATH_MAX];
+    int result = access(path, W_OK);
+    if (result != 0 && errno == ENOENT) {
+        snprintf(directory, sizeof(directory), "%s", path);
+        result = access(dirname(directory), W_OK | X_OK);
+    }
+    return result == 0 ? 0 : -errno;
+}
+
+static void warn(const struct checker *checker, const char *verb, const char *path, int err,
+                 const char *consequence)
+{
+    char text[PATH_MAX + 256];
+    snprintf(text, sizeof(text), "user '%s' cannot %s '%s' (%s): %s", checker->user, verb, path,
+             uvhttp_strerror(err), consequence);
+    checker->warn(text, checker->arg);
+}
+
+static void check(const struct checker *checker, const char *path, int mode,
+                  const char *consequence)
+{
+    if (path != NULL && access(path, mode) != 0)
+        warn(checker, mode & W_OK ? "write" : "read", path, -errno, consequence);
+}
+
+static void check_log(const struct checker *checker, const char *path, const char *consequence)
+{
+    int err = path == NULL ? 0 : uvh_user_files_check_log(path);
+    if (err != 0)
+        warn(checker, "write", path, err, consequence);
+}
+
+static void check_tls(const struct checker *checker, const struct uvh_tls *tls)
+{
+    const uvhttp_tls_options_t *config = &tls->setup->config;
+    if (tls->self_signed.fingerprint[0] != '\0')
+        check(checker, tls->self_signed.path, R_OK, no_reload);
+    for (size_t i = 0; i < config->certificate_count; i++) {
+        const uvhttp_tls_certificate_t *one = &config->certificates[i];
+        check(checker, one->certificate_file, R_OK, no_reload);
+        check(checker, one->key_file, R_OK, no_reload);
+        check(checker, one->passphrase_file, R_OK, no_reload);
+        check(checker, one->ocsp_file, R_OK, no_reload);
+    }
+    for (size_t i = 0; i < config->ticket_key_file_count; i++)
+        check(checker, config->ticket_key_files[i], R_OK, no_reload);
+    check(checker, config->client_ca_file, R_OK, no_reload);
+    check(checker, config->client_crl_file, R_OK, no_reload);
+    check_log(checker, config->key_log_file, "secrets of sessions are not written");
+}
+
+static void check_route(const struct checker *checker, const struct uvh_setup_route *route)
+{
+    static const char *const no_files = "its files cannot be served";
+    if (route->kind != UVH_ROUTE_STATIC)
+        return;
+    check(checker, route->root.text, R_OK | X_OK, no_files);
+    for (size_t i = 0; i < route->more_roots.count; i++)
+        check(checker, route->more_roots.items[i].text, R_OK | X_OK, no_files);
+    if (route->files.uploads)
+        check(checker, route->root.text, W_OK | X_OK, "uploads to it fail");
+}
+
+void uvh_user_files_check(const struct uvh_setup *setup, const struct uvh_tls *tls,
+                          uvh_advice_cb tell, void *arg)
+{
+    const struct checker checker = {setup->user.text, tell, arg};
+    if (setup->tls.wanted)
+        check_tls(&checker, tls);
+    for (size_t i = 0; i <= setup->site_count; i++)
+        check_log(&checker, uvh_access_logs_file(setup, i), "the access log cannot be reopened");
+    for (size_t i = 0; i < setup->site_count; i++) {
+        for (size_t j = 0; j < setup->sites[i].route_count; j++)
+            check_route(&checker, &setup->sites[i].routes[j]);
+    }
+}
