@@ -208,7 +208,13 @@ static char *make_name(struct include *include, const char *includer, const char
     return name;
 }
 
-/* One file, or those that match a pattern; it may match none. */
+static bool is_regular(const char *name)
+{
+    struct stat found;
+    return stat(name, &found) == 0 && S_ISREG(found.st_mode);
+}
+
+/* One file, or the regular files that match a pattern; it may match none. A FIFO would block. */
 static void include_text(struct include *include, const struct uvh_text *text)
 {
     glob_t found;
@@ -222,7 +228,8 @@ static void include_text(struct include *include, const struct uvh_text *text)
     if (glob(name, 0, NULL, &found) != 0)
         return;
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        const char *one = make_name(include, "", found.gl_pathv[i]);
+        const char *one =
+            is_regular(found.gl_pathv[i]) ? make_name(include, "", found.gl_pathv[i]) : NULL;
         if (one != NULL)
             include_one(include, one, text->mark);
     }

@@ -9,7 +9,9 @@ static void free_cors(void *cors)
 int uvh_site_cors_open(uvhttp_server_t *server, const char *origins, uvhttp_cors_t **cors,
                        uvhttp_error_t *error)
 {
-    const uvhttp_cors_options_t options = {.origins = origins, .headers = "*", .exposed = "*"};
+    /* Only reading: an upload from another site would have the rights of the user's browser. */
+    const uvhttp_cors_options_t options = {
+        .origins = origins, .methods = "GET, HEAD", .headers = "*", .exposed = "*"};
     int err = uvhttp_cors_new(cors, &options, error);
     if (err != 0)
         return err;

@@ -40,7 +40,7 @@ typedef struct uvhttp_config {
     size_t write_timeout;      /* without progress while a response is sent: closed */
     /* From the complete request to the start of the response: 503, and a line in the log with
      * method and route; 0 = no limit. For a route with a streamed body: until it starts to read
-     * the body, and again from the end of the body. */
+     * the body, and again from the end of the body. A job of the heavy lane may take longer. */
     size_t handler_timeout;
     /* time for a client to read an error response before the connection is closed */
     size_t linger_timeout;

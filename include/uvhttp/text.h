@@ -37,8 +37,9 @@ UVHTTP_EXPORT size_t uvhttp_percent_encode(const char *text, size_t length, char
 UVHTTP_EXPORT size_t uvhttp_html_escape(const char *text, size_t length, char *out, size_t size);
 
 /* The value of a Content-Disposition field for a file's name in UTF-8 (RFC 6266): with `kind`
- * "attachment" (also for NULL) the browser saves the file, with "inline" it shows it. A name that
- * is not plain ASCII is sent in both forms that clients know, filename and filename* (RFC 8187). */
+ * "attachment" (also for NULL and for what is no token) the browser saves the file, with "inline"
+ * it shows it. A name that is not plain ASCII is sent in both forms that clients know, filename and
+ * filename* (RFC 8187). */
 UVHTTP_EXPORT size_t uvhttp_content_disposition(const char *kind, const char *name, size_t length,
                                                 char *out, size_t size);
 

@@ -89,6 +89,7 @@ struct uvh_exchange {
     struct uvh_timeout timeout;
     unsigned char timeout_class;     /* enum uvh_exchange_timeout */
     struct uvh_deferred *spare_jobs; /* completed jobs, whose memory is reused (jobs.c) */
+    unsigned heavy_jobs;             /* queued or running, without cleanups */
     unsigned holders;                /* references: handlers and senders on the stack, jobs */
     uint32_t next_middleware;        /* index of the next one to run */
     bool routed;                     /* `match` is set */

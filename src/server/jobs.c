@@ -20,6 +20,7 @@ struct uvh_deferred {
     uvhttp_work_cb run;
     uvhttp_done_cb done; /* NULL for a cleanup */
     void *arg;
+    bool heavy; /* counted in exchange->heavy_jobs */
 };
 
 static const char *const queue_names[UVH_LANE_COUNT] = {
@@ -45,6 +46,7 @@ static void complete(struct uvh_job *job)
     struct uvh_exchange *exchange = deferred->exchange;
     uvhttp_done_cb done = deferred->done;
     void *arg = deferred->arg;
+    exchange->heavy_jobs -= deferred->heavy;
     keep_spare(exchange, deferred);
     if (done != NULL) {
         int result = done(&exchange->response, arg);
@@ -90,7 +92,11 @@ static int start_job(struct uvh_exchange *exchange, enum uvh_lane lane, uvhttp_w
         exchange->spare_jobs = deferred->next;
     else if ((deferred = uvh_arena_alloc(&exchange->arena, sizeof(*deferred))) == NULL)
         return UVHTTP_ENOMEM;
-    *deferred = (struct uvh_deferred){.exchange = exchange, .run = work, .done = done, .arg = arg};
+    *deferred = (struct uvh_deferred){.exchange = exchange,
+                                      .run = work,
+                                      .done = done,
+                                      .arg = arg,
+                                      .heavy = lane == UVH_LANE_HEAVY && done != NULL};
     uvh_job_init(&deferred->job, exchange->worker, run, complete);
     note_free(server, lane);
     bool limited = done != NULL && !is_admitted(exchange, lane);
@@ -101,6 +107,7 @@ static int start_job(struct uvh_exchange *exchange, enum uvh_lane lane, uvhttp_w
         note_full(server, lane);
         return err;
     }
+    exchange->heavy_jobs += deferred->heavy;
     exchange->lanes |= (unsigned char)(1u << lane);
     uvh_exchange_ref(exchange);
     return 0;

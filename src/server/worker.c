@@ -33,6 +33,10 @@ static void expire_exchanges(struct uvh_timeout_list *list, uint64_t now)
     while ((expired = uvh_timeout_expired(list, now)) != NULL) {
         struct uvh_exchange *exchange = UVH_CONTAINER_OF(expired, struct uvh_exchange, timeout);
         enum uvh_exchange_timeout timeout = (enum uvh_exchange_timeout)exchange->timeout_class;
+        if (timeout == UVH_EXCHANGE_TIMEOUT_HANDLER && exchange->heavy_jobs > 0) {
+            uvh_timeout_arm(list, expired, now); /* such work may take any time */
+            continue;
+        }
         uvh_exchange_set_timeout(exchange, UVH_EXCHANGE_TIMEOUT_NONE, false);
         exchange->protocol->timed_out(exchange, timeout);
     }

@@ -354,13 +354,31 @@ static void job_after_handler_timeout_gets_edisconnected(void **state)
     stage.config->handler_timeout = 1;
     build();
     stage_listen(&stage);
-    block_lane(0, UVH_LANE_HEAVY);
+    block_lane(0, UVH_LANE_QUICK);
     assert_int_equal(status_of(0, &retry), 503);
-    release_lane(UVH_LANE_HEAVY, 1);
-    wait_for_counts(UVH_LANE_HEAVY, 0, 0);
+    release_lane(UVH_LANE_QUICK, 1);
+    wait_for_counts(UVH_LANE_QUICK, 0, 0);
     stage_iterations(&stage, 5);
     assert_int_equal(send_result, UVHTTP_EDISCONNECTED);
     assert_int_equal(stage.errors_logged, 0);
+    end();
+}
+
+/* For example fsync of a large upload. The timeout still applies to what follows the job. */
+static void heavy_job_outlasts_handler_timeout(void **state)
+{
+    (void)state;
+    begin_without_server();
+    stage.config->handler_timeout = 1;
+    build();
+    stage_listen(&stage);
+    block_lane(0, UVH_LANE_HEAVY);
+    uint64_t end_ms = uv_now(&stage.loop) + 2000;
+    while (uv_now(&stage.loop) < end_ms)
+        stage_iterate(&stage);
+    release_lane(UVH_LANE_HEAVY, 1);
+    assert_status(0, 200);
+    assert_int_equal(send_result, 0);
     end();
 }
 
@@ -812,6 +830,7 @@ int main(void)
         cmocka_unit_test(full_heavy_lane_does_not_delay_lookup),
         cmocka_unit_test(full_quick_lane_does_not_delay_heavy_job),
         cmocka_unit_test(job_after_handler_timeout_gets_edisconnected),
+        cmocka_unit_test(heavy_job_outlasts_handler_timeout),
         cmocka_unit_test(full_queue_gets_503_with_retry_after),
         cmocka_unit_test(static_lookup_with_full_queue_gets_503),
         cmocka_unit_test(full_queue_rejects_first_job),

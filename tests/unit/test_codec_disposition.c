@@ -68,11 +68,23 @@ static void value_is_visible_ascii(void **state)
     }
 }
 
+static void kind_must_be_token(void **state)
+{
+    static const char *const kinds[] = {"a\r\nX: y", "inline; x", "", NULL};
+    char out[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        uvhttp_content_disposition(kinds[i], "n", 1, out, sizeof out);
+        assert_string_equal(out, "attachment; filename=\"n\"");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(filename_is_quoted_and_extended),
         cmocka_unit_test(value_is_visible_ascii),
+        cmocka_unit_test(kind_must_be_token),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,10 @@ static void dates_are_limited_to_those_of_dos(void **state)
         assert_int_equal(time >> 21 & 15, rows[i].month);
         assert_int_equal(time >> 16 & 31, rows[i].day);
         assert_int_equal(time >> 11 & 31, rows[i].hour);
+        /* the extra field with seconds follows the path, "a" */
+        int64_t seconds = rows[i].seconds < 0 ? 0 : rows[i].seconds;
+        assert_int_equal(number_at(head + 30 + 1 + 5, 4),
+                         seconds > INT32_MAX ? INT32_MAX : seconds);
     }
 }
 

@@ -551,6 +551,7 @@ def test_include_adds_sites_and_keys(write):
         more="sites: [{hosts: c.test, routes: [{path: /, respond: {body: '${X:-c}'}}]}]\n")
     (directory / "sites/files").mkdir()
     (directory / "sites/files/index.html").write_text("b")
+    os.mkfifo(directory / "sites/queue.yaml")
     program = Program("uvhttp", "run", directory / "site.yaml")
     try:
         bodies = [get(program, host=f"{name}.test").text for name in "abcd"]

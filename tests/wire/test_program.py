@@ -1104,6 +1104,13 @@ def test_cors_flag(serve, options, allowed):
     assert preflight.get("Access-Control-Allow-Origin") == allowed
 
 
+def test_cors_allows_no_upload(serve):
+    program = serve("--cors=*", "--uploads")
+    preflight = program.request("/new.txt", ORIGIN, "Access-Control-Request-Method: PUT",
+                                method="OPTIONS")
+    assert preflight.get("Access-Control-Allow-Methods") == "GET, HEAD"
+
+
 def test_cors_preflight_needs_no_password(serve, site):
     (site / ".staff").write_text(
         "ann:$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n")

@@ -7,6 +7,7 @@
 
 #include <uvhttp/text.h>
 
+#include "codec/fields/field.h"
 #include "codec/text/percent.h"
 #include "codec/text/utf8_sequence.h"
 
@@ -49,7 +50,8 @@ size_t uvhttp_content_disposition(const char *kind, const char *text, size_t len
 {
     uvhttp_slice_t name = {text, text == NULL ? 0 : length};
     bool changed = false;
-    kind = kind != NULL ? kind : "attachment";
+    if (kind == NULL || !uvh_field_name_valid((uvhttp_slice_t){kind, strlen(kind)}))
+        kind = "attachment";
     size_t needed =
         strlen(kind) + strlen(plain_field) + write_plain(NULL, name, &changed) + strlen("\"");
     bool extended = changed && uvh_utf8_sequence_is_valid_text(name.base, name.length);

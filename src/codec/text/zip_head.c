@@ -75,7 +75,8 @@ static char *put_time(char *at, const struct uvh_zip_member *member)
     at = put(at, 0x5455, 2);
     at = put(at, 5, 2);
     at = put(at, 1, 1);
-    return put(at, (uint64_t)member->modified, 4);
+    int64_t time = member->modified; /* readers take it for signed */
+    return put(at, time < 0 ? 0 : time > INT32_MAX ? INT32_MAX : (uint64_t)time, 4);
 }
 
 enum { TIME_SIZE = 9 };
