@@ -285,9 +285,9 @@ def test_start_output_lists_enabled_options(root):
 
 @pytest.mark.parametrize("listen, permitted",
                          [(["127.0.0.1:0"], "this machine only"),
-                          (["127.0.0.1:0", "unix:@uvhttp-told"], "this machine only"),
+                          (["127.0.0.1:0", f"unix:@uvhttp-told-{os.getpid()}"], "this machine only"),
                           (["0.0.0.0:0"], "any client"),
-                          (["0.0.0.0:0", "unix:@uvhttp-told"], "any client")])
+                          (["0.0.0.0:0", f"unix:@uvhttp-told-{os.getpid()}"], "any client")])
 def test_start_output_names_upload_permission(root, passwords, listen, permitted):
     flags = ["--uploads", *(f"-l{one}" for one in listen[1:])]
     assert start_output(root, *flags, listen=listen[0]) == [f"uploads from {permitted}"]
