@@ -138,7 +138,9 @@ UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_body(const uvhttp_request_t *request
  * and lives as long as the exchange. "" without a body. NULL if the body contains a NUL or is not
  * UTF-8, or when out of memory.
  *
- *     cJSON *value = cJSON_ParseWithOpts(uvhttp_request_body_text(req), NULL, true); */
+ *     const char *text = uvhttp_request_body_text(req);
+ *     if (text == NULL)
+ *         return uvhttp_response_send_status(res, 400); */
 UVHTTP_EXPORT const char *uvhttp_request_body_text(uvhttp_request_t *request);
 
 /* 1 for HTTP/1.1, 0 for HTTP/1.0 (the minor version of RFC 9112 section 2.3). */

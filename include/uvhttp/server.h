@@ -247,6 +247,10 @@ UVHTTP_EXPORT int uvhttp_server_set(uvhttp_server_t *server, const char *name, c
  * So set-up needs no checks: the first error, of any of these calls, is printed as one line to
  * standard error.
  *
+ *     static int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+ *     {
+ *         return uvhttp_response_send_text(res, 200, "hello\n");
+ *     }
  *     int main(void)
  *     {
  *         uvhttp_server_t *server = uvhttp_server_new(NULL);

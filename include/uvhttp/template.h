@@ -10,16 +10,16 @@
  *
  * A placeholder is a name in braces, of letters, digits, '_' and '-':
  *
- *     {target}  path and query
- *     {path}    the path, normalized
- *     {query}   the query with its '?' (a location or target that has a '?' before it: with '&');
- *               empty without a query
- *     {host}    the requested host without its port
- *     {scheme}  http or https
- *     {method}  the method
- *     {client}  the address of the client
- *     {rest}    what the '*' of the route's pattern has matched
- *     {id}      the parameter ":id" or "*id" of the pattern; it hides a name above
+ *   {target}  path and query
+ *   {path}    the path, normalized
+ *   {query}   the query with its '?' (a location or target that has a '?' before it: with '&');
+ *             empty without a query
+ *   {host}    the requested host without its port
+ *   {scheme}  http or https
+ *   {method}  the method
+ *   {client}  the address of the client
+ *   {rest}    what the '*' of the route's pattern has matched
+ *   {id}      the parameter ":id" or "*id" of the pattern; it hides a name above
  *
  * "{{id}}" is the text "{id}". All other braces are text, so JSON needs no escapes. An unknown
  * placeholder is an error.

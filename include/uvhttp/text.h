@@ -55,8 +55,8 @@ UVHTTP_EXPORT size_t uvhttp_rfc3339_encode(int64_t unix_seconds, char *out, size
  * accepts no spaces, no '+' and no rest.
  *
  *     int64_t port;
- *     if (!uvhttp_number_parse(argv[1], 0, 65535, &port))
- *         return usage();
+ *     if (!uvhttp_number_parse(getenv("PORT"), 0, 65535, &port))
+ *         return UVHTTP_EINVAL;
  *
  * Returns true with the number in `*number`; false, and `*number` is unchanged, for anything else,
  * for a number below `min` or above `max`, and for NULL. */
