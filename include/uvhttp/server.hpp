@@ -132,7 +132,8 @@ private:
 
 /* A reference to a server for a thread that posts: the server does not end before the reference is
  * destroyed, so posting to it succeeds, and Server::run waits for the thread (uvhttp_server_ref).
- * Any thread. */
+ * So does the destructor of a server that does not listen, after it has called onStopping. Any
+ * thread. */
 class ServerRef : public detail::Posts<ServerRef>
 {
 public:

@@ -67,6 +67,7 @@ void uvh_server_release(struct uvh_server *server)
                        "handle before uvhttp_server_free");
         return; /* a leak, instead of freeing memory with an open handle in it */
     }
+    uvh_application_release(&server->application);
     uvh_free(server->allocator, server);
 }
 
@@ -209,9 +210,13 @@ uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop, const uvhttp_con
         server->config.log_level = UVHTTP_LOG_WARNING; /* others need not be formatted */
     server->allocator = allocator;
     server->loop = loop;
-    uvh_application_init(&server->application);
+    if (uvh_application_init(&server->application) != 0) {
+        uvh_free(allocator, server);
+        return NULL;
+    }
     server->router = uvh_router_new(allocator, log_refused_route, server);
     if (server->router == NULL) {
+        uvh_application_release(&server->application);
         uvh_free(allocator, server);
         return NULL;
     }
@@ -249,11 +254,24 @@ int uvhttp_server_set(uvhttp_server_t *view, const char *name, const char *value
                                  : UVHTTP_EFROZEN);
 }
 
+/* Of a server that has no workers, since it never listened or its set-up failed. Its threads learn
+ * from on_stopping that they should end, as when a server stops. */
+static void wait_for_references(struct uvh_server *server)
+{
+    if (!uvh_application_is_busy(&server->application))
+        return;
+    if (server->on_stopping != NULL)
+        server->on_stopping(&server->view, server->stopping_arg);
+    uvh_application_wait(&server->application);
+}
+
 void uvhttp_server_free(uvhttp_server_t *view)
 {
     if (view == NULL)
         return;
     struct uvh_server *server = uvh_server_of(view);
+    if (server->life == UVH_SERVER_NEW)
+        wait_for_references(server);
     if (server->open_handles == 0) {
         uvh_server_release(server);
         return;
