@@ -183,7 +183,8 @@ UVHTTP_EXPORT int uvhttp_error_as_json(uvhttp_request_t *request, uvhttp_respons
 
 /* Registers `release(arg)` to run when the server is freed, for data of handlers and for objects of
  * middleware: uvhttp_server_own(server, uvhttp_cors_free, cors). The last registered is released
- * first. On an error the caller keeps `arg`.
+ * first, except the log_arg of the configuration, which is released after the last log line.
+ * On an error the caller keeps `arg`.
  * Returns 0, or
  *   UVHTTP_ENOMEM  out of memory */
 UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb release, void *arg);
