@@ -284,9 +284,12 @@ UVHTTP_EXPORT int uvhttp_response_replace_body(uvhttp_response_t *response, cons
  *
  * `done` runs exactly once and may free `arg`, also after a disconnect;
  * uvhttp_response_replace_body then fails. The callback must not change the body after this call,
- * and returns 0. Returns 0, or with neither function called UVHTTP_EINVAL  no function, not in a
- * uvhttp_send_cb, no body in memory, called before for this response by the same callback, or on
- * the thread of a blocking handler UVHTTP_EFULL   config->heavy_queue jobs are pending
+ * and returns 0.
+ * Returns 0, or with neither function called
+ *   UVHTTP_EINVAL  no function, not in a uvhttp_send_cb, no body in memory, called before for this
+ *                  response by the same callback (also in its `done`), or on the thread of a
+ *                  blocking handler
+ *   UVHTTP_EFULL   config->heavy_queue jobs are pending
  *   UVHTTP_ENOMEM  out of memory */
 typedef void (*uvhttp_body_work_cb)(uvhttp_slice_t body, void *arg);
 typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);

@@ -183,7 +183,8 @@ UVHTTP_EXPORT int uvhttp_error_as_json(uvhttp_request_t *request, uvhttp_respons
 
 /* Registers `release(arg)` to run when the server is freed, for data of handlers and for objects of
  * middleware: uvhttp_server_own(server, uvhttp_cors_free, cors). The last registered is released
- * first. On an error the caller keeps `arg`.
+ * first, except the log_arg of the configuration, which is released after the last log line.
+ * On an error the caller keeps `arg`.
  * Returns 0, or
  *   UVHTTP_ENOMEM  out of memory */
 UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb release, void *arg);
@@ -295,8 +296,11 @@ UVHTTP_EXPORT int uvhttp_server_post(uvhttp_server_t *server, size_t worker, uvh
  * released, all workers accept posts after uvhttp_server_stop, and neither uvhttp_server_run nor
  * uvhttp_server_free returns (with a loop of the caller, the server is not freed). Take a reference
  * in a handler or before the server stops, start the thread, and release it as the last access of
- * that thread to the server. Any thread; uvhttp_server_unref after the server listens. A thread
- * without an end of its own ends on a sign of uvhttp_server_on_stopping. */
+ * that thread to the server. Any thread. A thread without an end of its own ends on a sign of
+ * uvhttp_server_on_stopping.
+ *
+ * If the server does not listen, for example after a failed set-up, uvhttp_server_free calls that
+ * callback and blocks until the last reference is released, with any loop. */
 UVHTTP_EXPORT void uvhttp_server_ref(uvhttp_server_t *server);
 UVHTTP_EXPORT void uvhttp_server_unref(uvhttp_server_t *server);
 
@@ -366,7 +370,8 @@ UVHTTP_EXPORT struct uv_loop_s *uvhttp_server_loop(uvhttp_server_t *server);
 
 /* Sets the callback that runs once when the server begins to stop, before streams are notified
  * and connections are closed. It runs on the first worker's thread and must not free the server.
- * Call this before the server runs, or on that thread. */
+ * Call this before the server runs, or on that thread. If the server never listened, it runs only
+ * within uvhttp_server_free, and only if there is a reference (uvhttp_server_ref). */
 typedef void (*uvhttp_stopping_cb)(uvhttp_server_t *server, void *arg);
 UVHTTP_EXPORT void uvhttp_server_on_stopping(uvhttp_server_t *server, uvhttp_stopping_cb stopping,
                                              void *arg);

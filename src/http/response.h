@@ -81,6 +81,7 @@ struct uvhttp_response {
     unsigned char state; /* enum uvh_response_state */
     bool close_after;
     bool sending;     /* hooks are running: fields may change, nothing may be sent */
+    bool finishing;   /* the hook that deferred the response has its result, and is running */
     bool wants_drain; /* a write was refused: notify when writable */
     bool heartbeat;   /* an event stream: a comment is sent when idle */
     /* ended by the server, not by its handler, for which it counts as disconnected */

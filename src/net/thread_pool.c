@@ -127,6 +127,15 @@ int uvh_thread_pool_submit_beyond(struct uvh_thread_pool *pool, struct uvh_task 
     return submit(pool, task, false);
 }
 
+bool uvh_thread_pool_rejects(struct uvh_thread_pool *pool)
+{
+    uv_mutex_lock(&pool->lock);
+    bool full = is_full(pool);
+    pool->counts.rejected += full;
+    uv_mutex_unlock(&pool->lock);
+    return full;
+}
+
 struct uvh_thread_pool_counts uvh_thread_pool_read(struct uvh_thread_pool *pool)
 {
     uv_mutex_lock(&pool->lock);

@@ -58,6 +58,9 @@ void uvh_thread_pool_release(struct uvh_thread_pool *pool);
  * the caller keeps the task. libuv's code: the pool has no thread, and none could be created. */
 int uvh_thread_pool_submit(struct uvh_thread_pool *pool, struct uvh_task *task);
 
+/* True if uvh_thread_pool_submit would return UVHTTP_EFULL now, which is counted as rejected. */
+bool uvh_thread_pool_rejects(struct uvh_thread_pool *pool);
+
 /* As uvh_thread_pool_submit without the limit of the queue. Cannot fail in a pool that was
  * started. */
 int uvh_thread_pool_submit_beyond(struct uvh_thread_pool *pool, struct uvh_task *task);

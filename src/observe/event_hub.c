@@ -7,7 +7,8 @@
  *
  * Subscribers form a ring, embedded in the memory of their exchanges. Sending to one may end its
  * exchange and, by callbacks, those of others. So the iteration over the ring is part of the
- * branch, and advances when the subscriber there is removed. */
+ * branch, and advances when the subscriber there is removed. A callback may also subscribe another
+ * response, which sends missed events: sends may be nested. */
 #include <uvhttp/error.h>
 #include <uvhttp/event_hub.h>
 
@@ -44,6 +45,12 @@ struct event {
     char space[];
 };
 
+/* A send in progress. */
+struct sending {
+    struct sending *outer;
+    struct subscriber *to; /* NULL: removed, and possibly freed */
+};
+
 struct branch {
     struct branch *next;
     uvhttp_event_hub_t *hub;
@@ -51,11 +58,11 @@ struct branch {
     size_t worker;
     /* On the worker's thread: */
     struct uvh_list subscribers;
-    struct subscriber *at; /* of the iteration; NULL: removed, and possibly freed */
-    struct uvh_list *after;
+    struct sending *sending; /* the innermost one; NULL: none */
+    struct uvh_list *after;  /* of the iteration */
     /* Under the lock: */
-    size_t count;
-    struct event *pending; /* the first one; NULL: none */
+    size_t count;          /* while it is not 0, the server does not end */
+    struct event *pending; /* the first one; NULL: none, as without subscribers */
     bool posted;           /* `deliver` will run */
 };
 
@@ -216,6 +223,13 @@ void uvhttp_event_hub_free(void *hub)
 
 /* ---- sending, on a worker's thread ---- */
 
+/* Under the lock. */
+static void drop_pending(struct branch *branch)
+{
+    unref_list(branch->hub, branch->pending, branch->hub->last);
+    branch->pending = NULL;
+}
+
 static void leave(void *subscriber)
 {
     struct subscriber *one = subscriber;
@@ -224,12 +238,15 @@ static void leave(void *subscriber)
         return;
     if (branch->after == &one->link)
         branch->after = one->link.next;
-    if (branch->at == one)
-        branch->at = NULL;
+    for (struct sending *now = branch->sending; now != NULL; now = now->outer) {
+        if (now->to == one)
+            now->to = NULL;
+    }
     uvh_list_remove(&one->link);
     one->branch = NULL;
     uvh_lock_acquire(&branch->hub->lock);
-    branch->count--;
+    if (--branch->count == 0)
+        drop_pending(branch);
     uvh_lock_release(&branch->hub->lock);
     hub_unref(branch->hub);
 }
@@ -244,16 +261,18 @@ static void end_stream(struct subscriber *one)
 /* False when the stream has ended. */
 static bool send_event(struct branch *branch, struct subscriber *one, const struct event *event)
 {
-    branch->at = one;
+    struct sending now = {.outer = branch->sending, .to = one};
+    branch->sending = &now;
     int err = uvhttp_response_write(one->response, event->bytes, event->size);
+    branch->sending = now.outer;
     if (err == 0)
-        return branch->at == one;
+        return now.to == one;
     if (err != UVHTTP_EDISCONNECTED && err != UVHTTP_ERESPONDED) {
         uvh_lock_acquire(&branch->hub->lock);
         branch->hub->dropped++;
         uvh_lock_release(&branch->hub->lock);
     }
-    if (branch->at == one && err != UVHTTP_EDISCONNECTED) /* some errors end the stream */
+    if (now.to == one && err != UVHTTP_EDISCONNECTED) /* some errors end the stream */
         end_stream(one);
     return false;
 }
@@ -300,15 +319,16 @@ static void deliver(uvhttp_server_t *server, size_t worker, void *arg)
         first = next;
     }
     end_streams(branch, ends);
-    branch->at = NULL;
     branch->after = NULL;
     hub_unref(hub);
 }
 
 /* ---- publishing, under the lock ---- */
 
-/* Without memory, the next event has the pending ones sent as well. */
-static void post(struct branch *branch)
+/* For a branch with subscribers. Out of memory, the next event has the pending ones sent as well;
+ * then `*late` becomes the branch, unless it is set, with a reference to its server: see
+ * log_late. */
+static void post(struct branch *branch, struct branch **late)
 {
     uvhttp_event_hub_t *hub = branch->hub;
     if (branch->posted)
@@ -320,12 +340,21 @@ static void post(struct branch *branch)
         return;
     atomic_fetch_sub_explicit(&hub->refs, 1, memory_order_relaxed); /* the caller has one */
     if (err == UVHTTP_ESTOPPED) {                                   /* its streams have ended */
-        unref_list(hub, branch->pending, hub->last);
-        branch->pending = NULL;
-        return;
+        drop_pending(branch);
+    } else if (*late == NULL) {
+        uvhttp_server_ref(branch->server);
+        *late = branch;
     }
-    uvhttp_server_log(branch->server, UVHTTP_LOG_ERROR, "events for worker %zu are late: %s",
-                      branch->worker, uvhttp_strerror(err));
+}
+
+/* Without the lock, since the log callback may use the hub. */
+static void log_late(struct branch *late)
+{
+    if (late == NULL)
+        return;
+    uvhttp_server_log(late->server, UVHTTP_LOG_ERROR, "events for worker %zu are late: %s",
+                      late->worker, uvhttp_strerror(UVHTTP_ENOMEM));
+    uvhttp_server_unref(late->server);
 }
 
 static bool is_full(const uvhttp_event_hub_t *hub)
@@ -337,8 +366,8 @@ static bool is_full(const uvhttp_event_hub_t *hub)
     return false;
 }
 
-/* Takes the caller's reference. */
-static void append(uvhttp_event_hub_t *hub, struct event *event)
+/* Takes the caller's reference. `late` as for post. */
+static void append(uvhttp_event_hub_t *hub, struct event *event, struct branch **late)
 {
     event->number = ++hub->number;
     if (hub->keep > 0) {
@@ -353,12 +382,12 @@ static void append(uvhttp_event_hub_t *hub, struct event *event)
     event_unref(hub, hub->last);
     hub->last = event;
     for (struct branch *branch = hub->branches; branch != NULL; branch = branch->next) {
-        if (branch->count == 0 && branch->pending == NULL)
+        if (branch->count == 0)
             continue;
         event_ref(event);
         if (branch->pending == NULL)
             branch->pending = event;
-        post(branch);
+        post(branch, late);
     }
 }
 
@@ -374,6 +403,7 @@ int uvhttp_event_hub_publish(uvhttp_event_hub_t *hub, const uvhttp_sse_event_t *
     struct event *event;
     if (hub == NULL)
         return UVHTTP_ENOMEM;
+    struct branch *late = NULL;
     int err = event_new(hub, source, &event);
     if (err != 0)
         return err;
@@ -381,8 +411,9 @@ int uvhttp_event_hub_publish(uvhttp_event_hub_t *hub, const uvhttp_sse_event_t *
     if (is_full(hub))
         err = UVHTTP_EFULL;
     else
-        append(hub, event);
+        append(hub, event, &late);
     uvh_lock_release(&hub->lock);
+    log_late(late);
     if (err != 0)
         event_unref(hub, event);
     return err;
@@ -390,6 +421,7 @@ int uvhttp_event_hub_publish(uvhttp_event_hub_t *hub, const uvhttp_sse_event_t *
 
 void uvhttp_event_hub_end(uvhttp_event_hub_t *hub)
 {
+    struct branch *late = NULL;
     if (hub == NULL)
         return;
     uvh_lock_acquire(&hub->lock);
@@ -397,9 +429,10 @@ void uvhttp_event_hub_end(uvhttp_event_hub_t *hub)
     hub->last_of_ended = hub->number;
     for (struct branch *branch = hub->branches; branch != NULL; branch = branch->next) {
         if (branch->count > 0)
-            post(branch);
+            post(branch, &late);
     }
     uvh_lock_release(&hub->lock);
+    log_late(late);
 }
 
 /* ---- subscribing ---- */
@@ -462,7 +495,6 @@ static void subscribe(struct branch *branch, struct subscriber *one, const char 
         event_unref(hub, event);
         event = next;
     }
-    branch->at = NULL;
 }
 
 int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *response)

@@ -280,13 +280,14 @@ int uvhttp_server_post(uvhttp_server_t *view, size_t worker, uvhttp_post_cb run,
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
-    if (server->workers == NULL || worker >= server->worker_count || run == NULL)
+    struct uvh_worker *workers = uvh_server_workers(server);
+    if (workers == NULL || worker >= server->worker_count || run == NULL)
         return UVHTTP_EINVAL;
     struct message *message = uvh_alloc(server->allocator, sizeof(*message));
     if (message == NULL)
         return UVHTTP_ENOMEM;
     *message = (struct message){.base.read = read_message, .run = run, .arg = arg};
-    if (uvh_worker_write(&server->workers[worker], &message->base))
+    if (uvh_worker_write(&workers[worker], &message->base))
         return 0;
     uvh_free(server->allocator, message);
     return UVHTTP_ESTOPPED;

@@ -24,9 +24,22 @@ struct uvhttp_timer { /* or a signal */
     uvhttp_release_cb release;
 };
 
-void uvh_application_init(struct uvh_application *application)
+int uvh_application_init(struct uvh_application *application)
 {
     uvh_list_init(&application->handles);
+    int err = uv_mutex_init(&application->lock);
+    if (err != 0)
+        return err;
+    err = uv_cond_init(&application->unused);
+    if (err != 0)
+        uv_mutex_destroy(&application->lock);
+    return err;
+}
+
+void uvh_application_release(struct uvh_application *application)
+{
+    uv_cond_destroy(&application->unused);
+    uv_mutex_destroy(&application->lock);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -172,27 +185,44 @@ int uvhttp_server_on_signal(uvhttp_server_t *server, int number, uvhttp_signal_c
 
 void uvhttp_server_ref(uvhttp_server_t *view)
 {
-    if (view != NULL)
-        atomic_fetch_add(&uvh_server_of(view)->application.refs, 1);
+    if (view == NULL)
+        return;
+    struct uvh_application *application = &uvh_server_of(view)->application;
+    uv_mutex_lock(&application->lock);
+    application->refs++;
+    uv_mutex_unlock(&application->lock);
 }
 
-/* The first worker takes the lock of its inbox before it ends the server, so the server is valid
- * until this function releases it. */
+/* The server takes the lock to see that no reference is left, so it is valid until this function
+ * releases the lock. */
 void uvhttp_server_unref(uvhttp_server_t *view)
 {
     if (view == NULL)
         return;
     struct uvh_server *server = uvh_server_of(view);
-    struct uvh_inbox *first = server->workers == NULL ? NULL : &server->workers[0].inbox;
-    if (first == NULL) { /* it does not listen */
-        atomic_fetch_sub(&server->application.refs, 1);
-        return;
+    struct uvh_application *application = &server->application;
+    uv_mutex_lock(&application->lock);
+    if (--application->refs == 0) {
+        struct uvh_worker *workers = uvh_server_workers(server);
+        for (size_t i = 0; workers != NULL && i < server->worker_count; i++)
+            uvh_inbox_wake(&workers[i].inbox);
+        uv_cond_signal(&application->unused);
     }
-    uv_mutex_lock(&first->lock);
-    if (atomic_fetch_sub(&server->application.refs, 1) == 1) {
-        for (size_t i = 1; i < server->worker_count; i++)
-            uvh_inbox_wake(&server->workers[i].inbox);
-        uv_async_send(&first->wake);
-    }
-    uv_mutex_unlock(&first->lock);
+    uv_mutex_unlock(&application->lock);
+}
+
+bool uvh_application_is_busy(struct uvh_application *application)
+{
+    uv_mutex_lock(&application->lock);
+    bool busy = application->refs > 0;
+    uv_mutex_unlock(&application->lock);
+    return busy;
+}
+
+void uvh_application_wait(struct uvh_application *application)
+{
+    uv_mutex_lock(&application->lock);
+    while (application->refs > 0)
+        uv_cond_wait(&application->unused, &application->lock);
+    uv_mutex_unlock(&application->lock);
 }

@@ -56,21 +56,42 @@ static void complete(struct uvh_job *job)
     uvh_exchange_unref(exchange);
 }
 
-/* Logs once, until the queue is at most half full. */
+/* What clients get instead. Logged once, until the queue is at most half full. */
+static void log_full(struct uvh_server *server, enum uvh_lane lane, atomic_bool *logged,
+                     const char *effect)
+{
+    if (!atomic_exchange(logged, true))
+        uvh_server_log(server, UVHTTP_LOG_WARNING, "the queue is full (%zu jobs pending): %s (%s)",
+                       server->jobs.lanes[lane].most_pending, effect, queue_names[lane]);
+}
+
+/* A static file whose compression is rejected is sent as it is. */
 static void note_full(struct uvh_server *server, enum uvh_lane lane)
 {
-    if (!atomic_exchange(&server->jobs.full_logged[lane], true))
-        uvh_server_log(server, UVHTTP_LOG_WARNING,
-                       "the queue is full (%zu jobs pending): responding with 503 (%s)",
-                       server->jobs.lanes[lane].most_pending, queue_names[lane]);
+    log_full(server, lane, &server->jobs.full_logged[lane],
+             lane == UVH_LANE_HEAVY ? "responding with 503, or with uncompressed files"
+                                    : "responding with 503");
+}
+
+static void note_send_full(struct uvh_server *server)
+{
+    log_full(server, UVH_LANE_HEAVY, &server->jobs.send_full_logged,
+             "sending large bodies without compression or other work");
 }
 
 static void note_free(struct uvh_server *server, enum uvh_lane lane)
 {
-    struct uvh_thread_pool *pool = &server->jobs.lanes[lane];
-    if (UVH_UNLIKELY(atomic_load_explicit(&server->jobs.full_logged[lane], memory_order_relaxed)) &&
-        uvh_thread_pool_read(pool).pending <= pool->most_pending / 2)
-        atomic_store(&server->jobs.full_logged[lane], false);
+    struct uvh_jobs *jobs = &server->jobs;
+    struct uvh_thread_pool *pool = &jobs->lanes[lane];
+    bool send_logged = lane == UVH_LANE_HEAVY &&
+                       atomic_load_explicit(&jobs->send_full_logged, memory_order_relaxed);
+    bool logged = atomic_load_explicit(&jobs->full_logged[lane], memory_order_relaxed);
+    if (!UVH_UNLIKELY(logged || send_logged) ||
+        uvh_thread_pool_read(pool).pending > pool->most_pending / 2)
+        return;
+    atomic_store(&jobs->full_logged[lane], false);
+    if (lane == UVH_LANE_HEAVY)
+        atomic_store(&jobs->send_full_logged, false);
 }
 
 /* The queue limit applies to new responses only. A response that has had a job in this lane, or has
@@ -104,7 +125,6 @@ static int start_job(struct uvh_exchange *exchange, enum uvh_lane lane, uvhttp_w
                       : uvh_thread_pool_submit_beyond(pool, &deferred->job.task);
     if (err != 0) {
         keep_spare(exchange, deferred);
-        note_full(server, lane);
         return err;
     }
     exchange->heavy_jobs += deferred->heavy;
@@ -121,7 +141,10 @@ static int defer(uvhttp_response_t *response, enum uvh_lane lane, uvhttp_work_cb
         return uvh_response_over_code(response);
     if (work == NULL || done == NULL || uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
-    return start_job(exchange, lane, work, done, arg);
+    int err = start_job(exchange, lane, work, done, arg);
+    if (err == UVHTTP_EFULL)
+        note_full(exchange->worker->server, lane);
+    return err;
 }
 
 int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done,
@@ -134,6 +157,29 @@ int uvhttp_response_defer_heavy(uvhttp_response_t *response, uvhttp_work_cb work
                                 uvhttp_done_cb done, void *arg)
 {
     return defer(response, UVH_LANE_HEAVY, work, done, arg);
+}
+
+int uvh_jobs_check_send(struct uvh_exchange *exchange)
+{
+    struct uvh_server *server = exchange->worker->server;
+    note_free(server, UVH_LANE_HEAVY);
+    if (is_admitted(exchange, UVH_LANE_HEAVY) ||
+        !uvh_thread_pool_rejects(&server->jobs.lanes[UVH_LANE_HEAVY]))
+        return 0;
+    note_send_full(server);
+    return UVHTTP_EFULL;
+}
+
+int uvh_jobs_defer_send(uvhttp_response_t *response, uvhttp_work_cb work, uvhttp_done_cb done,
+                        void *arg)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_response(response);
+    if (!uvhttp_response_open(response)) /* a callback may have ended it */
+        return uvh_response_over_code(response);
+    int err = start_job(exchange, UVH_LANE_HEAVY, work, done, arg);
+    if (err == UVHTTP_EFULL) /* since uvh_jobs_check_send, by another worker */
+        note_send_full(exchange->worker->server);
+    return err;
 }
 
 void uvhttp_response_clean_up(uvhttp_response_t *response, uvhttp_work_cb work, void *arg)

@@ -114,6 +114,7 @@ int uvhttp_server_each_route_stats(uvhttp_server_t *view, uvhttp_route_stats_cb 
     struct uvh_server *server = uvh_server_of(view);
     if (each == NULL)
         return UVHTTP_EINVAL;
-    return server->workers == NULL || server->config.route_stats == 0 ? 0
-                                                                      : each_row(server, each, arg);
+    if (uvh_server_workers(server) == NULL || server->config.route_stats == 0)
+        return 0;
+    return each_row(server, each, arg);
 }

@@ -47,9 +47,9 @@ static int finish(uvhttp_response_t *response, void *arg)
     }
     response->deferred = NULL;
     response->body = deferred->body;
-    response->sending = true;
+    response->sending = response->finishing = true;
     int err = deferred->done(response, deferred->arg);
-    response->sending = false;
+    response->sending = response->finishing = false;
     if (err >= 0)
         err = uvh_send_from(response, deferred->next);
     if (err < 0 && !exchange->finished) {
@@ -88,20 +88,23 @@ int uvhttp_response_defer_send(uvhttp_response_t *response, uvhttp_body_work_cb 
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     struct uvh_body *body = &response->body;
-    if (work == NULL || done == NULL || !response->sending || response->deferred != NULL ||
-        response->error_reason != NULL || body->source != UVH_BODY_MEMORY || body->base == NULL ||
-        uvh_blocking_is(exchange))
+    if (work == NULL || done == NULL || !response->sending || response->finishing ||
+        response->deferred != NULL || response->error_reason != NULL ||
+        body->source != UVH_BODY_MEMORY || body->base == NULL || uvh_blocking_is(exchange))
         return UVHTTP_EINVAL;
+    int err = uvh_jobs_check_send(exchange); /* before the copy of the body */
+    if (err != 0)
+        return err;
     struct uvh_deferred_send *deferred = uvh_arena_alloc(response->arena, sizeof(*deferred));
     if (deferred == NULL)
         return UVHTTP_ENOMEM;
     *deferred = (struct uvh_deferred_send){
         .work = work, .done = done, .arg = arg, .allocator = exchange->worker->server->allocator};
-    int err = uvh_response_keep_lent(response);
+    err = uvh_response_keep_lent(response);
     if (err == 0)
         err = keep_body(body, deferred);
     if (err == 0)
-        err = uvhttp_response_defer_heavy(response, run, finish, deferred);
+        err = uvh_jobs_defer_send(response, run, finish, deferred);
     if (err == 0)
         response->deferred = deferred;
     return err;

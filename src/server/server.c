@@ -42,6 +42,38 @@ static bool close_own_loop(struct uvh_server *server)
     return true;
 }
 
+static void release_owned(struct uvh_server *server, struct uvh_owned *owned)
+{
+    owned->release(owned->arg);
+    uvh_free(server->allocator, owned);
+}
+
+/* Returns the object of the log callback, NULL for none: it is released after the last line. */
+static struct uvh_owned *release_all_owned(struct uvh_server *server)
+{
+    struct uvh_owned *of_log = NULL;
+    while (server->owned != NULL) {
+        struct uvh_owned *owned = server->owned;
+        server->owned = owned->next;
+        if (of_log == NULL && owned->arg != NULL && owned->arg == server->config.log_arg)
+            of_log = owned;
+        else
+            release_owned(server, owned);
+    }
+    return of_log;
+}
+
+/* Closes the server's own loop, if it has one. */
+static bool close_loop(struct uvh_server *server)
+{
+    if (!server->owns_loop || close_own_loop(server))
+        return true;
+    uvh_server_log(server, UVHTTP_LOG_ERROR,
+                   "a handle is open on the server's loop, which cannot be freed: close the "
+                   "handle before uvhttp_server_free");
+    return false;
+}
+
 void uvh_server_release(struct uvh_server *server)
 {
     uvh_jobs_close(server); /* their threads send messages to workers, as do these: */
@@ -54,19 +86,14 @@ void uvh_server_release(struct uvh_server *server)
         uvh_tls_contexts_free(contexts);
     }
     uvhttp_tls_client_free(server->tls_client);
-    while (server->owned != NULL) {
-        struct uvh_owned *owned = server->owned;
-        server->owned = owned->next;
-        owned->release(owned->arg);
-        uvh_free(server->allocator, owned);
-    }
+    struct uvh_owned *of_log = release_all_owned(server);
     uvh_router_free(server->router); /* has the error object, which a release may use */
-    if (server->owns_loop && !close_own_loop(server)) {
-        uvh_server_log(server, UVHTTP_LOG_ERROR,
-                       "a handle is open on the server's loop, which cannot be freed: close the "
-                       "handle before uvhttp_server_free");
+    bool closed = close_loop(server);
+    if (of_log != NULL)
+        release_owned(server, of_log);
+    if (!closed)
         return; /* a leak, instead of freeing memory with an open handle in it */
-    }
+    uvh_application_release(&server->application);
     uvh_free(server->allocator, server);
 }
 
@@ -209,9 +236,13 @@ uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop, const uvhttp_con
         server->config.log_level = UVHTTP_LOG_WARNING; /* others need not be formatted */
     server->allocator = allocator;
     server->loop = loop;
-    uvh_application_init(&server->application);
+    if (uvh_application_init(&server->application) != 0) {
+        uvh_free(allocator, server);
+        return NULL;
+    }
     server->router = uvh_router_new(allocator, log_refused_route, server);
     if (server->router == NULL) {
+        uvh_application_release(&server->application);
         uvh_free(allocator, server);
         return NULL;
     }
@@ -249,11 +280,24 @@ int uvhttp_server_set(uvhttp_server_t *view, const char *name, const char *value
                                  : UVHTTP_EFROZEN);
 }
 
+/* Of a server that has no workers, since it never listened or its set-up failed. Its threads learn
+ * from on_stopping that they should end, as when a server stops. */
+static void wait_for_references(struct uvh_server *server)
+{
+    if (!uvh_application_is_busy(&server->application))
+        return;
+    if (server->on_stopping != NULL)
+        server->on_stopping(&server->view, server->stopping_arg);
+    uvh_application_wait(&server->application);
+}
+
 void uvhttp_server_free(uvhttp_server_t *view)
 {
     if (view == NULL)
         return;
     struct uvh_server *server = uvh_server_of(view);
+    if (server->life == UVH_SERVER_NEW)
+        wait_for_references(server);
     if (server->open_handles == 0) {
         uvh_server_release(server);
         return;

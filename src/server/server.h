@@ -48,7 +48,9 @@ struct uvh_server {
     void *finished_arg;
     uvhttp_error_cb on_error;
     void *error_arg;
-    struct uvh_worker *workers; /* allocated by the first listen; config.workers of them */
+    /* allocated by the first listen; config.workers of them. Other threads read it by
+     * uvh_server_workers. */
+    struct uvh_worker *workers;
     struct uvh_thread *threads; /* as many; the first one is not used */
     size_t worker_count;
     struct uvh_thread_pool blocking_pool; /* for routes with UVHTTP_ROUTE_BLOCKING */
@@ -71,7 +73,7 @@ struct uvh_server {
     uv_loop_t own_loop; /* used when the caller passes none */
     bool owns_loop;
     bool threads_started;
-    atomic_uchar life; /* enum uvh_server_life; other threads read it in uvhttp_server_stop */
+    atomic_uchar life; /* enum uvh_server_life; any thread may read it */
     bool free_when_stopped;
     /* of the server and its first worker; all must be closed before it has stopped */
     size_t open_handles;
@@ -100,6 +102,12 @@ struct uvh_server {
 static inline struct uvh_server *uvh_server_of(uvhttp_server_t *server)
 {
     return (struct uvh_server *)(void *)server;
+}
+
+/* NULL before the server listens. Any thread: `life` is atomic, and set after the workers. */
+static inline struct uvh_worker *uvh_server_workers(struct uvh_server *server)
+{
+    return server->life == UVH_SERVER_NEW ? NULL : server->workers;
 }
 
 /* The error object of set-up calls: uvhttp_server_error. */

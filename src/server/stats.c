@@ -44,10 +44,11 @@ static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats,
 static void read_workers(struct uvh_server *server, size_t first, size_t end, uvhttp_stats_t *stats)
 {
     struct uvh_loop_stats_sum sum;
+    struct uvh_worker *workers = uvh_server_workers(server);
     *stats = (uvhttp_stats_t){0};
     uvh_loop_stats_sum_clear(&sum);
-    for (size_t i = first; i < end && server->workers != NULL; i++)
-        add_worker(&server->workers[i], stats, &sum);
+    for (size_t i = first; i < end && workers != NULL; i++)
+        add_worker(&workers[i], stats, &sum);
     uvh_loop_stats_sum_report(&sum, stats);
 }
 

@@ -123,7 +123,7 @@ static void invalid_timers_are_rejected(void **state)
 
 /* ---- references ---- */
 
-static atomic_bool stopping;
+static atomic_bool stopping, unreferenced;
 static atomic_int posts;
 
 static void on_stopping(uvhttp_server_t *server, void *arg)
@@ -154,23 +154,30 @@ static void *post_late(void *server)
     return NULL;
 }
 
-/* `runs`: otherwise the server is freed instead. */
-static void expect_posts_after_stop(bool runs)
+/* `allocator` may be NULL. */
+static uvhttp_server_t *new_server(const uvhttp_allocator_t *allocator)
 {
-    struct fault_heap heap;
-    pthread_t threads[2];
-    fault_heap_init(&heap);
     uvhttp_config_t *config = uvhttp_config_new();
     assert_non_null(config);
     config->workers = WORKERS;
     config->drain_timeout = 0;
-    config->allocator = &heap.allocator;
+    config->allocator = allocator;
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
     uvhttp_config_free(config);
     atomic_store(&stopping, false);
     atomic_store(&posts, 0);
     assert_int_equal(uvhttp_server_route(server, "GET", "/", send_hello, NULL), 0);
     uvhttp_server_on_stopping(server, on_stopping, NULL);
+    return server;
+}
+
+/* `runs`: otherwise the server is freed instead. */
+static void expect_posts_after_stop(bool runs)
+{
+    struct fault_heap heap;
+    pthread_t threads[2];
+    fault_heap_init(&heap);
+    uvhttp_server_t *server = new_server(&heap.allocator);
     assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
     for (int i = 0; i < 2; i++) {
         uvhttp_server_ref(server);
@@ -195,6 +202,74 @@ static void server_waits_for_references(void **state)
     expect_posts_after_stop(false);
 }
 
+/* Ends after the callback of uvhttp_server_on_stopping. */
+static void *post_until_stopping(void *server)
+{
+    while (!atomic_load(&stopping)) {
+        if (uvhttp_server_post(server, 0, count_post, NULL) != UVHTTP_EINVAL)
+            abort();
+        sched_yield();
+    }
+    atomic_store(&unreferenced, true);
+    uvhttp_server_unref(server);
+    return NULL;
+}
+
+/* stage_end checks that nothing is leaked. */
+static void free_waits_for_references_after_failed_set_up(void **state)
+{
+    (void)state;
+    for (int with_timer = 0; with_timer < 2; with_timer++) {
+        pthread_t thread;
+        stage_begin(&stage);
+        stage.config->max_connections = 0;
+        assert_non_null(stage_new_server(&stage));
+        atomic_store(&stopping, false);
+        atomic_store(&unreferenced, false);
+        if (with_timer)
+            assert_int_equal(uvhttp_server_every(stage.server, 1, count_call, NULL, NULL), 0);
+        uvhttp_server_on_stopping(stage.server, on_stopping, NULL);
+        uvhttp_server_ref(stage.server);
+        assert_int_equal(pthread_create(&thread, NULL, post_until_stopping, stage.server), 0);
+        assert_int_equal(uvhttp_server_listen(stage.server, "127.0.0.1", 0), UVHTTP_ECONFIG);
+        uvhttp_server_free(stage.server);
+        stage.server = NULL;
+        bool waited = atomic_load(&unreferenced);
+        atomic_store(&stopping, true);
+        pthread_join(thread, NULL);
+        assert_true(waited);
+        stage_end(&stage);
+    }
+}
+
+static void *post_and_stop(void *server)
+{
+    int err;
+    while ((err = uvhttp_server_post(server, WORKERS - 1, count_post, NULL)) == UVHTTP_EINVAL)
+        sched_yield(); /* it does not listen yet */
+    uvhttp_server_stop(server);
+    uvhttp_server_unref(server);
+    return (void *)(intptr_t)err;
+}
+
+static void threads_may_post_while_server_begins_to_listen(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        pthread_t thread;
+        void *result;
+        uvhttp_server_t *server = new_server(NULL);
+        uvhttp_server_ref(server);
+        assert_int_equal(pthread_create(&thread, NULL, post_and_stop, server), 0);
+        assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
+        assert_int_equal(uvhttp_server_run(server), 0);
+        uvhttp_server_free(server);
+        pthread_join(thread, &result);
+        assert_null(result);
+        assert_int_equal(atomic_load(&posts), 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +278,8 @@ int main(void)
         cmocka_unit_test(signal_calls_all_its_functions),
         cmocka_unit_test(invalid_timers_are_rejected),
         cmocka_unit_test(server_waits_for_references),
+        cmocka_unit_test(free_waits_for_references_after_failed_set_up),
+        cmocka_unit_test(threads_may_post_while_server_begins_to_listen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

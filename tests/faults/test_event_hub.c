@@ -16,6 +16,7 @@
 #include <uvhttp.h>
 
 #include "support/fault_heap.h"
+#include "support/stage.h"
 
 enum { WORKERS = 3, CLIENTS = 6, PUBLISHERS = 2, EVENTS = 300, KEEP = PUBLISHERS * EVENTS };
 
@@ -266,6 +267,158 @@ static void clients_come_and_go_while_threads_publish(void **state)
     }
 }
 
+/* ---- on one thread ---- */
+
+static struct stage stage;
+static struct raw_client watcher, other;
+
+static void begin_stage(const char *pattern, uvhttp_handler_cb handler, uvhttp_log_cb log)
+{
+    const uvhttp_event_hub_options_t options = {.keep = 10};
+    watcher.socket = other.socket = -1;
+    stage_begin(&stage);
+    if (log != NULL)
+        stage.config->log = log;
+    assert_non_null(stage_new_server(&stage));
+    assert_int_equal(uvhttp_event_hub_new(&hub, &options, NULL), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", pattern, handler, NULL), 0);
+    stage_listen(&stage);
+    raw_client_connect(&watcher, uvhttp_server_port(stage.server), 0);
+}
+
+static void end_stage(void)
+{
+    raw_client_close(&watcher, false);
+    raw_client_close(&other, false);
+    uvhttp_event_hub_free(hub);
+    stage_end(&stage);
+}
+
+static void publish_text(const char *text)
+{
+    const uvhttp_sse_event_t event = {.data = {text, strlen(text)}};
+    assert_int_equal(uvhttp_event_hub_publish(hub, &event), 0);
+}
+
+static bool has_count(void *count)
+{
+    return uvhttp_event_hub_count(hub) == *(size_t *)count;
+}
+
+static void drive_to_count(size_t count)
+{
+    stage_drive(&stage, &watcher, 1 << 16, has_count, &count);
+}
+
+static bool has_text(void *text)
+{
+    return watcher.received > 0 &&
+           memmem(watcher.data, watcher.received, text, strlen(text)) != NULL;
+}
+
+static void publish_without_memory(const char *text)
+{
+    fault_heap_arm(&stage.heap, 1, true);
+    publish_text(text);
+    fault_heap_arm(&stage.heap, 0, false);
+}
+
+/* The first event cannot be posted. */
+static void hub_outlives_server_after_failed_post(void **state)
+{
+    (void)state;
+    begin_stage("/", subscribe, NULL);
+    raw_client_send_text(&watcher, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    drive_to_count(1);
+    publish_without_memory("first");
+    assert_int_equal(stage.errors_logged, 1);
+    raw_client_close(&watcher, true);
+    while (uvhttp_event_hub_count(hub) > 0)
+        stage_wait(&stage);
+    uvhttp_server_free(stage.server);
+    stage.server = NULL;
+    stage_iterations(&stage, 10);
+    publish_text("second");
+    end_stage();
+}
+
+static void publish_line(uvhttp_log_level_t level, const char *message, void *arg)
+{
+    (void)message, (void)arg;
+    fault_heap_arm(&stage.heap, 0, false);
+    if (level == UVHTTP_LOG_ERROR)
+        publish_text("line");
+}
+
+static void log_callback_may_publish(void **state)
+{
+    (void)state;
+    begin_stage("/", subscribe, publish_line);
+    raw_client_send_text(&watcher, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    drive_to_count(1);
+    publish_without_memory("first");
+    stage_drive(&stage, &watcher, 1 << 16, has_text, "data: line");
+    assert_true(has_text("data: first"));
+    end_stage();
+}
+
+static uvhttp_response_t *pending;
+
+/* Subscribes the other response while an event is sent to this one. */
+static int subscribe_pending(uvhttp_response_t *response, uvhttp_filter_event_t event,
+                             const void *data, size_t size, uvhttp_filter_output_t *output,
+                             void *arg)
+{
+    uvhttp_response_t *one = pending;
+    (void)response, (void)event, (void)arg;
+    pending = NULL;
+    if (one != NULL)
+        assert_int_equal(uvhttp_event_hub_subscribe(hub, one), 0);
+    return size == 0 ? 0 : uvhttp_filter_output_append(output, data, size);
+}
+
+static int add_filter(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request, (void)arg;
+    return uvhttp_response_filter(response, subscribe_pending, NULL, NULL);
+}
+
+static int subscribe_after_pending(uvhttp_request_t *request, uvhttp_response_t *response,
+                                   void *arg)
+{
+    if (strcmp(uvhttp_request_path(request), "/pending") == 0) {
+        pending = response;
+        return 0;
+    }
+    int err = uvhttp_response_on_send(response, add_filter, NULL);
+    return err != 0 ? err : subscribe(request, response, arg);
+}
+
+static bool has_pending(void *arg)
+{
+    (void)arg;
+    return pending != NULL;
+}
+
+static void subscribing_while_sending_loses_no_event(void **state)
+{
+    (void)state;
+    begin_stage("/*path", subscribe_after_pending, NULL);
+    for (int i = 1; i <= 3; i++)
+        publish_text((const char *[]){"first", "second", "third"}[i - 1]);
+    raw_client_connect(&other, uvhttp_server_port(stage.server), 0);
+    raw_client_send_text(&other, "GET /pending HTTP/1.1\r\nHost: h\r\n\r\n");
+    stage_drive(&stage, &other, 1 << 16, has_pending, NULL);
+    raw_client_send_text(&watcher, "GET /all HTTP/1.1\r\nHost: h\r\nLast-Event-ID: none\r\n\r\n");
+    drive_to_count(2);
+    publish_text("last");
+    stage_drive(&stage, &watcher, 1 << 16, has_text, "data: last");
+    assert_true(has_text("data: first"));
+    assert_true(has_text("data: second"));
+    assert_true(has_text("data: third"));
+    end_stage();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +426,9 @@ int main(void)
         cmocka_unit_test(reconnecting_client_gets_missed_events),
         cmocka_unit_test(only_last_events_are_kept),
         cmocka_unit_test(clients_come_and_go_while_threads_publish),
+        cmocka_unit_test(hub_outlives_server_after_failed_post),
+        cmocka_unit_test(log_callback_may_publish),
+        cmocka_unit_test(subscribing_while_sending_loses_no_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,10 @@ static void on_pulse(uv_timer_t *timer)
 static void on_log(uvhttp_log_level_t level, const char *message, void *arg)
 {
     struct stage *stage = arg;
-    stage->warnings_logged += level == UVHTTP_LOG_WARNING;
+    if (level == UVHTTP_LOG_WARNING) {
+        stage->warnings_logged++;
+        snprintf(stage->last_warning, sizeof(stage->last_warning), "%s", message);
+    }
     if (level != UVHTTP_LOG_ERROR)
         return;
     stage->errors_logged++;

@@ -32,6 +32,7 @@ struct stage {
     size_t warnings_logged;
     size_t errors_logged;
     char last_error[256];
+    char last_warning[256];
 };
 
 /* Clients are closed before stage_end. */

@@ -25,7 +25,7 @@ static struct raw_response reply;
 static size_t offset, other_offset;
 static uvhttp_compress_t *compress;
 static uv_sem_t gate;
-static int aborted, done_calls, earlier_calls, fails;
+static int aborted, done_calls, earlier_calls, fails, defers_again, again_result;
 static char large[LARGE];
 
 static void wait_at_gate(void *arg)
@@ -97,6 +97,8 @@ static void double_letters(uvhttp_slice_t body, void *arg)
 static int use_doubled(uvhttp_response_t *res, void *arg)
 {
     done_calls++;
+    if (defers_again-- > 0)
+        again_result = uvhttp_response_defer_send(res, double_letters, use_doubled, arg);
     return fails ? UVHTTP_EINVAL : uvhttp_response_replace_body(res, arg, strlen(arg));
 }
 
@@ -175,7 +177,7 @@ static int set_up(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(large); i++)
         large[i] = "abcdefgh \n"[i * i % 10];
-    aborted = done_calls = earlier_calls = fails = 0;
+    aborted = done_calls = earlier_calls = fails = defers_again = 0;
     assert_int_equal(uv_sem_init(&gate, 0), 0);
     stage_begin(&stage);
     stage.config->heavy_threads = 1;
@@ -319,6 +321,34 @@ static void full_queue_sends_uncompressed(void **state)
     stage_drive(&stage, &other, 1 << 20, has_other_reply, NULL);
 }
 
+static void full_queue_logs_what_is_sent(void **state)
+{
+    size_t one = 1;
+    (void)state;
+    stop_lane();
+    ask(&other, "GET /large?size=65537");
+    stage_drive(&stage, &other, 1 << 20, is_pending, &one);
+    for (int i = 0; i < 2; i++) { /* logged once */
+        atomic_store(&stage.heap.largest, 0);
+        ask(&client, "GET /large?size=300000");
+        stage_drive(&stage, &client, 1 << 20, has_reply, NULL);
+        assert_int_equal(reply.status, 200);
+        assert_int_equal(stage.warnings_logged, 1);
+        assert_true(atomic_load(&stage.heap.largest) < LARGE); /* no copy for the job */
+    }
+    assert_string_equal(stage.last_warning,
+                        "the queue is full (1 jobs pending): sending large bodies without "
+                        "compression or other work (heavy_queue)");
+    ask(&client, "GET /gate");
+    stage_drive(&stage, &client, 1 << 20, has_reply, NULL);
+    assert_int_equal(reply.status, 503);
+    assert_string_equal(stage.last_warning,
+                        "the queue is full (1 jobs pending): responding with 503, or with "
+                        "uncompressed files (heavy_queue)");
+    uv_sem_post(&gate);
+    stage_drive(&stage, &other, 1 << 20, has_other_reply, NULL);
+}
+
 static void disconnect_ends_deferred_response(void **state)
 {
     size_t one = 1, none = 0;
@@ -361,6 +391,18 @@ static void earlier_callbacks_follow_result(void **state)
     assert_int_equal(earlier_calls, 1);
 }
 
+static void deferring_again_in_done_is_rejected(void **state)
+{
+    (void)state;
+    defers_again = 1;
+    ask(&client, "GET /doubled");
+    stage_drive(&stage, &client, 1 << 20, has_reply, NULL);
+    assert_int_equal(again_result, UVHTTP_EINVAL);
+    assert_int_equal(done_calls, 1);
+    assert_int_equal(reply.body_length, 6);
+    assert_memory_equal(reply.body, "aabbcc", 6);
+}
+
 static void failed_callback_gets_500(void **state)
 {
     (void)state;
@@ -390,6 +432,8 @@ int main(void)
 {
     const struct CMUnitTest all[] = {
         cmocka_unit_test_setup_teardown(earlier_callbacks_follow_result, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(deferring_again_in_done_is_rejected, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(full_queue_logs_what_is_sent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(failed_callback_gets_500, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loop_serves_others_during_compression, set_up, tear_down),
         cmocka_unit_test_setup_teardown(smaller_body_needs_no_job, set_up, tear_down),
