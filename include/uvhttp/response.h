@@ -116,9 +116,8 @@ typedef struct uvhttp_send_file_options {
  * call. After an error nothing was sent, so the handler can still respond. Also in a blocking
  * handler.
  *
- *     return uvhttp_response_send_file_with(
- *         res, "/srv/reports/2026.pdf", &(uvhttp_send_file_options_t){.download_name =
- * "Report.pdf"});
+ *     uvhttp_send_file_options_t options = {.download_name = "Report.pdf"};
+ *     return uvhttp_response_send_file_with(res, "/srv/reports/2026.pdf", &options);
  *
  * Returns 0, the errors of send, or
  *   UVHTTP_ENOTREG  a directory or device
@@ -283,9 +282,11 @@ UVHTTP_EXPORT int uvhttp_response_replace_body(uvhttp_response_t *response, cons
  *
  * `done` runs exactly once and may free `arg`, also after a disconnect;
  * uvhttp_response_replace_body then fails. The callback must not change the body after this call,
- * and returns 0. Returns 0, or with neither function called UVHTTP_EINVAL  no function, not in a
- * uvhttp_send_cb, no body in memory, called before for this response by the same callback, or on
- * the thread of a blocking handler UVHTTP_EFULL   config->heavy_queue jobs are pending
+ * and returns 0.
+ * Returns 0, or with neither function called
+ *   UVHTTP_EINVAL  no function, not in a uvhttp_send_cb, no body in memory, called before for this
+ *                  response by the same callback, or on the thread of a blocking handler
+ *   UVHTTP_EFULL   config->heavy_queue jobs are pending
  *   UVHTTP_ENOMEM  out of memory */
 typedef void (*uvhttp_body_work_cb)(uvhttp_slice_t body, void *arg);
 typedef int (*uvhttp_done_cb)(uvhttp_response_t *response, void *arg);
