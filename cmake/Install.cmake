@@ -77,11 +77,7 @@ file(RELATIVE_PATH doc_to_include ${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_F
 install(CODE "set(link \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/include\")
 file(REMOVE \"\${link}\")
 file(CREATE_LINK \"${doc_to_include}\" \"\${link}\" SYMBOLIC)")
-install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
-    PATTERN "*.c"
-    PATTERN "*.cpp"
-    PATTERN "*.html"
-    PATTERN "*.yaml")
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN "__pycache__" EXCLUDE)
 file(GLOB manual_pages CONFIGURE_DEPENDS docs/man/*.1)
 if(manual_pages)
     install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

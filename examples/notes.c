@@ -7,6 +7,8 @@
  *     curl "http://127.0.0.1:8080/api/notes?q=milk&limit=5"
  *
  * Usage: notes [PORT [FILE]]; default: 8080 notes.json */
+#define _GNU_SOURCE 1 /* strcasestr */
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,8 +11,8 @@
 
 #include <uvhttp.h>
 
-/* A real application does not have passwords in its source. For hashed ones use a function of your
- * own, as tokens.c does. */
+/* A real application does not have passwords in its source. For hashed ones use
+ * uvhttp/passwords.h. */
 static const uvhttp_auth_options_t staff = {
     .realm = "the engine room",
     UVHTTP_AUTH_USERS({"ada", "engine no. 1"}, {"grace", "nanoseconds"})};

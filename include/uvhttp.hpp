@@ -6,8 +6,9 @@
  *     int main()
  *     {
  *         uvhttp::Server server;
- *         server.get("/", [](uvhttp::Response res) { return res.sendText(200, "Hello, world\n");
- *           });
+ *         server.get("/", [](uvhttp::Response res) {
+ *             return res.sendText(200, "Hello, world\n");
+ *         });
  *         server.listen("127.0.0.1", 8080);
  *         if (uvhttp::Result error = server.run()) {
  *             std::fprintf(stderr, "%s\n", server.details().text);
@@ -26,6 +27,11 @@
  * RTTI may be disabled (-fno-exceptions, -fno-rtti), but then for all files of a program. */
 #ifndef UVHTTP_HPP
 #define UVHTTP_HPP
+
+/* First, because older compilers report many other errors in the headers below. */
+#if __cplusplus < 202002L
+#error "uvhttp.hpp needs C++20 (-std=c++20)"
+#endif
 
 #include <uvhttp/event_hub.hpp>
 #include <uvhttp/file.hpp>

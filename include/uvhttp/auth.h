@@ -80,8 +80,11 @@ typedef struct uvhttp_auth_options {
 } uvhttp_auth_options_t;
 
 #ifndef __cplusplus
-/* Sets `users` and `user_count` (C only): UVHTTP_AUTH_USERS({"ann", "secret"}, {"bob", "other"}).
- * */
+/* Sets `users` and `user_count` (C only).
+ *
+ *     uvhttp_auth_options_t options = {
+ *         UVHTTP_AUTH_USERS({"ann", "secret"}, {"bob", "other"}),
+ *     }; */
 #define UVHTTP_AUTH_USERS(...) \
     UVHTTP_ARRAY_MEMBERS(users, user_count, uvhttp_auth_user_t, __VA_ARGS__)
 #endif

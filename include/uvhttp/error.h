@@ -38,8 +38,7 @@ enum {
     UVHTTP_OK = 0,
     /* Result of a handler: continue with the next handler. Not an error. */
     UVHTTP_DECLINED = 1,
-    /* Accepted, and more than high_watermark bytes are queued: pause until `drain`. Not an error.
-     */
+    /* Accepted, but more than high_watermark bytes are queued: pause until `drain`. No error. */
     UVHTTP_QUEUED = 2,
     /* Results of a uvhttp_pull_cb: the body is complete; no data for now. Not errors. */
     UVHTTP_END = 3,

@@ -30,10 +30,11 @@ UVHTTP_EXPORT void uvhttp_file_release(char *data);
  * disk, renames it to `path`, and flushes the directory. So a reader, and the next start after a
  * crash or a power failure, find the old contents or the new ones, never a part. `mode`: its
  * permission bits; 0: 0666 minus the process's umask. Waits for the disk, usually some
- * milliseconds. Any thread. A killed process may leave a file ".uvhttp-....part". Returns 0, or
- * with the old file unchanged, unless the directory cannot be flushed, UVHTTP_EINVAL  no path or
- * file name; no `data` with a size above 0 UVHTTP_ENOMEM  out of memory libuv          errors of
- * the file system (UV_ENOENT, UV_EACCES, UV_ENOSPC, ...) */
+ * milliseconds. Any thread. A killed process may leave a file ".uvhttp-....part".
+ * Returns 0, or with the old file unchanged, unless the directory cannot be flushed,
+ *   UVHTTP_EINVAL  no path or file name; no `data` with a size above 0
+ *   UVHTTP_ENOMEM  out of memory
+ *   libuv          errors of the file system (UV_ENOENT, UV_EACCES, UV_ENOSPC, ...) */
 UVHTTP_EXPORT int uvhttp_file_save(const char *path, const void *data, size_t size, unsigned mode);
 
 #ifdef __cplusplus

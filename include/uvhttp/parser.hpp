@@ -885,9 +885,10 @@ private:
         if constexpr (std::is_same_v<OnBody, detail::Keep>) {
             if (state_.framing.content_length > limits_.maxBody)
                 return Error(Error::Kind::BodyTooLarge);
-            if (state_.bodySize == 0 && in.front().size() >= state_.remaining) {
-                state_.borrowed = in.front().substr(0, static_cast<std::size_t>(state_.remaining));
-                state_.bodySize = state_.remaining;
+            const std::uint64_t size = state_.remaining;
+            if (state_.bodySize == 0 && in.front().size() >= size) {
+                state_.borrowed = in.front().substr(0, static_cast<std::size_t>(size));
+                state_.bodySize = size;
                 state_.part = Part::Complete;
                 in.advance(state_.borrowed.size());
                 return {};

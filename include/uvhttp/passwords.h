@@ -1,5 +1,5 @@
-/* Users with hashed passwords, as created by `htpasswd -B` and mkpasswd(1), for Basic
- * authentication with uvhttp/auth.h.
+/* Users with hashed passwords, as created by `uvhttp hash-password`, `htpasswd -B` and mkpasswd(1),
+ * for Basic authentication with uvhttp/auth.h.
  *
  *     uvhttp_passwords_t *staff;
  *     uvhttp_passwords_options_t users = {.file = "staff.htpasswd"};

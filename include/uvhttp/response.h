@@ -117,9 +117,8 @@ typedef struct uvhttp_send_file_options {
  * call. After an error nothing was sent, so the handler can still respond. Also in a blocking
  * handler.
  *
- *     return uvhttp_response_send_file_with(
- *         res, "/srv/reports/2026.pdf", &(uvhttp_send_file_options_t){.download_name =
- * "Report.pdf"});
+ *     uvhttp_send_file_options_t options = {.download_name = "Report.pdf"};
+ *     return uvhttp_response_send_file_with(res, "/srv/reports/2026.pdf", &options);
  *
  * Returns 0, the errors of send, or
  *   UVHTTP_ENOTREG  a directory or device

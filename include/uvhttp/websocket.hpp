@@ -4,7 +4,7 @@
  *                                  std::string_view data) { ws.send(kind, data); });
  *
  * The handler of an endpoint is one of:
- * - a callable for each message, as above, or without the kind;
+ * - a callable for each message, as above, or without the kind: then it gets binary messages, too;
  * - an object for all connections, with the functions below;
  * - a callable that creates an object per connection: it gets the Request, the Response, both or
  *   nothing, and returns the object, a std::optional or a std::unique_ptr of it. An empty one
@@ -12,7 +12,8 @@
  *   its `close`.
  *
  *     void message(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view)
- *                                       required, also without the kind; or instead:
+ *                                       required, also without the kind (then for texts and
+ *                                       binary messages); or instead:
  *     void chunk(uvhttp::WebSocket, uvhttp::WebSocketKind, std::string_view, bool last)
  *     void open(uvhttp::WebSocket)
  *     void drain(uvhttp::WebSocket)

@@ -237,7 +237,8 @@ static int add_user(struct uvhttp_passwords *passwords, const char *name, const 
             "the name must not be empty or contain a colon or control characters");
     if (!uvh_password_is_hash(hash))
         return uvh_error_string(error, where, name,
-                                "unsupported hash; create one with htpasswd -B or with mkpasswd");
+                                "unsupported hash; create one with `uvhttp hash-password`, "
+                                "htpasswd -B or mkpasswd");
     struct user *user = &passwords->users[passwords->user_count];
     user->name = uvh_owned_string(&passwords->owned, name, strlen(name));
     user->hash = uvh_owned_string(&passwords->owned, hash, strlen(hash));

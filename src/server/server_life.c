@@ -58,7 +58,8 @@ static void on_drain_timeout(uv_timer_t *timer)
     struct uvh_server *server = timer->data;
     size_t open = open_connections(server);
     if (open > 0)
-        uvh_server_log(server, UVHTTP_LOG_WARNING, "%zu connections closed by drain_timeout", open);
+        uvh_server_log(server, UVHTTP_LOG_WARNING, "connections closed by drain_timeout: %zu",
+                       open);
     uvh_workers_set_state(server, UVH_WORKER_END);
 }
 

@@ -66,8 +66,9 @@ static void invalid_options_are_refused(void **state)
     static const char name[] =
         "users is \"(not shown)\"; the name must not be empty or contain a colon or control "
         "characters";
-    static const char unsupported[] =
-        "users is \"ann\"; unsupported hash; create one with htpasswd -B or with mkpasswd";
+    static const char unsupported[] = "users is \"ann\"; unsupported hash; create one with `uvhttp "
+                                      "hash-password`, htpasswd -B or "
+                                      "mkpasswd";
     const uvhttp_hashed_user_t twice[] = {ann, ann};
     uvhttp_passwords_t *passwords;
     refuse_user(NULL, hash, name);
