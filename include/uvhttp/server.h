@@ -242,9 +242,10 @@ UVHTTP_EXPORT int uvhttp_server_run(uvhttp_server_t *server);
  *   UVHTTP_ENOMEM   `server` is NULL, because its creation failed */
 UVHTTP_EXPORT int uvhttp_server_set(uvhttp_server_t *server, const char *name, const char *value);
 
-/* The end of the main function of a program: listens, stops on SIGINT and SIGTERM, prints
- * "listening on http://127.0.0.1:8080/" to standard output, runs the server until it has stopped,
- * and frees it. If an earlier set-up call has failed (see uvhttp_server_error), it does not listen.
+/* The end of the main function of a program: listens, stops on SIGINT and SIGTERM, prints a line
+ * for each listener to standard output ("listening on http://127.0.0.1:8080/", or "listening on
+ * unix:/run/site.sock"; "localhost" for all addresses), runs the server until it has stopped, and
+ * frees it. If an earlier set-up call has failed (see uvhttp_server_error), it does not listen.
  * So set-up needs no checks: the first error, of any of these calls, is printed as one line to
  * standard error.
  *

@@ -481,12 +481,13 @@ public:
                          "set", name.c_str() == nullptr ? "" : name.c_str());
         return *this;
     }
-    /* The end of the main function: listens, prints the URL, stops on SIGINT and SIGTERM, and runs;
-     * or prints the first error of setup (uvhttp_server_main):
+    /* The end of the main function: listens, prints the URLs, stops on SIGINT and SIGTERM, and
+     * runs; or prints the first error of setup (uvhttp_server_main):
      *
      *     return server.main("127.0.0.1", 8080);
      *
-     * Returns the exit status. The server is destroyed, as after a move. */
+     * `address` nullptr: the server listens already. Returns the exit status. The server is
+     * destroyed, as after a move. */
     [[nodiscard]] int main(const Text &address, int port) noexcept
     {
         if (!setup_->error() && setup_->note(address.error(), "listen")) {

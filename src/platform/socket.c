@@ -7,9 +7,12 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -328,22 +331,14 @@ void uvh_socket_close(int socket)
     close(socket);
 }
 
-void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT])
+static void write_address(const struct sockaddr_storage *storage,
+                          char text[UVH_SOCKET_ADDRESS_TEXT])
 {
-    struct sockaddr_storage storage;
-    socklen_t length = sizeof(storage);
-    text[0] = '\0';
-    if (getpeername(socket, (struct sockaddr *)&storage, &length) != 0)
-        return;
-    if (storage.ss_family == AF_UNIX) {
-        memcpy(text, "unix:", sizeof("unix:"));
-        return;
-    }
-    const struct in6_addr *v6 = &((struct sockaddr_in6 *)(void *)&storage)->sin6_addr;
-    int family = storage.ss_family;
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)storage)->sin6_addr;
+    int family = storage->ss_family;
     const void *address = v6;
     if (family == AF_INET)
-        address = &((struct sockaddr_in *)(void *)&storage)->sin_addr;
+        address = &((const struct sockaddr_in *)(const void *)storage)->sin_addr;
     /* A socket on "*", or an adopted one, accepts IPv4 as well. */
     if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
         family = AF_INET;
@@ -351,4 +346,44 @@ void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT])
     }
     if (inet_ntop(family, address, text, UVH_SOCKET_ADDRESS_TEXT) == NULL)
         text[0] = '\0';
+}
+
+void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT])
+{
+    struct sockaddr_storage storage;
+    socklen_t length = sizeof(storage);
+    text[0] = '\0';
+    if (getpeername(socket, (struct sockaddr *)&storage, &length) != 0)
+        return;
+    if (storage.ss_family == AF_UNIX)
+        memcpy(text, "unix:", sizeof("unix:"));
+    else
+        write_address(&storage, text);
+}
+
+/* The kernel does not end a path that fills its array with a NUL. */
+static void write_path(const struct sockaddr_un *name, socklen_t length,
+                       char text[UVH_SOCKET_NAME_TEXT])
+{
+    size_t start = offsetof(struct sockaddr_un, sun_path);
+    size_t size = length > start ? length - start : 0;
+    const char *path = name->sun_path;
+    if (size > 0 && path[0] == '\0') {
+        snprintf(text, UVH_SOCKET_NAME_TEXT, "unix:@%.*s", (int)size - 1, path + 1);
+        return;
+    }
+    snprintf(text, UVH_SOCKET_NAME_TEXT, "unix:%.*s", (int)size, path);
+}
+
+void uvh_socket_name(int socket, char text[UVH_SOCKET_NAME_TEXT])
+{
+    struct sockaddr_storage storage;
+    socklen_t length = sizeof(storage);
+    text[0] = '\0';
+    if (getsockname(socket, (struct sockaddr *)&storage, &length) != 0)
+        return;
+    if (storage.ss_family == AF_UNIX)
+        write_path((const struct sockaddr_un *)(const void *)&storage, length, text);
+    else
+        write_address(&storage, text);
 }

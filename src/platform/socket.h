@@ -14,7 +14,10 @@
 
 #include <uvhttp/types.h>
 
-enum { UVH_SOCKET_ADDRESS_TEXT = 64 }; /* bytes that fit any address as text */
+enum {
+    UVH_SOCKET_ADDRESS_TEXT = 64, /* bytes that fit any address as text */
+    UVH_SOCKET_NAME_TEXT = 128,   /* and the path of a unix socket */
+};
 
 /* A new stream socket of that family (AF_INET, ...). */
 int uvh_socket_new(int family);
@@ -69,6 +72,10 @@ void uvh_socket_end_sending(int socket);
 void uvh_socket_reset_when_closed(int socket);
 
 void uvh_socket_close(int socket);
+
+/* The address that a socket is bound to, without port, "unix:/run/site.sock", "unix:@name" for an
+ * abstract name, or "" if it is not known. */
+void uvh_socket_name(int socket, char text[UVH_SOCKET_NAME_TEXT]);
 
 /* The peer's address without port, "unix:" for a unix socket, or "" if it is no longer known. */
 void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT]);

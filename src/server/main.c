@@ -2,24 +2,41 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "platform/socket.h"
 #include "route/router.h"
 #include "server/server.h"
 
-/* A browser on this machine can open it. Without a port there is no URL. */
-static void print_url(const uvhttp_server_t *server, const char *address)
+/* Paths may contain control characters, which a terminal would interpret. */
+static void print_path(const char *path)
 {
-    static const char *const all[] = {"*", "0.0.0.0", "::"};
-    int port = uvhttp_server_port(server);
-    if (address == NULL)
-        address = "localhost";
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        address = strcmp(address, all[i]) == 0 ? "localhost" : address;
-    if (port == 0)
-        printf("listening\n");
-    else if (strchr(address, ':') == NULL)
-        printf("listening on http://%s:%d/\n", address, port);
-    else
-        printf("listening on http://[%s]:%d/\n", address, port);
+    printf("listening on ");
+    for (const char *c = path; *c != '\0'; c++)
+        putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+    putchar('\n');
+}
+
+/* A browser on this machine can open it. */
+static void print_url(const struct uvh_listener *listener)
+{
+    char name[UVH_SOCKET_NAME_TEXT];
+    int port = uvh_socket_port(listener->socket);
+    uvh_socket_name(listener->socket, name);
+    if (port <= 0) { /* a unix socket */
+        print_path(name);
+        return;
+    }
+    bool any = strcmp(name, "0.0.0.0") == 0 || strcmp(name, "::") == 0;
+    bool v6 = !any && strchr(name, ':') != NULL;
+    printf("listening on %s://%s%s%s:%d/\n", listener->data == NULL ? "http" : "https",
+           v6 ? "[" : "", any ? "localhost" : name, v6 ? "]" : "", port);
+}
+
+/* The first worker has a listener for each address. */
+static void print_urls(const struct uvh_server *server)
+{
+    const struct uvh_list *listeners = &server->workers[0].listeners;
+    for (const struct uvh_list *link = listeners->next; link != listeners; link = link->next)
+        print_url(UVH_CONTAINER_OF(link, struct uvh_listener, link));
     fflush(stdout);
 }
 
@@ -32,7 +49,7 @@ static void run(uvhttp_server_t *view, const char *address, int port)
     if (first->code == 0)
         (void)uvhttp_server_stop_on_signals(view);
     if (first->code == 0 && server->life != UVH_SERVER_NEW)
-        print_url(view, address);
+        print_urls(server);
     if (first->code == 0)
         (void)uvhttp_server_run(view);
 }

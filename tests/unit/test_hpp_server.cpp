@@ -1905,6 +1905,42 @@ static void test_post_to_runs_on_worker(void **)
     assert_int_equal(server.workerStats(1).total_requests, 0);
 }
 
+/* What `call` writes to standard output. */
+template <class Call> static std::string output_of(Call &&call)
+{
+    char text[512] = "";
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    std::fflush(stdout);
+    const int before = dup(STDOUT_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[1]);
+    call();
+    dup2(before, STDOUT_FILENO);
+    close(before);
+    assert_true(read(ends[0], text, sizeof text - 1) >= 0);
+    close(ends[0]);
+    return text;
+}
+
+static void main_prints_the_url_of_a_listener(void **)
+{
+    const uvhttp::TlsCertificate pairs[] = {{.certificate = TLS_CERTIFICATE, .key = TLS_KEY}};
+    const uvhttp::Tls tls({.certificates = pairs});
+    Server server;
+    if (UVHTTP_TESTS_HTTPS)
+        server.listenTls("127.0.0.1", 0, tls);
+    else
+        server.listen("127.0.0.1", 0);
+    server.after(std::chrono::milliseconds(0), [&server] { server.stop(); });
+    const std::string expected = std::string("listening on ") +
+                                 (UVHTTP_TESTS_HTTPS ? "https" : "http") +
+                                 "://127.0.0.1:" + std::to_string(server.port()) + "/\n";
+    assert_string_equal(
+        output_of([&server] { assert_int_equal(server.main(nullptr, 0), 0); }).c_str(),
+        expected.c_str());
+}
+
 static int listening_socket()
 {
     const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
@@ -2308,6 +2344,7 @@ int main()
         cmocka_unit_test(log_function_outlives_last_line),
         cmocka_unit_test(test_server_waits_for_threads_with_reference),
         cmocka_unit_test(test_sockets_proxies_and_connection_data_work),
+        cmocka_unit_test(main_prints_the_url_of_a_listener),
         cmocka_unit_test(test_tls_options_are_applied),
         cmocka_unit_test(test_failed_allocations_of_exchange_are_handled),
     };

@@ -192,6 +192,68 @@ static void main_runs_until_the_server_has_stopped(void **state)
     assert_int_equal(released, 2);
 }
 
+static char directory[64];
+
+static const char *path_of(const char *name)
+{
+    static char path[128];
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    return path;
+}
+
+/* What uvhttp_server_main prints until the server stops; static. */
+static const char *output_of_main(uvhttp_server_t *running, const char *address)
+{
+    static char text[1024];
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    fflush(stdout);
+    int before = dup(STDOUT_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[1]);
+    uvhttp_server_after(running, 0, stop_now, NULL, NULL);
+    int status = uvhttp_server_main(running, address, 0);
+    dup2(before, STDOUT_FILENO);
+    close(before);
+    ssize_t length = read(ends[0], text, sizeof(text) - 1);
+    close(ends[0]);
+    text[length < 0 ? 0 : length] = '\0';
+    assert_int_equal(status, 0);
+    return text;
+}
+
+static void main_prints_a_line_for_each_listener(void **state)
+{
+    (void)state;
+    char expected[512];
+    uvhttp_server_t *running = uvhttp_server_new(NULL);
+    char socket[128];
+    snprintf(socket, sizeof(socket), "%s", path_of("a\nb"));
+    assert_int_equal(uvhttp_server_listen(running, "127.0.0.1", 0), 0);
+    assert_int_equal(uvhttp_server_listen_unix(running, socket, 0600), 0);
+    int port = uvhttp_server_port(running);
+    assert_int_equal(uvhttp_server_listen(running, "0.0.0.0", 0), 0);
+    snprintf(expected, sizeof(expected),
+             "listening on http://127.0.0.1:%d/\nlistening on unix:%s/a?b\n"
+             "listening on http://localhost:%d/\n",
+             port, directory, uvhttp_server_last_port(running));
+    assert_string_equal(output_of_main(running, NULL), expected);
+}
+
+static void main_prints_address_that_was_given(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *address, *start;
+    } rows[] = {{"127.0.0.2", "listening on http://127.0.0.2:"},
+                {"*", "listening on http://localhost:"}};
+    for (size_t i = 0; i < 2; i++) {
+        const char *text = output_of_main(uvhttp_server_new(NULL), rows[i].address);
+        assert_memory_equal(text, rows[i].start, strlen(rows[i].start));
+        assert_string_equal(strchr(text, '\n'), "\n");
+    }
+}
+
 /* ---- requests ---- */
 
 static int read_numbers(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
@@ -269,15 +331,6 @@ static void hub_is_a_handler(void **state)
     assert_int_equal(uvhttp_event_hub_publish(hub, &event), 0);
     request(&(uvhttp_test_request_t){.stop_after = 10, UVHTTP_TEST_HEADERS("Last-Event-ID: 0")});
     assert_non_null(strstr(response->body, "id: "));
-}
-
-static char directory[64];
-
-static const char *path_of(const char *name)
-{
-    static char path[128];
-    snprintf(path, sizeof(path), "%s/%s", directory, name);
-    return path;
 }
 
 static int make_directory(void **state)
@@ -389,6 +442,8 @@ int main(void)
         WITH_SERVER(numbers_are_set_before_the_server_listens),
         WITH_SERVER(main_reports_the_first_error),
         WITH_SERVER(main_runs_until_the_server_has_stopped),
+        WITH_DIRECTORY(main_prints_a_line_for_each_listener),
+        WITH_SERVER(main_prints_address_that_was_given),
         WITH_SERVER(numbers_of_requests_have_ranges_and_defaults),
         WITH_SERVER(body_is_text_unless_it_has_nul_or_other_bytes),
         WITH_SERVER(hub_is_a_handler),
