@@ -561,8 +561,8 @@ private:
                       static_cast<long long>(time.count()));
         std::snprintf(details.reason, sizeof details.reason, "allowed are %d to %lu milliseconds",
                       least, static_cast<unsigned long>(UINT32_MAX));
-        std::snprintf(details.text, sizeof details.text, "%s is %s; %s", details.field,
-                      details.value, details.reason);
+        std::snprintf(details.text, sizeof details.text, "%s is %s; %.150s", name, details.value,
+                      details.reason);
         return setup_->note(UVHTTP_EINVAL, "timer", {}, &details);
     }
     template <class Start, class F>
