@@ -173,6 +173,11 @@ static void main_reports_the_first_error(void **state)
     }
 }
 
+static void ignore_signal(uvhttp_server_t *running, int number, void *arg)
+{
+    (void)running, (void)number, (void)arg;
+}
+
 static void stop_now(uvhttp_server_t *running, void *arg)
 {
     (void)arg;
@@ -199,6 +204,53 @@ static const char *path_of(const char *name)
     static char path[128];
     snprintf(path, sizeof(path), "%s/%s", directory, name);
     return path;
+}
+
+static void failed_timers_and_signals_are_errors_of_set_up(void **state)
+{
+    (void)state;
+    const uvhttp_error_t *error = uvhttp_server_error(server);
+    assert_int_equal(uvhttp_server_every(server, 0, stop_now, NULL, NULL), UVHTTP_EINVAL);
+    assert_string_equal(error->text, "interval is 0; allowed are 1 to 4294967295 milliseconds");
+    assert_string_equal(error->field, "interval");
+    assert_int_equal(uvhttp_server_after(server, 0, stop_now, NULL, NULL), 0);
+    assert_int_equal(error->code, 0);
+    assert_int_equal(uvhttp_server_after(server, 0, NULL, NULL, NULL), UVHTTP_EINVAL);
+    assert_string_equal(error->text, "a timer or signal requires a function");
+    assert_int_equal(uvhttp_server_on_signal(server, 9, ignore_signal, NULL), UV_EINVAL);
+    assert_string_equal(error->text, "signal 9 cannot be caught");
+    assert_string_equal(error->value, "9");
+    assert_int_equal(uvhttp_server_on_signal(server, 999, ignore_signal, NULL), UV_EINVAL);
+    assert_string_equal(error->text, "there is no signal 999");
+    assert_int_equal(uvhttp_server_main(server, "127.0.0.1", 0), 1); /* by the first of them */
+    server = NULL;
+}
+
+static void fail_timers(uvhttp_server_t *stopped, void *arg)
+{
+    int *results = arg;
+    results[0] = uvhttp_server_after(stopped, 1, stop_now, NULL, NULL);
+    results[1] = uvhttp_server_on_signal(stopped, 10, ignore_signal, NULL);
+}
+
+static void fail_running_timer(uvhttp_server_t *running, void *arg)
+{
+    int *results = arg;
+    results[2] = uvhttp_server_every(running, 0, stop_now, NULL, NULL);
+    uvhttp_server_stop(running);
+}
+
+static void timers_that_fail_later_are_no_errors_of_set_up(void **state)
+{
+    int results[3] = {0};
+    (void)state;
+    uvhttp_server_on_stopped(server, fail_timers, results);
+    uvhttp_server_after(server, 0, fail_running_timer, results, NULL);
+    assert_int_equal(uvhttp_server_main(server, "127.0.0.1", 0), 0);
+    server = NULL;
+    assert_int_equal(results[0], UVHTTP_ESTOPPED);
+    assert_int_equal(results[1], UVHTTP_ESTOPPED);
+    assert_int_equal(results[2], UVHTTP_EINVAL);
 }
 
 /* What uvhttp_server_main prints until the server stops; static. */
@@ -442,6 +494,8 @@ int main(void)
         WITH_SERVER(numbers_are_set_before_the_server_listens),
         WITH_SERVER(main_reports_the_first_error),
         WITH_SERVER(main_runs_until_the_server_has_stopped),
+        WITH_SERVER(failed_timers_and_signals_are_errors_of_set_up),
+        WITH_SERVER(timers_that_fail_later_are_no_errors_of_set_up),
         WITH_DIRECTORY(main_prints_a_line_for_each_listener),
         WITH_SERVER(main_prints_address_that_was_given),
         WITH_SERVER(numbers_of_requests_have_ranges_and_defaults),
