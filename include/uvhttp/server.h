@@ -124,6 +124,11 @@ UVHTTP_EXPORT void uvhttp_server_free(uvhttp_server_t *server);
  * thread that sets the server up. */
 UVHTTP_EXPORT const uvhttp_error_t *uvhttp_server_error(const uvhttp_server_t *server);
 
+/* The first error of all these calls, which uvhttp_server_main prints; code 0 if none has failed.
+ * For a program that checks its set-up once, before uvhttp_server_run: listening succeeds after a
+ * failed route. Otherwise as above. */
+UVHTTP_EXPORT const uvhttp_error_t *uvhttp_server_first_error(const uvhttp_server_t *server);
+
 /* The server's router, for uvhttp_router_add. Owned by the server. */
 UVHTTP_EXPORT uvhttp_router_t *uvhttp_server_router(uvhttp_server_t *server);
 
@@ -244,7 +249,7 @@ UVHTTP_EXPORT int uvhttp_server_set(uvhttp_server_t *server, const char *name, c
 /* The end of the main function of a program: listens, stops on SIGINT and SIGTERM, prints a line
  * for each listener to standard output ("listening on http://127.0.0.1:8080/", or "listening on
  * unix:/run/site.sock"; "localhost" for all addresses), runs the server until it has stopped, and
- * frees it. If an earlier set-up call has failed (see uvhttp_server_error), it does not listen.
+ * frees it. If an earlier set-up call has failed (uvhttp_server_first_error), it does not listen.
  * So set-up needs no checks: the first error, of any of these calls, is printed as one line to
  * standard error.
  *

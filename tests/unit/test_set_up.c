@@ -173,6 +173,19 @@ static void main_reports_the_first_error(void **state)
     }
 }
 
+static void first_error_is_kept_for_programs_without_main(void **state)
+{
+    (void)state;
+    const uvhttp_error_t *first = uvhttp_server_first_error(server);
+    assert_int_equal(first->code, 0);
+    assert_int_equal(uvhttp_server_route(server, "GET", "bad", show_user, NULL), UVHTTP_EROUTE);
+    assert_int_equal(uvhttp_server_use(server, NULL, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
+    assert_int_equal(uvhttp_server_error(server)->code, 0);
+    assert_int_equal(first->code, UVHTTP_EROUTE);
+    assert_string_equal(first->value, "bad");
+}
+
 static void ignore_signal(uvhttp_server_t *running, int number, void *arg)
 {
     (void)running, (void)number, (void)arg;
@@ -370,6 +383,27 @@ static void body_is_text_unless_it_has_nul_or_other_bytes(void **state)
     }
 }
 
+/* ---- the test client ---- */
+
+static int never_respond(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)res, (void)arg;
+    return 0;
+}
+
+static void test_client_has_a_time_limit(void **state)
+{
+    (void)state;
+    uvhttp_server_route(server, "GET", "/never", never_respond, NULL);
+    uvhttp_server_route(server, "GET", "/", show_user, NULL);
+    uvhttp_test_request_t sent = {.target = "/never", .timeout_ms = 1};
+    assert_int_equal(uvhttp_test_request(server, &sent, &response), UV_ETIMEDOUT);
+    assert_null(response);
+    request(&(uvhttp_test_request_t){.timeout_ms = UVHTTP_NEVER}); /* the server works as before */
+    assert_int_equal(response->status, 200);
+    assert_int_equal(uvhttp_server_stats(server)->aborted_exchanges, 1);
+}
+
 /* ---- events and uploads ---- */
 
 static void hub_is_a_handler(void **state)
@@ -494,12 +528,14 @@ int main(void)
         WITH_SERVER(numbers_are_set_before_the_server_listens),
         WITH_SERVER(main_reports_the_first_error),
         WITH_SERVER(main_runs_until_the_server_has_stopped),
+        WITH_SERVER(first_error_is_kept_for_programs_without_main),
         WITH_SERVER(failed_timers_and_signals_are_errors_of_set_up),
         WITH_SERVER(timers_that_fail_later_are_no_errors_of_set_up),
         WITH_DIRECTORY(main_prints_a_line_for_each_listener),
         WITH_SERVER(main_prints_address_that_was_given),
         WITH_SERVER(numbers_of_requests_have_ranges_and_defaults),
         WITH_SERVER(body_is_text_unless_it_has_nul_or_other_bytes),
+        WITH_SERVER(test_client_has_a_time_limit),
         WITH_SERVER(hub_is_a_handler),
         WITH_DIRECTORY(upload_creates_its_directory),
         WITH_DIRECTORY(saved_file_is_loaded_again),
