@@ -32,7 +32,9 @@ namespace uvhttp
 inline constexpr std::chrono::milliseconds never{-1};
 
 /* Thrown by a handler or middleware instead of sending an error response
- * (uvhttp_response_send_error): throw uvhttp::HttpError(404, "there is no such note"). */
+ * (uvhttp_response_send_error): throw uvhttp::HttpError(404, "there is no such note"). The status
+ * is 400 to 599. One that cannot be sent, because of its status or after the beginning of another
+ * response, is logged. */
 class HttpError : public std::runtime_error
 {
 public:
@@ -94,7 +96,12 @@ template <class Call> int guard(uvhttp_response_t *response, Call &&call) noexce
     try {
         return codeOf(call);
     } catch (const HttpError &error) {
-        return uvhttp_response_send_error(response, error.status(), "%s", error.what());
+        const int sent = uvhttp_response_send_error(response, error.status(), "%s", error.what());
+        if (sent < 0 && sent != UVHTTP_EDISCONNECTED)
+            uvhttp_response_log_failure(response, "%s failed: HttpError %d cannot be sent: %s (%s)",
+                                        uvhttp_request_path(uvhttp_response_request(response)),
+                                        error.status(), error.what(), uvhttp_error_name(sent));
+        return sent;
     } catch (const std::bad_alloc &) {
         return UVHTTP_ENOMEM;
     } catch (const std::exception &exception) {

@@ -75,7 +75,8 @@ UVHTTP_EXPORT int uvhttp_response_send_json(uvhttp_response_t *response, int sta
 UVHTTP_EXPORT int uvhttp_response_send_status(uvhttp_response_t *response, int status);
 
 /* Sends an error with a reason for the client, printf-style, at most 511 bytes: the text "404 Not
- * Found", and the reason in the next line. uvhttp_server_on_error may change its form.
+ * Found", and the reason in the next line. An empty reason is the standard phrase.
+ * uvhttp_server_on_error may change its form.
  *
  *     return uvhttp_response_send_error(res, 404, "there is no note %s",
  *                                       uvhttp_request_param(req, "id"));

@@ -118,11 +118,16 @@ UVHTTP_EXPORT uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop,
 UVHTTP_EXPORT void uvhttp_server_free(uvhttp_server_t *server);
 
 /* Describes the last set-up call on this server or one of its routers: routes, groups, hosts,
- * middleware, slash policy, uvhttp_server_own, listeners, trusted proxies, signals; or the error of
- * uvhttp_server_run. Code 0 if it succeeded or there was none. Never NULL, also for a server that
- * is NULL; valid as long as the server, and overwritten by the next set-up call. On the thread that
- * sets the server up. */
+ * middleware, slash policy, uvhttp_server_own, listeners, trusted proxies, timers, signals; or the
+ * error of uvhttp_server_run. Code 0 if it succeeded or there was none. Never NULL, also for a
+ * server that is NULL; valid as long as the server, and overwritten by the next set-up call. On the
+ * thread that sets the server up. */
 UVHTTP_EXPORT const uvhttp_error_t *uvhttp_server_error(const uvhttp_server_t *server);
+
+/* The first error of all these calls, which uvhttp_server_main prints; code 0 if none has failed.
+ * For a program that checks its set-up once, before uvhttp_server_run: listening succeeds after a
+ * failed route. Otherwise as above. */
+UVHTTP_EXPORT const uvhttp_error_t *uvhttp_server_first_error(const uvhttp_server_t *server);
 
 /* The server's router, for uvhttp_router_add. Owned by the server. */
 UVHTTP_EXPORT uvhttp_router_t *uvhttp_server_router(uvhttp_server_t *server);
@@ -245,7 +250,7 @@ UVHTTP_EXPORT int uvhttp_server_set(uvhttp_server_t *server, const char *name, c
 /* The end of the main function of a program: listens, stops on SIGINT and SIGTERM, prints a line
  * for each listener to standard output ("listening on http://127.0.0.1:8080/", or "listening on
  * unix:/run/site.sock"; "localhost" for all addresses), runs the server until it has stopped, and
- * frees it. If an earlier set-up call has failed (see uvhttp_server_error), it does not listen.
+ * frees it. If an earlier set-up call has failed (uvhttp_server_first_error), it does not listen.
  * So set-up needs no checks: the first error, of any of these calls, is printed as one line to
  * standard error.
  *
@@ -308,7 +313,10 @@ UVHTTP_EXPORT void uvhttp_server_unref(uvhttp_server_t *server);
 /* ---- Timers and signals ----
  * On the first worker's loop, which they do not keep running. The server ends them when its last
  * connection is closed. On the thread that creates the server, before it runs, or on the first
- * worker's thread. */
+ * worker's thread.
+ *
+ * uvhttp_server_error describes a failed call. Before the server runs it is an error of its set-up
+ * (uvhttp_server_main), except UVHTTP_ESTOPPED. */
 
 /* A timer of a server. */
 typedef struct uvhttp_timer uvhttp_timer_t;

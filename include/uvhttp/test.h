@@ -31,6 +31,8 @@ typedef struct uvhttp_test_request_fields {
     /* Disconnects after this many bytes of the response's body, for one that does not end, such as
      * an event stream. 0: reads it completely. */
     size_t stop_after;
+    /* Time for the complete response in milliseconds; 0: 120,000, UVHTTP_NEVER: no limit. */
+    uint32_t timeout_ms;
 } uvhttp_test_request_t;
 
 #ifndef __cplusplus
@@ -54,6 +56,7 @@ typedef struct uvhttp_test_response {
  * Returns 0 with the response in `*response`, or with `*response` NULL
  *   UVHTTP_EINVAL        no request or response, an invalid method, target or header
  *   UVHTTP_EDISCONNECTED the server has closed the connection before the response was complete
+ *   UV_ETIMEDOUT         no complete response within `timeout_ms`; the connection is closed
  *   UVHTTP_ENOMEM        out of memory; also when the server is NULL
  *   others               as uvhttp_server_adopt */
 UVHTTP_EXPORT int uvhttp_test_request(uvhttp_server_t *server, const uvhttp_test_request_t *request,

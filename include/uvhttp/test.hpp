@@ -10,6 +10,7 @@
 #ifndef UVHTTP_TEST_HPP
 #define UVHTTP_TEST_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -31,6 +32,8 @@ struct TestRequest {
     std::vector<std::string> headers = {}; /* "Name: value" */
     std::optional<std::string_view> body = {};
     std::size_t stopAfter = 0; /* bytes of the body after which the client disconnects; 0: never */
+    /* for the complete response, then UV_ETIMEDOUT; uvhttp::never: no limit */
+    std::chrono::milliseconds timeout = std::chrono::minutes(2);
 };
 
 /* A response; after an error its status is 0. */
@@ -81,6 +84,7 @@ inline TestResponse testRequest(Server &server, const TestRequest &request = {})
         raw.body_size = request.body->size();
     }
     raw.stop_after = request.stopAfter;
+    raw.timeout_ms = detail::toMs(request.timeout);
     uvhttp_test_response_t *response = nullptr;
     int error = server.error() ? server.error().code() : detail::errorOf(method, target);
     if (error == 0)

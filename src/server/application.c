@@ -1,11 +1,16 @@
 /* See the header. Handles do not keep the loop running: the server does. */
 #include "server/application.h"
 
+#include <signal.h>
+#include <stdio.h>
+
 #include <uvhttp/error.h>
 #include <uvhttp/server.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "options/error.h"
+#include "route/router.h"
 #include "server/server.h"
 
 /* ---- timers and signals ---- */
@@ -66,14 +71,23 @@ void uvh_application_close(struct uvh_application *application)
         close_handle(UVH_CONTAINER_OF(application->handles.next, struct uvhttp_timer, link));
 }
 
-/* Returns 0 with the memory of a handle, or an error. */
-static int new_handle(uvhttp_server_t *view, bool has_callback, struct uvhttp_timer **out)
+/* Records the result of a call. An error is one of the set-up until the server runs, except that a
+ * stopped server needs no timer: an application may call these functions in its last callbacks. */
+static int end(struct uvh_server *server, int err)
 {
-    struct uvh_server *server = uvh_server_of(view);
-    if (view == NULL)
-        return UVHTTP_ENOMEM;
-    if (!has_callback)
+    if (err == UVHTTP_ESTOPPED || server->threads_started)
+        return uvh_error_end(uvh_server_error(server), err);
+    return uvh_router_end(server->router, err);
+}
+
+/* Returns 0 with the memory of a handle, or an error. */
+static int new_handle(struct uvh_server *server, bool has_callback, struct uvhttp_timer **out)
+{
+    if (!has_callback) {
+        uvh_error_sentence(uvh_server_error(server), "run", NULL,
+                           "a timer or signal requires a function");
         return UVHTTP_EINVAL;
+    }
     if (server->life > UVH_SERVER_DRAINING)
         return UVHTTP_ESTOPPED;
     struct uvhttp_timer *one = uvh_alloc_zero(server->allocator, sizeof(*one));
@@ -108,12 +122,10 @@ static void on_timer(uv_timer_t *timer)
     one->on_timer(&one->server->view, one->arg);
 }
 
-static int start_timer(uvhttp_server_t *server, uint32_t delay_ms, uint32_t interval_ms,
+static int start_timer(struct uvh_server *server, uint32_t delay_ms, uint32_t interval_ms,
                        uvhttp_timer_cb run, void *arg, uvhttp_timer_t **out)
 {
     struct uvhttp_timer *one;
-    if (out != NULL)
-        *out = NULL;
     int err = new_handle(server, run != NULL, &one);
     if (err != 0)
         return err;
@@ -128,18 +140,32 @@ static int start_timer(uvhttp_server_t *server, uint32_t delay_ms, uint32_t inte
     return 0;
 }
 
-int uvhttp_server_every(uvhttp_server_t *server, uint32_t interval_ms, uvhttp_timer_cb run,
-                        void *arg, uvhttp_timer_t **timer)
-{
-    if (interval_ms == 0)
-        run = NULL; /* rejected */
-    return start_timer(server, interval_ms, interval_ms, run, arg, timer);
-}
-
-int uvhttp_server_after(uvhttp_server_t *server, uint32_t delay_ms, uvhttp_timer_cb run, void *arg,
+int uvhttp_server_every(uvhttp_server_t *view, uint32_t interval_ms, uvhttp_timer_cb run, void *arg,
                         uvhttp_timer_t **timer)
 {
-    return start_timer(server, delay_ms, 0, run, arg, timer);
+    if (timer != NULL)
+        *timer = NULL;
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    uvh_error_clear(uvh_server_error(server));
+    if (interval_ms > 0)
+        return end(server, start_timer(server, interval_ms, interval_ms, run, arg, timer));
+    uvh_error_int(uvh_server_error(server), "interval", 0,
+                  "allowed are 1 to 4294967295 milliseconds");
+    return end(server, UVHTTP_EINVAL);
+}
+
+int uvhttp_server_after(uvhttp_server_t *view, uint32_t delay_ms, uvhttp_timer_cb run, void *arg,
+                        uvhttp_timer_t **timer)
+{
+    if (timer != NULL)
+        *timer = NULL;
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    uvh_error_clear(uvh_server_error(server));
+    return end(server, start_timer(server, delay_ms, 0, run, arg, timer));
 }
 
 void uvhttp_timer_stop(uvhttp_timer_t *timer)
@@ -161,7 +187,21 @@ static void on_signal(uv_signal_t *signal, int number)
     one->on_signal(&one->server->view, number, one->arg);
 }
 
-int uvhttp_server_on_signal(uvhttp_server_t *server, int number, uvhttp_signal_cb run, void *arg)
+static void describe_signal(struct uvh_server *server, int number, int err)
+{
+    uvhttp_error_t *error = uvh_server_error(server);
+    char value[16];
+    snprintf(value, sizeof(value), "%d", number);
+    if (number == SIGKILL || number == SIGSTOP)
+        uvh_error_sentence(error, "signal", value, "signal %d cannot be caught", number);
+    else if (err == UV_EINVAL)
+        uvh_error_sentence(error, "signal", value, "there is no signal %d", number);
+    else
+        uvh_error_sentence(error, "signal", value, "cannot wait for signal %d: %s", number,
+                           uvhttp_strerror(err));
+}
+
+static int start_signal(struct uvh_server *server, int number, uvhttp_signal_cb run, void *arg)
 {
     struct uvhttp_timer *one;
     int err = new_handle(server, run != NULL, &one);
@@ -176,9 +216,20 @@ int uvhttp_server_on_signal(uvhttp_server_t *server, int number, uvhttp_signal_c
     }
     add_handle(one);
     err = uv_signal_start(&one->uv.signal, on_signal, number);
-    if (err != 0)
+    if (err != 0) {
         close_handle(one);
+        describe_signal(server, number, err);
+    }
     return err;
+}
+
+int uvhttp_server_on_signal(uvhttp_server_t *view, int number, uvhttp_signal_cb run, void *arg)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    uvh_error_clear(uvh_server_error(server));
+    return end(server, start_signal(server, number, run, arg));
 }
 
 /* ---- references ---- */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "platform/socket.h"
-#include "route/router.h"
 #include "server/server.h"
 
 /* Paths may contain control characters, which a terminal would interpret. */
@@ -43,7 +42,7 @@ static void print_urls(const struct uvh_server *server)
 static void run(uvhttp_server_t *view, const char *address, int port)
 {
     struct uvh_server *server = uvh_server_of(view);
-    const uvhttp_error_t *first = uvh_router_first_error(server->router);
+    const uvhttp_error_t *first = uvhttp_server_first_error(view);
     if (first->code == 0 && address != NULL)
         (void)uvhttp_server_listen(view, address, port);
     if (first->code == 0)
@@ -56,11 +55,9 @@ static void run(uvhttp_server_t *view, const char *address, int port)
 
 int uvhttp_server_main(uvhttp_server_t *server, const char *address, int port)
 {
-    const uvhttp_error_t *error = uvhttp_server_error(server);
-    if (server != NULL) {
+    const uvhttp_error_t *error = uvhttp_server_first_error(server);
+    if (server != NULL)
         run(server, address, port);
-        error = uvh_router_first_error(uvh_server_of(server)->router);
-    }
     int status = error->code == 0 ? 0 : 1;
     if (status != 0)
         fprintf(stderr, "%s\n", error->text);

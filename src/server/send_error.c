@@ -92,6 +92,8 @@ int uvhttp_response_send_error(uvhttp_response_t *response, int status, const ch
     va_start(arguments, format);
     vsnprintf(reason, sizeof(reason), format, arguments);
     va_end(arguments);
+    if (reason[0] == '\0')
+        return uvhttp_response_send_status(response, status);
     snprintf(text, sizeof(text), "%d %s\n%s\n", status, uvhttp_status_text(status), reason);
     return send_error(response, status, text, reason);
 }

@@ -316,14 +316,22 @@ void uvhttp_server_free(uvhttp_server_t *view)
     uvh_server_stop(server); /* immediately */
 }
 
+static const uvhttp_error_t no_server = {.code = UVHTTP_ENOMEM,
+                                         .reason = "there is no server: out of memory",
+                                         .text = "there is no server: out of memory"};
+
 const uvhttp_error_t *uvhttp_server_error(const uvhttp_server_t *view)
 {
-    static const uvhttp_error_t none = {.code = UVHTTP_ENOMEM,
-                                        .reason = "there is no server: out of memory",
-                                        .text = "there is no server: out of memory"};
     if (view == NULL)
-        return &none;
+        return &no_server;
     return uvh_server_error(uvh_server_of((uvhttp_server_t *)(uintptr_t)view));
+}
+
+const uvhttp_error_t *uvhttp_server_first_error(const uvhttp_server_t *view)
+{
+    if (view == NULL)
+        return &no_server;
+    return uvh_router_first_error(uvh_server_of((uvhttp_server_t *)(uintptr_t)view)->router);
 }
 
 uvhttp_error_t *uvh_server_error(struct uvh_server *server)

@@ -23,6 +23,7 @@ enum {
     FIELDS = 256,
     HEAD_SIZE = 1 << 20,
     EXTENSION_SIZE = 4096,
+    TIMEOUT_MS = 120000, /* above the default of handler_timeout, whose 503 is a response */
 };
 
 /* The result; `view` is the public part. */
@@ -38,11 +39,12 @@ enum state { HEAD, BODY, CHUNKS, TRAILERS, COMPLETE, FAILED };
 
 struct client {
     uv_poll_t poll;
+    uv_timer_t timer;
+    int open_handles;
     int socket;
     uvhttp_slice_t out[2]; /* head and body of the request, what is left of them */
     enum state state;
     int error; /* when FAILED */
-    bool closed;
     uvhttp_method_t method;
     size_t stop_after;
     uvhttp_framing_t framing;
@@ -306,12 +308,44 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         (void)watch(client); /* cannot fail: the events are valid */
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_timeout(uv_timer_t *timer)
 {
-    UVH_CONTAINER_OF((uv_poll_t *)handle, struct client, poll)->closed = true;
+    struct client *client = UVH_CONTAINER_OF(timer, struct client, timer);
+    if (client->state < COMPLETE)
+        fail(client, UV_ETIMEDOUT);
 }
 
-static int run(struct client *client, uvhttp_server_t *server)
+static void on_closed(uv_handle_t *handle)
+{
+    struct client *client = handle->data;
+    client->open_handles--;
+}
+
+static void close_handle(struct client *client, uv_handle_t *handle)
+{
+    handle->data = client;
+    client->open_handles++;
+    uv_close(handle, on_closed);
+}
+
+/* Runs the loop until there is a response or an error, which is returned. */
+static int wait_for_response(struct client *client, uv_loop_t *loop, uint32_t timeout_ms)
+{
+    uv_timer_init(loop, &client->timer);
+    uv_update_time(loop);
+    if (timeout_ms != UVHTTP_NEVER)
+        uv_timer_start(&client->timer, on_timeout, timeout_ms == 0 ? TIMEOUT_MS : timeout_ms, 0);
+    (void)watch(client);
+    while (client->state < COMPLETE)
+        uv_run(loop, UV_RUN_ONCE);
+    close_handle(client, (uv_handle_t *)&client->poll);
+    close_handle(client, (uv_handle_t *)&client->timer);
+    while (client->open_handles > 0)
+        uv_run(loop, UV_RUN_NOWAIT);
+    return client->state == FAILED ? client->error : 0;
+}
+
+static int run(struct client *client, uvhttp_server_t *server, uint32_t timeout_ms)
 {
     uv_os_sock_t pair[2];
     uv_loop_t *loop = uvhttp_server_loop(server);
@@ -324,17 +358,10 @@ static int run(struct client *client, uvhttp_server_t *server)
         uvh_socket_close(pair[1]);
     if (err == 0)
         err = uv_poll_init(loop, &client->poll, client->socket);
-    if (err == 0) {
-        (void)watch(client);
-        while (client->state < COMPLETE)
-            uv_run(loop, UV_RUN_ONCE);
-        uv_close((uv_handle_t *)&client->poll, on_closed);
-        while (!client->closed)
-            uv_run(loop, UV_RUN_NOWAIT);
-        err = client->state == FAILED ? client->error : 0;
-    }
-    uvh_socket_close(client->socket);
     if (err == 0)
+        err = wait_for_response(client, loop, timeout_ms);
+    uvh_socket_close(client->socket);
+    if (err == 0 || err == UV_ETIMEDOUT)
         uv_run(loop, UV_RUN_NOWAIT); /* the server sees the end of the connection */
     return err;
 }
@@ -390,7 +417,7 @@ int uvhttp_test_request(uvhttp_server_t *server, const uvhttp_test_request_t *re
     int err = write_request(request, method, &client.out[0]);
     char *head = (char *)(uintptr_t)client.out[0].base;
     if (err == 0)
-        err = run(&client, server);
+        err = run(&client, server, request->timeout_ms);
     if (err == 0)
         err = finish(&client);
     uvh_free(memory(), head);

@@ -1975,6 +1975,10 @@ static void test_timers_and_signals_end_with_server(void **)
     other.every(0 * ms, [tracked = Tracked(alive)] {});
     assert_true(other.error() == UVHTTP_EINVAL && alive == 0);
     assert_string_equal(other.where(), "timer");
+    Server uncaught;
+    uncaught.onSignal(SIGKILL, [] {});
+    assert_true(uncaught.error() == UV_EINVAL);
+    assert_string_equal(uncaught.details().text, "signal 9 cannot be caught");
 }
 
 static void timers_after_stop_are_no_error(void **)

@@ -158,6 +158,40 @@ static void http_error_is_sent(void **)
     assert_true(is("/e", 409, "409 Conflict\ntaken\n"));
 }
 
+static void http_error_that_cannot_be_sent_is_logged(void **)
+{
+    std::string log;
+    Server server(std::move(uvhttp::Config().onLog(
+        [&log](uvhttp_log_level_t, std::string_view line) { log.append(line) += '\n'; })));
+    server.get("/status", [](Response) { throw HttpError(200, "all is well"); });
+    server.get("/begun", [](Response res) {
+        if (Result error = res.begin(200, "text/plain"))
+            return error;
+        throw HttpError(409, "too late");
+    });
+    server.get("/empty", [](Response res) { return res.sendError(400, ""); });
+    assert_int_equal(testRequest(server, {.target = "/status"}).status(), 500);
+    assert_true(log == "/status failed: HttpError 200 cannot be sent: all is well "
+                       "(UVHTTP_EINVAL)\n");
+    log.clear();
+    assert_true(testRequest(server, {.target = "/begun"}).error() == UVHTTP_EDISCONNECTED);
+    assert_true(log.find("/begun failed: HttpError 409 cannot be sent: too late (") == 0);
+    assert_true(testRequest(server, {.target = "/empty"}).body() == "400 Bad Request\n");
+    server = Server();
+    server.onError(uvhttp::errorAsJson).get("/", [](Response res) {
+        return res.sendError(400, "");
+    });
+    assert_true(testRequest(server).body() == "{\"error\":\"Bad Request\"}\n");
+}
+
+static void test_client_has_a_time_limit(void **)
+{
+    Server server;
+    server.get("/", [](Response) { return Result(); });
+    const TestResponse response = testRequest(server, {.timeout = std::chrono::milliseconds(1)});
+    assert_true(response.error() == UV_ETIMEDOUT && response.status() == 0);
+}
+
 static void errors_have_the_form_of_the_application(void **)
 {
     Server json, page;
@@ -262,6 +296,8 @@ int main()
         cmocka_unit_test(lists_are_copied_from_any_sequence),
         cmocka_unit_test(numbers_are_typed_with_ranges),
         cmocka_unit_test(http_error_is_sent),
+        cmocka_unit_test(http_error_that_cannot_be_sent_is_logged),
+        cmocka_unit_test(test_client_has_a_time_limit),
         cmocka_unit_test(errors_have_the_form_of_the_application),
         cmocka_unit_test(strings_are_sent_without_a_copy),
         cmocka_unit_test(event_hub_is_a_handler),

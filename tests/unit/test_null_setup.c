@@ -269,6 +269,8 @@ static void listen_functions_check_null(void **state)
                      UVHTTP_EINVAL &&
                  uvhttp_server_trust_proxies(server, NULL, 0, UVHTTP_FORWARDING_X) == 0);
     NULL_ROW(uvhttp_server_error, server, uvhttp_server_error(NULL)->code == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_first_error, server,
+             uvhttp_server_first_error(NULL)->code == UVHTTP_ENOMEM);
     NULL_CALL(uvhttp_server_set_data, server, uvhttp_server_set_data(NULL, text));
     NULL_ROW(uvhttp_server_data, server, uvhttp_server_data(NULL) == NULL);
     NULL_ROW(uvhttp_server_each_route_stats, server,

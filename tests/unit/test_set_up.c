@@ -173,6 +173,24 @@ static void main_reports_the_first_error(void **state)
     }
 }
 
+static void first_error_is_kept_for_programs_without_main(void **state)
+{
+    (void)state;
+    const uvhttp_error_t *first = uvhttp_server_first_error(server);
+    assert_int_equal(first->code, 0);
+    assert_int_equal(uvhttp_server_route(server, "GET", "bad", show_user, NULL), UVHTTP_EROUTE);
+    assert_int_equal(uvhttp_server_use(server, NULL, NULL), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
+    assert_int_equal(uvhttp_server_error(server)->code, 0);
+    assert_int_equal(first->code, UVHTTP_EROUTE);
+    assert_string_equal(first->value, "bad");
+}
+
+static void ignore_signal(uvhttp_server_t *running, int number, void *arg)
+{
+    (void)running, (void)number, (void)arg;
+}
+
 static void stop_now(uvhttp_server_t *running, void *arg)
 {
     (void)arg;
@@ -199,6 +217,53 @@ static const char *path_of(const char *name)
     static char path[128];
     snprintf(path, sizeof(path), "%s/%s", directory, name);
     return path;
+}
+
+static void failed_timers_and_signals_are_errors_of_set_up(void **state)
+{
+    (void)state;
+    const uvhttp_error_t *error = uvhttp_server_error(server);
+    assert_int_equal(uvhttp_server_every(server, 0, stop_now, NULL, NULL), UVHTTP_EINVAL);
+    assert_string_equal(error->text, "interval is 0; allowed are 1 to 4294967295 milliseconds");
+    assert_string_equal(error->field, "interval");
+    assert_int_equal(uvhttp_server_after(server, 0, stop_now, NULL, NULL), 0);
+    assert_int_equal(error->code, 0);
+    assert_int_equal(uvhttp_server_after(server, 0, NULL, NULL, NULL), UVHTTP_EINVAL);
+    assert_string_equal(error->text, "a timer or signal requires a function");
+    assert_int_equal(uvhttp_server_on_signal(server, 9, ignore_signal, NULL), UV_EINVAL);
+    assert_string_equal(error->text, "signal 9 cannot be caught");
+    assert_string_equal(error->value, "9");
+    assert_int_equal(uvhttp_server_on_signal(server, 999, ignore_signal, NULL), UV_EINVAL);
+    assert_string_equal(error->text, "there is no signal 999");
+    assert_int_equal(uvhttp_server_main(server, "127.0.0.1", 0), 1); /* by the first of them */
+    server = NULL;
+}
+
+static void fail_timers(uvhttp_server_t *stopped, void *arg)
+{
+    int *results = arg;
+    results[0] = uvhttp_server_after(stopped, 1, stop_now, NULL, NULL);
+    results[1] = uvhttp_server_on_signal(stopped, 10, ignore_signal, NULL);
+}
+
+static void fail_running_timer(uvhttp_server_t *running, void *arg)
+{
+    int *results = arg;
+    results[2] = uvhttp_server_every(running, 0, stop_now, NULL, NULL);
+    uvhttp_server_stop(running);
+}
+
+static void timers_that_fail_later_are_no_errors_of_set_up(void **state)
+{
+    int results[3] = {0};
+    (void)state;
+    uvhttp_server_on_stopped(server, fail_timers, results);
+    uvhttp_server_after(server, 0, fail_running_timer, results, NULL);
+    assert_int_equal(uvhttp_server_main(server, "127.0.0.1", 0), 0);
+    server = NULL;
+    assert_int_equal(results[0], UVHTTP_ESTOPPED);
+    assert_int_equal(results[1], UVHTTP_ESTOPPED);
+    assert_int_equal(results[2], UVHTTP_EINVAL);
 }
 
 /* What uvhttp_server_main prints until the server stops; static. */
@@ -316,6 +381,27 @@ static void body_is_text_unless_it_has_nul_or_other_bytes(void **state)
         if (response->status == 200)
             assert_string_equal(response->body, rows[i].body);
     }
+}
+
+/* ---- the test client ---- */
+
+static int never_respond(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    (void)req, (void)res, (void)arg;
+    return 0;
+}
+
+static void test_client_has_a_time_limit(void **state)
+{
+    (void)state;
+    uvhttp_server_route(server, "GET", "/never", never_respond, NULL);
+    uvhttp_server_route(server, "GET", "/", show_user, NULL);
+    uvhttp_test_request_t sent = {.target = "/never", .timeout_ms = 1};
+    assert_int_equal(uvhttp_test_request(server, &sent, &response), UV_ETIMEDOUT);
+    assert_null(response);
+    request(&(uvhttp_test_request_t){.timeout_ms = UVHTTP_NEVER}); /* the server works as before */
+    assert_int_equal(response->status, 200);
+    assert_int_equal(uvhttp_server_stats(server)->aborted_exchanges, 1);
 }
 
 /* ---- events and uploads ---- */
@@ -442,10 +528,14 @@ int main(void)
         WITH_SERVER(numbers_are_set_before_the_server_listens),
         WITH_SERVER(main_reports_the_first_error),
         WITH_SERVER(main_runs_until_the_server_has_stopped),
+        WITH_SERVER(first_error_is_kept_for_programs_without_main),
+        WITH_SERVER(failed_timers_and_signals_are_errors_of_set_up),
+        WITH_SERVER(timers_that_fail_later_are_no_errors_of_set_up),
         WITH_DIRECTORY(main_prints_a_line_for_each_listener),
         WITH_SERVER(main_prints_address_that_was_given),
         WITH_SERVER(numbers_of_requests_have_ranges_and_defaults),
         WITH_SERVER(body_is_text_unless_it_has_nul_or_other_bytes),
+        WITH_SERVER(test_client_has_a_time_limit),
         WITH_SERVER(hub_is_a_handler),
         WITH_DIRECTORY(upload_creates_its_directory),
         WITH_DIRECTORY(saved_file_is_loaded_again),
