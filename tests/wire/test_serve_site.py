@@ -283,11 +283,14 @@ def test_start_output_lists_enabled_options(root):
                         "x\x1b*=A: b") == ["default-type a/b", "header x?*=A: b"]
 
 
+OWN_NAME = f"unix:@uvhttp-told-{os.getpid()}"
+
+
 @pytest.mark.parametrize("listen, permitted",
                          [(["127.0.0.1:0"], "this machine only"),
-                          (["127.0.0.1:0", f"unix:@uvhttp-told-{os.getpid()}"], "this machine only"),
+                          (["127.0.0.1:0", OWN_NAME], "this machine only"),
                           (["0.0.0.0:0"], "any client"),
-                          (["0.0.0.0:0", f"unix:@uvhttp-told-{os.getpid()}"], "any client")])
+                          (["0.0.0.0:0", OWN_NAME], "any client")])
 def test_start_output_names_upload_permission(root, passwords, listen, permitted):
     flags = ["--uploads", *(f"-l{one}" for one in listen[1:])]
     assert start_output(root, *flags, listen=listen[0]) == [f"uploads from {permitted}"]
