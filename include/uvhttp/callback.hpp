@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <uvhttp/embedding.h>
 #include <uvhttp/response.h>
 #include <uvhttp/result.hpp>
 #include <uvhttp/server.h>
@@ -120,6 +121,25 @@ template <class Call> void logged(uvhttp_response_t *response, Call &&call) noex
     }
 #else
     (void)response;
+    call();
+#endif
+}
+
+/* The same for callbacks of the server: "timer failed: exception: ...". */
+template <class Call>
+void logged(uvhttp_server_t *server, const char *callback, Call &&call) noexcept
+{
+#ifdef __cpp_exceptions
+    static constexpr const char *line = "%s failed: exception: %s";
+    try {
+        call();
+    } catch (const std::exception &exception) {
+        uvhttp_server_log(server, UVHTTP_LOG_ERROR, line, callback, exception.what());
+    } catch (...) {
+        uvhttp_server_log(server, UVHTTP_LOG_ERROR, line, callback, "not a std::exception");
+    }
+#else
+    (void)server, (void)callback;
     call();
 #endif
 }

@@ -6,8 +6,10 @@
 #ifndef UVHTTP_SERVER_HPP
 #define UVHTTP_SERVER_HPP
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <initializer_list>
 #include <memory>
@@ -90,7 +92,7 @@ public:
     /* Calls `function`, with the worker's number if it takes one, on the thread of a worker:
      * Request::worker for a response from another thread; 0 for timers and signals. It is moved to
      * the heap, and destroyed after the call on the worker's thread; after an error immediately, on
-     * this thread. */
+     * this thread. An exception is logged. */
     template <class F> [[nodiscard]] Result postTo(std::size_t worker, F &&function) const
     {
         using Kept = std::decay_t<F>;
@@ -110,9 +112,9 @@ public:
         F *const given = function.release();
         const int error = uvhttp_server_post(
             server(), worker,
-            [](uvhttp_server_t *, std::size_t number, void *arg) noexcept {
+            [](uvhttp_server_t *posted, std::size_t number, void *arg) noexcept {
                 const std::unique_ptr<F> run(static_cast<F *>(arg));
-                swallow([&] { callWith(*run, number); });
+                logged(posted, "posted function", [&] { callWith(*run, number); });
             },
             given);
         if (error != 0)
@@ -316,8 +318,8 @@ public:
         if (Kept *kept = setup_->keep(std::forward<F>(stopping), "onStopping"))
             uvhttp_server_on_stopping(
                 native(),
-                [](uvhttp_server_t *, void *arg) noexcept {
-                    detail::swallow([&] { detail::stored<Kept>(arg)(); });
+                [](uvhttp_server_t *server, void *arg) noexcept {
+                    detail::logged(server, "onStopping", [&] { detail::stored<Kept>(arg)(); });
                 },
                 kept);
         return *this;
@@ -344,30 +346,36 @@ public:
 
     /* Calls `function` every `interval`, or once after `delay`, on the first worker's thread, until
      * the server has stopped; `every` also until it returns false. Before run(), or on that thread.
-     * The function is destroyed when the timer has ended. */
+     * The function is destroyed when the timer has ended: immediately if the server has stopped,
+     * for example in onStopped. Exceptions are logged. An interval has at least 1 ms; a negative
+     * delay is 0; the maximum of both is 4294967295 ms (49 days). */
     template <class F> Server &every(std::chrono::milliseconds interval, F &&function)
     {
-        return timer(uvhttp_server_every, interval, std::forward<F>(function));
+        return timer(uvhttp_server_every, "interval", 1, interval, std::forward<F>(function));
     }
     template <class F> Server &after(std::chrono::milliseconds delay, F &&function)
     {
-        return timer(uvhttp_server_after, delay, std::forward<F>(function));
+        using std::chrono::milliseconds;
+        return timer(uvhttp_server_after, "delay", 0, std::max(delay, milliseconds(0)),
+                     std::forward<F>(function));
     }
     /* Calls `function`, with the number if it takes one, on each signal, on the first worker's
-     * thread: server.onSignal(SIGHUP, reload). */
+     * thread: server.onSignal(SIGHUP, reload). Exceptions are logged. After the server has stopped
+     * it does nothing. */
     template <class F> Server &onSignal(int number, F &&function)
     {
         using Kept = std::decay_t<F>;
         static_assert(detail::takes<Kept, int>, "the function takes no argument or the signal");
         if (Kept *kept = setup_->keep(std::forward<F>(function), "onSignal"))
-            setup_->note(uvhttp_server_on_signal(
-                             native(), number,
-                             [](uvhttp_server_t *, int raised, void *arg) noexcept {
-                                 detail::swallow(
-                                     [&] { detail::callWith(detail::stored<Kept>(arg), raised); });
-                             },
-                             kept),
-                         "onSignal");
+            noteRunning(uvhttp_server_on_signal(
+                            native(), number,
+                            [](uvhttp_server_t *server, int raised, void *arg) noexcept {
+                                detail::logged(server, "onSignal", [&] {
+                                    detail::callWith(detail::stored<Kept>(arg), raised);
+                                });
+                            },
+                            kept),
+                        "onSignal");
         return *this;
     }
 
@@ -535,21 +543,43 @@ public:
     }
 
 private:
+    /* For calls that an application also makes in onStopped: a stopped server is no error of its
+     * set-up, which run() would return. True if the call has succeeded. */
+    bool noteRunning(int error, const char *what) noexcept
+    {
+        return error != UVHTTP_ESTOPPED && setup_->note(error, what);
+    }
+    bool checkTime(const char *name, int least, std::chrono::milliseconds time) noexcept
+    {
+        if (time.count() >= least && time.count() <= std::int64_t{UINT32_MAX})
+            return true;
+        const auto value = static_cast<long long>(time.count());
+        char allowed[64];
+        std::snprintf(allowed, sizeof allowed, "allowed are %d to 4294967295 milliseconds", least);
+        SetupError details = {};
+        details.code = UVHTTP_EINVAL;
+        std::snprintf(details.field, sizeof details.field, "%s", name);
+        std::snprintf(details.value, sizeof details.value, "%lld", value);
+        std::snprintf(details.reason, sizeof details.reason, "%s", allowed);
+        std::snprintf(details.text, sizeof details.text, "%s is %lld; %s", name, value, allowed);
+        return setup_->note(UVHTTP_EINVAL, "timer", {}, &details);
+    }
     template <class Start, class F>
-    Server &timer(Start start, std::chrono::milliseconds time, F &&function)
+    Server &timer(Start start, const char *name, int least, std::chrono::milliseconds time,
+                  F &&function)
     {
         struct Timer {
             std::decay_t<F> function;
             uvhttp_timer_t *handle;
         };
-        if (setup_->error())
+        if (setup_->error() || !checkTime(name, least, time))
             return *this;
         std::unique_ptr<Timer> kept(new (std::nothrow) Timer{std::forward<F>(function), nullptr});
         if (!setup_->note(kept ? 0 : int{UVHTTP_ENOMEM}, "timer"))
             return *this;
-        const auto run = [](uvhttp_server_t *, void *arg) noexcept {
+        const auto run = [](uvhttp_server_t *server, void *arg) noexcept {
             Timer &timer = detail::stored<Timer>(arg);
-            detail::swallow([&] {
+            detail::logged(server, "timer", [&] {
                 if constexpr (std::is_same_v<decltype(timer.function()), bool>) {
                     if (!timer.function())
                         uvhttp_timer_stop(timer.handle);
@@ -558,8 +588,9 @@ private:
                 }
             });
         };
-        if (setup_->note(start(native(), detail::toMs(time), run, kept.get(), &kept->handle),
-                         "timer")) {
+        const int error = start(native(), static_cast<std::uint32_t>(time.count()), run, kept.get(),
+                                &kept->handle);
+        if (noteRunning(error, "timer")) {
             uvhttp_timer_own(kept->handle, detail::destroy<Timer>);
             (void)kept.release();
         }
