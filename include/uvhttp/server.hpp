@@ -554,15 +554,15 @@ private:
     {
         if (time.count() >= least && time.count() <= std::int64_t{UINT32_MAX})
             return true;
+        const auto value = static_cast<long long>(time.count());
+        char allowed[64];
+        std::snprintf(allowed, sizeof allowed, "allowed are %d to 4294967295 milliseconds", least);
         SetupError details = {};
         details.code = UVHTTP_EINVAL;
         std::snprintf(details.field, sizeof details.field, "%s", name);
-        std::snprintf(details.value, sizeof details.value, "%lld",
-                      static_cast<long long>(time.count()));
-        std::snprintf(details.reason, sizeof details.reason, "allowed are %d to %lu milliseconds",
-                      least, static_cast<unsigned long>(UINT32_MAX));
-        std::snprintf(details.text, sizeof details.text, "%s is %s; %.150s", name, details.value,
-                      details.reason);
+        std::snprintf(details.value, sizeof details.value, "%lld", value);
+        std::snprintf(details.reason, sizeof details.reason, "%s", allowed);
+        std::snprintf(details.text, sizeof details.text, "%s is %lld; %s", name, value, allowed);
         return setup_->note(UVHTTP_EINVAL, "timer", {}, &details);
     }
     template <class Start, class F>

@@ -2074,6 +2074,99 @@ static void log_function_outlives_last_line(void **)
     assert_int_equal(alive, 0);
 }
 
+static void timers_after_stop_are_no_error(void **)
+{
+    int alive = 0;
+    Server server;
+    server.listen("127.0.0.1", 0);
+    server.after(std::chrono::milliseconds(0), [&server] { server.stop(); });
+    server.onStopped([&] {
+        server.after(std::chrono::milliseconds(1), [tracked = Tracked(alive)] {});
+        server.every(std::chrono::milliseconds(1), [tracked = Tracked(alive)] {});
+        server.onSignal(SIGUSR1, [] {});
+        assert_int_equal(alive, 0);
+    });
+    assert_true(server.run() == 0);
+}
+
+static void times_of_timers_are_checked(void **)
+{
+    const std::chrono::milliseconds ms(1);
+    {
+        Server server;
+        int calls = 0;
+        server.listen("127.0.0.1", 0);
+        server.after(-5 * ms, [&] {
+            calls++;
+            server.stop();
+        });
+        server.after(std::chrono::milliseconds(UINT32_MAX), [&calls] { calls++; });
+        assert_true(server.run() == 0);
+        assert_int_equal(calls, 1);
+    }
+    {
+        Server server;
+        server.every(-5 * ms, [] {});
+        assert_true(server.error() == UVHTTP_EINVAL);
+        assert_string_equal(server.where(), "timer");
+        assert_string_equal(server.details().text,
+                            "interval is -5; allowed are 1 to 4294967295 milliseconds");
+    }
+    {
+        Server server;
+        server.after(std::chrono::milliseconds(std::int64_t{UINT32_MAX} + 1), [] {});
+        assert_true(server.error() == UVHTTP_EINVAL);
+        assert_string_equal(server.details().text,
+                            "delay is 4294967296; allowed are 0 to 4294967295 milliseconds");
+    }
+}
+
+static void exceptions_of_server_callbacks_are_logged(void **)
+{
+    Stage stage;
+    Server &server = *stage.server;
+    int calls = 0;
+    server.every(std::chrono::milliseconds(1), [&calls]() -> bool {
+        if (calls++ == 0)
+            throw std::runtime_error("first");
+        return false;
+    });
+    server.onSignal(SIGUSR1, [] { throw std::runtime_error("second"); });
+    server.onStopping([] { throw 4; });
+    stage.listen();
+    std::raise(SIGUSR1);
+    assert_true(server.postTo(0, [] { throw 3; }) == 0);
+    stage.runUntil([&] {
+        return calls == 2 && contains(stage.errors, "onSignal failed: exception: second\n") &&
+               contains(stage.errors, "posted function failed: exception: not a std::exception\n");
+    });
+    assert_true(contains(stage.errors, "timer failed: exception: first\n"));
+    server.stop();
+    stage.runUntil([&] {
+        return contains(stage.errors, "onStopping failed: exception: not a std::exception\n");
+    });
+}
+
+static uv_timer_t left_open; /* static, since the loop that it keeps open is not freed */
+
+static void log_function_outlives_last_line(void **)
+{
+    int alive = 0;
+    bool logged = false;
+    {
+        uvhttp::Config config;
+        config.onLog([&, tracked = Tracked(alive)](uvhttp_log_level_t, std::string_view line) {
+            assert_int_equal(alive, 1);
+            logged = contains(line, "a handle is open on the server's loop");
+        });
+        Server server(std::move(config));
+        server.own(Tracked(alive)); /* released before */
+        uv_timer_init(server.loop(), &left_open);
+    }
+    assert_true(logged);
+    assert_int_equal(alive, 0);
+}
+
 static void test_server_waits_for_threads_with_reference(void **)
 {
     Server server;
