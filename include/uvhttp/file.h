@@ -12,7 +12,7 @@ extern "C" {
  *
  *     char *text;
  *     if (uvhttp_file_load("notes.json", &text, NULL) == 0)
- *         use(text);
+ *         fputs(text, stdout);
  *     uvhttp_file_release(text);
  *
  * Returns 0 with its bytes in `*data`, followed by a NUL that `*size` does not count; or with

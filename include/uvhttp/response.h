@@ -77,7 +77,7 @@ UVHTTP_EXPORT int uvhttp_response_send_status(uvhttp_response_t *response, int s
 /* Sends an error with a reason for the client, printf-style, at most 511 bytes: the text "404 Not
  * Found", and the reason in the next line. uvhttp_server_on_error may change its form.
  *
- *     return uvhttp_response_send_error(res, 404, "there is no note %s", id);
+ *     return uvhttp_response_send_error(res, 404, "there is no note %s", name);
  *
  * Returns 0, the errors of send, or
  *   UVHTTP_EINVAL  the status is not 400 to 599; no `format` */
