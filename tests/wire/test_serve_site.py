@@ -285,7 +285,8 @@ def test_start_output_lists_enabled_options(root):
 
 @pytest.mark.parametrize("listen, permitted",
                          [(["127.0.0.1:0"], "this machine only"),
-                          (["127.0.0.1:0", f"unix:@uvhttp-told-{os.getpid()}"], "this machine only"),
+                          (["127.0.0.1:0", f"unix:@uvhttp-told-{os.getpid()}"],
+                           "this machine only"),
                           (["0.0.0.0:0"], "any client"),
                           (["0.0.0.0:0", f"unix:@uvhttp-told-{os.getpid()}"], "any client")])
 def test_start_output_names_upload_permission(root, passwords, listen, permitted):
