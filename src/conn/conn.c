@@ -257,10 +257,12 @@ void uvh_conn_ready(struct uvh_poller_socket *socket)
 {
     struct uvh_conn *conn = UVH_CONTAINER_OF(socket, struct uvh_conn, socket);
     uvh_conn_event_begin(conn);
-    if (conn->state != UVH_CONN_CONNECTING)
+    if (conn->state != UVH_CONN_CONNECTING) {
         work(conn);
-    else if (conn->socket.writable)
+    } else if (conn->socket.writable) {
+        uvh_socket_read_peer(conn->socket.fd, &conn->peer);
         conn->user->connected(conn, uvh_socket_connect_result(conn->socket.fd));
+    }
     uvh_conn_event_end(conn);
 }
 
@@ -401,6 +403,7 @@ struct uvh_conn *uvh_conn_open(struct uvh_conn_shared *shared, int socket,
     conn->user = user;
     conn->timeout_class = UVH_CONN_TIMEOUTS;
     conn->depth = 1;
+    uvh_socket_read_peer(socket, &conn->peer);
     uvh_timeout_init(&conn->timeout);
     uvh_list_init(&conn->ready);
     shared->count++;
@@ -455,9 +458,7 @@ void uvh_conn_unref(struct uvh_conn *conn)
 
 const char *uvh_conn_peer(const struct uvh_conn *conn, char text[UVH_SOCKET_ADDRESS_TEXT])
 {
-    uvh_socket_peer(conn->socket.fd, text);
-    if (text[0] == '\0' && conn->tls != NULL)
-        memcpy(text, conn->tls->peer, sizeof(conn->tls->peer));
+    uvh_socket_peer_text(&conn->peer, text);
     return text[0] == '\0' ? "an unknown client" : text;
 }
 

@@ -18,6 +18,7 @@
 #include "base/compiler.h"
 #include "conn/output.h"
 #include "conn/shared.h"
+#include "platform/socket.h"
 #include "tls/session.h"
 
 enum uvh_conn_state {
@@ -102,6 +103,8 @@ struct uvh_conn {
     uint32_t write_timeout; /* seconds; 0: the server's default */
     /* bytes in the socket's send queue when the write timeout was last armed */
     uint32_t unsent;
+    /* read once, since a socket that the client has reset does not know it any more */
+    struct uvh_socket_peer peer;
     unsigned char state;         /* enum uvh_conn_state */
     unsigned char timeout_class; /* enum uvh_conn_timeout */
     unsigned char depth;         /* nesting level: events begun and not ended */

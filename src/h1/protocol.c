@@ -241,10 +241,8 @@ int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_c
         return err;
     }
     uvh_counter_add(&worker->conns.open, 1);
-    if (session != NULL) {
-        uvh_socket_peer(socket, session->peer);
+    if (session != NULL)
         uvh_conn_begin_tls(conn, session);
-    }
     conn->socket.readable = worker->closes_idle; /* one last read */
     uvh_worker_stats_time(worker);
     if (reject) {
@@ -365,7 +363,7 @@ static void released(struct uvh_exchange *base)
 
 static void peer(struct uvh_exchange *base, char *text)
 {
-    uvh_socket_peer(uvh_h1_exchange_of(base)->h1->conn.socket.fd, text);
+    uvh_socket_peer_text(&uvh_h1_exchange_of(base)->h1->conn.peer, text);
 }
 
 static struct uvh_connection_data **connection_data(struct uvh_exchange *base)
@@ -409,8 +407,5 @@ struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_h1 *h1)
     exchange->base.match.route = NULL;
     h1->conn.owner = exchange;
     uvh_conn_ref(&h1->conn);
-    /* A socket that the client has reset does not know the address any more. */
-    if (worker->server->on_finished != NULL)
-        uvhttp_request_peer_address(&exchange->base.request);
     return exchange;
 }

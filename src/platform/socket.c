@@ -331,34 +331,50 @@ void uvh_socket_close(int socket)
     close(socket);
 }
 
-static void write_address(const struct sockaddr_storage *storage,
-                          char text[UVH_SOCKET_ADDRESS_TEXT])
+/* An IPv4 address as a mapped IPv6 address. */
+static void read_ip(const struct sockaddr_storage *storage, struct in6_addr *ip)
 {
-    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)storage)->sin6_addr;
-    int family = storage->ss_family;
-    const void *address = v6;
-    if (family == AF_INET)
-        address = &((const struct sockaddr_in *)(const void *)storage)->sin_addr;
-    /* A socket on "*", or an adopted one, accepts IPv4 as well. */
-    if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
-        family = AF_INET;
-        address = &v6->s6_addr[12];
+    if (storage->ss_family != AF_INET) {
+        *ip = ((const struct sockaddr_in6 *)(const void *)storage)->sin6_addr;
+        return;
     }
-    if (inet_ntop(family, address, text, UVH_SOCKET_ADDRESS_TEXT) == NULL)
+    memset(ip, 0, 10);
+    memset(&ip->s6_addr[10], 0xff, 2);
+    memcpy(&ip->s6_addr[12], &((const struct sockaddr_in *)(const void *)storage)->sin_addr, 4);
+}
+
+static void write_ip(const struct in6_addr *ip, char text[UVH_SOCKET_ADDRESS_TEXT])
+{
+    bool v4 = IN6_IS_ADDR_V4MAPPED(ip);
+    const void *address = v4 ? &ip->s6_addr[12] : &ip->s6_addr[0];
+    if (inet_ntop(v4 ? AF_INET : AF_INET6, address, text, UVH_SOCKET_ADDRESS_TEXT) == NULL)
         text[0] = '\0';
 }
 
-void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT])
+void uvh_socket_read_peer(int socket, struct uvh_socket_peer *peer)
 {
     struct sockaddr_storage storage;
     socklen_t length = sizeof(storage);
-    text[0] = '\0';
+    struct in6_addr ip;
+    *peer = (struct uvh_socket_peer){0};
     if (getpeername(socket, (struct sockaddr *)&storage, &length) != 0)
         return;
-    if (storage.ss_family == AF_UNIX)
+    peer->kind = storage.ss_family == AF_UNIX ? UVH_SOCKET_PEER_UNIX : UVH_SOCKET_PEER_IP;
+    if (peer->kind == UVH_SOCKET_PEER_UNIX)
+        return;
+    read_ip(&storage, &ip);
+    memcpy(peer->ip, &ip, sizeof(peer->ip));
+}
+
+void uvh_socket_peer_text(const struct uvh_socket_peer *peer, char text[UVH_SOCKET_ADDRESS_TEXT])
+{
+    struct in6_addr ip;
+    text[0] = '\0';
+    memcpy(&ip, peer->ip, sizeof(ip));
+    if (peer->kind == UVH_SOCKET_PEER_UNIX)
         memcpy(text, "unix:", sizeof("unix:"));
-    else
-        write_address(&storage, text);
+    else if (peer->kind == UVH_SOCKET_PEER_IP)
+        write_ip(&ip, text);
 }
 
 /* The kernel does not end a path that fills its array with a NUL. */
@@ -379,11 +395,14 @@ void uvh_socket_name(int socket, char text[UVH_SOCKET_NAME_TEXT])
 {
     struct sockaddr_storage storage;
     socklen_t length = sizeof(storage);
+    struct in6_addr ip;
     text[0] = '\0';
     if (getsockname(socket, (struct sockaddr *)&storage, &length) != 0)
         return;
-    if (storage.ss_family == AF_UNIX)
+    if (storage.ss_family == AF_UNIX) {
         write_path((const struct sockaddr_un *)(const void *)&storage, length, text);
-    else
-        write_address(&storage, text);
+        return;
+    }
+    read_ip(&storage, &ip);
+    write_ip(&ip, text);
 }

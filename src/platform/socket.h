@@ -77,7 +77,18 @@ void uvh_socket_close(int socket);
  * abstract name, or "" if it is not known. */
 void uvh_socket_name(int socket, char text[UVH_SOCKET_NAME_TEXT]);
 
-/* The peer's address without port, "unix:" for a unix socket, or "" if it is no longer known. */
-void uvh_socket_peer(int socket, char text[UVH_SOCKET_ADDRESS_TEXT]);
+/* The address of a socket's peer, without port. */
+struct uvh_socket_peer {
+    unsigned char kind;   /* enum uvh_socket_peer_kind */
+    unsigned char ip[16]; /* IPv4 as a mapped IPv6 address */
+};
+
+enum uvh_socket_peer_kind { UVH_SOCKET_PEER_UNKNOWN = 0, UVH_SOCKET_PEER_IP, UVH_SOCKET_PEER_UNIX };
+
+/* Reads the peer's address; unknown if there is no peer yet, or no longer. */
+void uvh_socket_read_peer(int socket, struct uvh_socket_peer *peer);
+
+/* The address as text, "unix:" for a unix socket, or "" if it is not known. */
+void uvh_socket_peer_text(const struct uvh_socket_peer *peer, char text[UVH_SOCKET_ADDRESS_TEXT]);
 
 #endif

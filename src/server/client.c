@@ -17,7 +17,7 @@
 #include "server/server.h"
 #include "tls/info.h"
 
-static const char unix_peer[] = "unix:"; /* as returned by uvh_socket_peer */
+static const char unix_peer[] = "unix:"; /* as written by uvh_socket_peer_text */
 
 static uvhttp_slice_t slice_of(const char *text)
 {

@@ -78,9 +78,7 @@ struct uvh_tls_session {
     unsigned char early; /* enum uvh_tls_early */
     bool has_first;      /* `first` is not read yet */
     char first;          /* first byte of the early data */
-    /* of a server session; after a reset the socket has no address */
-    char peer[UVH_SOCKET_ADDRESS_TEXT];
-    char server_name[]; /* of a client session: the name the certificate must have */
+    char server_name[];  /* of a client session: the name the certificate must have */
 };
 
 /* A server session. NULL if out of memory. */

@@ -174,6 +174,8 @@ def test_browser_example_client(opened, started):
                 False)
     eventually(lambda: not opened.evaluate("document.querySelector('button').disabled"),
                "the connection is open")
+    # before something else has the focus, which Chromium would report
+    eventually(lambda: opened.evaluate("document.activeElement.autofocus"), "the field has focus")
     for text in ("hello", "<i>wörld</i>"):
         type_into(opened, "text", text)
         press_enter(opened)
