@@ -4,14 +4,16 @@
 #
 # Makes a minimal Debian tree (base system, git, ca-certificates) in DIRECTORY (default: a new one
 # in /tmp), copies the checkout without its build directories into it, and runs in a chroot `./dev
-# serve` with requests for files, and `./dev test --all`. Needs root, debootstrap and curl. An
-# existing tree in DIRECTORY is reused, which tests a second run. The last line is that of `./dev
+# serve` with requests for files, and `./dev test --all`. Needs root, debootstrap, curl and python3.
+# An existing tree in DIRECTORY is reused, which tests a second run. The last line is that of `./dev
 # test --all`.
 set -eu
 
 mirror=${1:-http://deb.debian.org/debian}
 directory=${2:-}
-port=18080
+port=$(python3 -c 'import socket
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    print(listener.getsockname()[1])')
 cd "$(dirname "$0")/.."
 
 if [ "$(id -u)" != 0 ]; then
