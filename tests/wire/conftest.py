@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+import http2_client
 from wire_server import WireServer
 
 
@@ -43,3 +44,10 @@ def start():
     for one in running:
         if one.process.returncode is None:
             one.stop()
+
+
+@pytest.fixture
+def client(server):
+    """An HTTP/2 client with prior knowledge, on a connection to `server`."""
+    with http2_client.Client(server.port) as connection:
+        yield connection
