@@ -12,14 +12,21 @@ from wire_server import WireServer
 def pytest_configure(config):
     config.addinivalue_line(
         "markers", "plain: its subject is the socket itself, or a client that does not use TLS")
+    config.addinivalue_line(
+        "markers", "http1: its subject is the syntax or the connection of HTTP/1.1")
 
 
 def pytest_collection_modifyitems(config, items):
-    """With TLS (`./dev test wire-tls`) tests marked as plain are deselected."""
-    if os.environ.get("UVHTTP_WIRE_TLS"):
-        left_out = [item for item in items if item.get_closest_marker("plain")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+    """With TLS (`./dev test wire-tls`) tests marked as plain are deselected, with HTTP/2 (`./dev
+    test wire-h2`) those marked as http1, too."""
+    markers = []
+    if os.environ.get("UVHTTP_WIRE_TLS") or os.environ.get("UVHTTP_WIRE_HTTP2"):
+        markers.append("plain")
+    if os.environ.get("UVHTTP_WIRE_HTTP2"):
+        markers.append("http1")
+    left_out = [item for item in items if any(map(item.get_closest_marker, markers))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="module")
