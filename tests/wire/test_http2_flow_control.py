@@ -1,5 +1,5 @@
-"""Flow control of HTTP/2 in both directions (RFC 9113 sections 5.2 and 6.9). Numbers in comments are
-its sections."""
+"""Flow control of HTTP/2 in both directions (RFC 9113 sections 5.2 and 6.9). Numbers in comments
+are its sections."""
 
 import http2_client as h2
 import pytest

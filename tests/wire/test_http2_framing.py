@@ -1,5 +1,5 @@
-"""Frames of HTTP/2: preface, sizes, streams, padding, SETTINGS, PING, GOAWAY, CONTINUATION (RFC 9113
-sections 3 to 6). Numbers in comments are its sections."""
+"""Frames of HTTP/2: preface, sizes, streams, padding, SETTINGS, PING, GOAWAY, CONTINUATION (RFC
+9113 sections 3 to 6). Numbers in comments are its sections."""
 
 import struct
 
@@ -114,7 +114,8 @@ def test_reserved_bit_is_ignored(client):
 def test_undefined_flags_are_ignored(client):
     # 4.1
     number = client.new_stream("POST")
-    client.send(h2.headers(number, POST, end=False, flags=0x40), h2.frame(h2.PING, 0xfe, 0, b"flagged!"),
+    client.send(h2.headers(number, POST, end=False, flags=0x40),
+                h2.frame(h2.PING, 0xfe, 0, b"flagged!"),
                 h2.frame(h2.DATA, 0xf6 & ~h2.PADDED | h2.END_STREAM, number, b"body"))
     assert client.response(number).body == b"body"
     assert b"flagged!" in client.answered_pings
