@@ -8,8 +8,8 @@ what continuous integration runs: also the asan build, the tsan build for code w
 the wire tests over TLS and over HTTP/2, and the tests of the benchmarks, the checks and the
 installation. Tests in Python run in several processes. Tests marked `alone` run after the others,
 one at a time. It counts single tests, not programs. A kind without any test is a failure, so that
-missing tests are noticed. Logs: build/logs. The output ends with the time of each kind; the last line is `N passed, N failed`,
-with `, N skipped` if there are any.
+missing tests are noticed. Logs: build/logs. The output ends with the time of each kind; the last
+line is `N passed, N failed`, with `, N skipped` if there are any.
 """
 
 import argparse

@@ -249,8 +249,9 @@ def test_worker_crash_is_a_failure_and_ends_run(project):
     assert counts.failures == ["tests.wire.test_marked.test_n[7]"]
 
 
-@pytest.mark.parametrize("words", [["wire-tls", "--preset=release"], ["wire-h2", "--preset=release"],
-                                   ["fuzz", "--preset=tsan"]])
+@pytest.mark.parametrize("words", [
+    ["wire-tls", "--preset=release"], ["wire-h2", "--preset=release"], ["fuzz", "--preset=tsan"]
+])
 @pytest.mark.parametrize("extra", [[], ["--builds"]])
 def test_kind_without_build_is_rejected(words, extra):
     done = subprocess.run([sys.executable, ROOT / "tools/run_tests.py", *words, *extra],
