@@ -15,7 +15,7 @@ enum {
     END_OF_STRING = 256,
     SHORTEST = 5,
     LONGEST = 30,
-    LOOKUP_BITS = 11,
+    LOOKUP_BITS = 12,
 };
 
 /* RFC 7541 appendix B. */
@@ -47,12 +47,9 @@ static uint16_t ordered[SYMBOLS];
 static uint32_t first_code[LONGEST + 2];
 static uint16_t first_index[LONGEST + 1];
 
-/* The symbols at the front of LOOKUP_BITS bits. */
-static struct pair {
-    uint8_t symbols[2];
-    uint8_t bits;  /* of all symbols */
-    uint8_t count; /* 0: a longer code */
-} pairs[1 << LOOKUP_BITS];
+/* The symbols at the front of LOOKUP_BITS bits, as one number that is loaded at once: from the
+ * highest byte on two symbols, their count (0: a longer code), bits of all. */
+static uint32_t pairs[1 << LOOKUP_BITS];
 
 static uint32_t codes[256];
 
@@ -65,18 +62,20 @@ static unsigned find_symbol(uint32_t bits, unsigned from)
     return ordered[first_index[length] + ((bits - first_code[length]) >> (LONGEST - length))];
 }
 
-static struct pair make_pair(uint32_t bits)
+static uint32_t make_pair(uint32_t bits)
 {
-    struct pair pair = {.count = 0};
-    while (pair.count < 2) {
-        uint32_t rest = (bits << (LONGEST - LOOKUP_BITS + pair.bits)) & ((1u << LONGEST) - 1);
+    uint32_t symbols = 0;
+    unsigned count = 0;
+    unsigned length = 0;
+    while (count < 2) {
+        uint32_t rest = (bits << (LONGEST - LOOKUP_BITS + length)) & ((1u << LONGEST) - 1);
         unsigned symbol = find_symbol(rest, SHORTEST);
-        if (pair.bits + lengths[symbol] > LOOKUP_BITS)
+        if (length + lengths[symbol] > LOOKUP_BITS)
             break;
-        pair.symbols[pair.count++] = (uint8_t)symbol;
-        pair.bits = (uint8_t)(pair.bits + lengths[symbol]);
+        symbols |= symbol << (8 * count++);
+        length += lengths[symbol];
     }
-    return pair;
+    return symbols << 16 | count << 8 | length;
 }
 
 /* With high priority among constructors, because others may already parse. */
@@ -109,19 +108,30 @@ size_t uvh_huffman_size(const char *text, size_t length)
     return (bits + 7) / 8;
 }
 
+/* Writes the highest `count` bytes of `bits` bits. */
+static char *put_bytes(char *out, uint64_t word, unsigned bits, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        out[i] = (char)(uint8_t)(word >> (bits - 8 * (i + 1)));
+    return out + count;
+}
+
 char *uvh_huffman_encode(char *out, const char *text, size_t length)
 {
-    uint64_t pending = 0; /* in the low bits */
-    unsigned count = 0;   /* of pending bits, below 8 after each symbol */
+    uint64_t word = 0; /* pending bits, the first highest */
+    unsigned bits = 0; /* their number, below 32 after each symbol */
     for (size_t i = 0; i < length; i++) {
         unsigned char symbol = (unsigned char)text[i];
-        pending = pending << lengths[symbol] | codes[symbol];
-        for (count += lengths[symbol]; count >= 8; count -= 8)
-            *out++ = (char)(uint8_t)(pending >> (count - 8));
+        word = word << lengths[symbol] | codes[symbol];
+        bits += lengths[symbol];
+        if (bits >= 32) {
+            out = put_bytes(out, word, bits, 4);
+            bits -= 32;
+        }
     }
-    if (count > 0) /* padding: the front of the end-of-string symbol */
-        *out++ = (char)(uint8_t)(pending << (8 - count) | 0xffu >> count);
-    return out;
+    unsigned padding = -bits % 8; /* the front of the end-of-string symbol */
+    word = word << padding | 0xffu >> (8 - padding);
+    return put_bytes(out, word, bits + padding, (bits + padding) / 8);
 }
 
 /* Undecoded bits. */
@@ -144,8 +154,16 @@ static inline uint64_t load(const char *p)
 
 static inline void take(struct bits *bits, unsigned count)
 {
-    bits->word <<= count;
+    bits->word <<= count % 64;
     bits->count -= count;
+}
+
+/* Writes two bytes of which the pair's count are symbols. */
+static UVH_ALWAYS_INLINE char *put_pair(char *out, uint32_t pair)
+{
+    out[0] = (char)(uint8_t)(pair >> 16);
+    out[1] = (char)(uint8_t)(pair >> 24);
+    return out + (pair >> 8 & 3);
 }
 
 /* While eight bytes can be loaded and ten written: the pairs of 56 bits at a time. */
@@ -157,8 +175,8 @@ static UVH_ALWAYS_INLINE char *decode_pairs(struct bits *bits, char *out, const 
         bits->count |= 56;
 #pragma GCC unroll 5
         for (unsigned i = 0; i < 56 / LOOKUP_BITS; i++) {
-            struct pair pair = pairs[bits->word >> (64 - LOOKUP_BITS)];
-            if (UVH_UNLIKELY(pair.count == 0)) {
+            uint32_t pair = pairs[bits->word >> (64 - LOOKUP_BITS)];
+            if (UVH_UNLIKELY(pair == 0)) {
                 if (bits->count < LONGEST)
                     break;
                 unsigned symbol =
@@ -169,9 +187,8 @@ static UVH_ALWAYS_INLINE char *decode_pairs(struct bits *bits, char *out, const 
                 take(bits, lengths[symbol]);
                 break;
             }
-            memcpy(out, pair.symbols, 2);
-            out += pair.count;
-            take(bits, pair.bits);
+            out = put_pair(out, pair);
+            take(bits, pair & 0xff);
         }
     }
     return out;
@@ -190,11 +207,10 @@ static char *decode_rest(struct bits *bits, char *out, const char *out_end, ptrd
         uint64_t padded = bits->word | (bits->count < 64 ? UINT64_MAX >> bits->count : 0);
         if (bits->count < 8 && padded == UINT64_MAX)
             return out;
-        struct pair pair = pairs[padded >> (64 - LOOKUP_BITS)];
-        if (pair.count > 0 && pair.bits <= bits->count && out_end - out >= 2) {
-            memcpy(out, pair.symbols, 2);
-            out += pair.count;
-            take(bits, pair.bits);
+        uint32_t pair = pairs[padded >> (64 - LOOKUP_BITS)];
+        if (pair != 0 && (pair & 0xff) <= bits->count && out_end - out >= 2) {
+            out = put_pair(out, pair);
+            take(bits, pair & 0xff);
             continue;
         }
         unsigned symbol = find_symbol((uint32_t)(padded >> (64 - LONGEST)), SHORTEST);
