@@ -111,9 +111,6 @@ size_t uvh_hpack_encode_status(char *out, int status);
  * values are not checked: check strings of the application first. */
 size_t uvh_hpack_encode_field(char *out, size_t space, uvhttp_slice_t name, uvhttp_slice_t value);
 
-/* The same for a known name. */
-size_t uvh_hpack_encode_known(char *out, size_t space, uvhttp_field_id_t id, uvhttp_slice_t value);
-
 /* A table size update to 0, one byte: the first block after the acknowledgement of a SETTINGS frame
  * that lowers SETTINGS_HEADER_TABLE_SIZE below 4096 must begin with it (RFC 9113 section 4.3.1). */
 enum { UVH_HPACK_TABLE_SIZE_0 = 0x20 };
