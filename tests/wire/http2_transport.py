@@ -43,6 +43,7 @@ class Request:
         self.sent_end = self.complete
         self.interim = self.body = 0  # returned interim responses, and bytes of the body
         self.has_head = self.chunked = False
+        self.closes = False  # the client has sent Connection: close, which is for this socket
 
 
 class Socket:
@@ -144,6 +145,8 @@ class Socket:
             pseudo.append((":protocol", "websocket"))
             framing, key = TUNNEL, named.get("sec-websocket-key", "")
             dropped.add("sec-websocket-key")
+        elif method == "CONNECT":
+            pseudo = [(":method", method), (":authority", target)]
         elif coding is not None:
             framing = CHUNKED
         elif length is not None and int(length):
@@ -154,6 +157,7 @@ class Socket:
         self.client.send_unless_closed(
             h2.split_headers(stream, block, h2.DEFAULT_FRAME_SIZE, end=framing == NO_BODY))
         request = Request(stream, framing, missing, key)
+        request.closes = "close" in named.get("connection", "").lower()
         self.requests.append(request)
         self.current = None if framing == NO_BODY else request
 
@@ -208,14 +212,12 @@ class Socket:
                 self.broken = True
             elif not stream.ended:
                 return
-            elif request.key is not None and stream.status == 200:
+            elif request.framing == TUNNEL or request.closes:
                 self.broken = True
-            elif request.complete or stream.reset or request.framing == TUNNEL:
-                self.requests.pop(0)
-                if request is self.current:
-                    self.current, self.broken = None, True
+            elif not request.complete:
+                return  # an early response; the rest of the body is parsed, and sent unless reset
             else:
-                return  # an early response: the rest of the body is still sent
+                self.requests.pop(0)
 
     def head(self, status, fields):
         lines = [f"HTTP/1.1 {status} {phrase(status)}"]
@@ -235,6 +237,8 @@ class Socket:
             elif status not in (204, 304) and "content-length" not in dict(fields):
                 fields.append(("transfer-encoding", "chunked"))
                 request.chunked = stream.method != "HEAD"
+            if request.closes:
+                fields.append(("connection", "close"))
             self.output += self.head(status, fields)
         body = bytes(stream.body[request.body:])
         request.body = len(stream.body)
