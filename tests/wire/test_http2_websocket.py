@@ -27,6 +27,10 @@ def connect(client, path="/ws/echo", *fields, protocol="websocket", **pseudo):
 VERSION = ("sec-websocket-version", "13")
 
 
+def open_count(server):
+    return ws_raw.websocket_state(server)["connections"]
+
+
 class Tunnel:
     """A WebSocket on a stream."""
     def __init__(self, client, path="/ws/echo", *fields):
@@ -108,20 +112,20 @@ def test_close_handshake_ends_stream(client):
 
 def test_end_of_stream_without_close_frame_ends_websocket(server, client):
     # 5: like the end of a TCP connection
-    before = ws_raw.websocket_state(server)["open"]
+    before = open_count(server)
     tunnel = Tunnel(client)
     tunnel.send(b"", end=True)
     client.until(lambda: tunnel.stream.ended or tunnel.stream.reset, "the stream was not ended")
-    eventually(lambda: ws_raw.websocket_state(server)["open"] == before, "still open")
+    eventually(lambda: open_count(server) == before, "still open")
 
 
 def test_reset_ends_websocket(server, client):
     # 5: like a TCP RST
-    before = ws_raw.websocket_state(server)["open"]
+    before = open_count(server)
     tunnel = Tunnel(client)
     tunnel.echo()
     client.send(h2.reset(tunnel.number))
-    eventually(lambda: ws_raw.websocket_state(server)["open"] == before, "still open")
+    eventually(lambda: open_count(server) == before, "still open")
     assert client.get().status == 200
 
 
@@ -205,12 +209,12 @@ def test_get_of_websocket_is_no_handshake(client):
 
 
 def test_disconnected_client_ends_all_websockets(server):
-    before = ws_raw.websocket_state(server)["open"]
+    before = open_count(server)
     with Client(server.port) as client:
         for _ in range(5):
             Tunnel(client).echo()
-        assert ws_raw.websocket_state(server)["open"] == before + 5
-    eventually(lambda: ws_raw.websocket_state(server)["open"] == before, "still open")
+        assert open_count(server) == before + 5
+    eventually(lambda: open_count(server) == before, "still open")
 
 
 # ---- libraries ----
