@@ -54,7 +54,7 @@ static void run_exchange(struct uvh_h2_stream *stream)
 
 static size_t kept(const struct uvh_h2_stream *stream)
 {
-    return stream->body.length - stream->body_begin;
+    return stream->body.length;
 }
 
 static void body_complete(struct uvh_h2_stream *stream)
@@ -168,10 +168,9 @@ void uvh_h2_body_deliver(struct uvh_h2_stream *stream)
         start_collecting(stream);
     } else if (size > 0) {
         struct uvh_bytes bytes = stream->body;
-        size_t begin = stream->body_begin;
         uvh_bytes_init(&stream->body, bytes.allocator, bytes.maximum);
-        stream->body_begin = stream->held = 0;
-        deliver(stream, bytes.data + begin, size);
+        stream->held = 0;
+        deliver(stream, bytes.data, size);
         uvh_bytes_release(&bytes);
     }
     if (is_read(stream) && stream->ended && kept(stream) == 0)

@@ -322,8 +322,8 @@ static void released(struct uvh_exchange *base)
         uvh_buffer_unref(stream->pinned);
     if (stream->body.data != NULL)
         uvh_bytes_release(&stream->body);
-    if (stream->queue.data != NULL)
-        uvh_bytes_release(&stream->queue);
+    if (stream->queue != NULL)
+        uvh_bytes_release(&stream->queue->bytes);
     uvh_h2_stream_discount(stream);
     uvh_list_remove(&stream->link);
     h2->exchanges--;
@@ -395,7 +395,6 @@ struct uvh_h2_stream *uvh_h2_stream_new(struct uvh_h2 *h2, uint32_t id)
     uvh_list_init(&stream->waiting);
     uvh_list_append(&h2->streams, &stream->link);
     uvh_bytes_init(&stream->body, worker->server->allocator, SIZE_MAX / 2);
-    uvh_bytes_init(&stream->queue, worker->server->allocator, SIZE_MAX / 2);
     h2->exchanges++;
     h2->active++;
     uvh_h2_ref(h2);

@@ -90,6 +90,12 @@ enum uvh_h2_body {
     UVH_H2_BODY_STREAM,   /* to on_body */
 };
 
+/* A streamed response: what was written and not sent yet. */
+struct uvh_h2_queue {
+    struct uvh_bytes bytes;
+    size_t begin;
+};
+
 struct uvh_h2_stream {
     struct uvh_h2 *h2;
     struct uvh_h2_stream *next; /* in its bucket of `table` */
@@ -110,23 +116,22 @@ struct uvh_h2_stream {
     bool continue_owed : 1;   /* the client may be waiting for 100 Continue */
     bool end_delivered : 1;   /* on_body was called for the end of the body */
     bool head_only : 1;       /* the response has no body */
+    bool began : 1;           /* a part of the response's body was sent */
     bool ending : 1;          /* the stream ends after the queued output */
     bool stalled : 1;         /* the client's window delays the output */
     struct uvh_buffer *pinned;
-    /* of the request: collected, or kept from `body_begin` on until on_body gets it */
-    struct uvh_bytes body;
-    size_t body_begin;
+    struct uvh_bytes body;  /* of the request: collected, or kept until on_body gets it */
     uint64_t body_space;    /* bytes by which the body may still grow */
     uint64_t body_received; /* bytes so far */
-    uvhttp_head_t *trailers;
-    /* of the response: entries, or for a streamed body a queue, sent up to `queue_begin` */
+    /* of the response: entries, or for a streamed body a queue, else NULL */
     struct uvh_output_entry *entries;
     struct uvh_output_entry entry;
-    struct uvh_bytes queue;
-    size_t queue_begin;
+    struct uvh_h2_queue *queue;
     struct uvh_exchange base;
     uvhttp_head_t head; /* after base.match: both are large and need no zeroing */
 };
+
+
 
 _Static_assert(sizeof(struct uvh_h2_stream) <= UVH_ARENA_BLOCK_SIZE / 2,
                "a stream fits into its arena's first block");
@@ -252,6 +257,11 @@ int uvh_h2_fields_put_trailers(struct uvh_h2_stream *stream);
 /* ---- send.c: the order of output ---- */
 
 bool uvh_h2_has_output(const struct uvh_h2_stream *stream);
+static inline size_t uvh_h2_queued(const struct uvh_h2_stream *stream)
+{
+    const struct uvh_h2_queue *queue = stream->queue;
+    return queue == NULL ? 0 : queue->bytes.length - queue->begin;
+}
 /* The stream has output: it is sent at the end of the event as far as possible. */
 void uvh_h2_ready(struct uvh_h2_stream *stream);
 void uvh_h2_unready(struct uvh_h2_stream *stream);

@@ -90,11 +90,23 @@ void uvh_h2_complete(struct uvh_h2_stream *stream)
     uvh_exchange_finish(&stream->base, false);
 }
 
+/* Without a request there is nobody to notify. */
+static void drop(struct uvh_exchange *base)
+{
+    uvh_exchange_ref(base);
+    base->finished = true;
+    uvh_exchange_unref(base);
+}
+
 void uvh_h2_abort(struct uvh_h2_stream *stream)
 {
+    struct uvh_exchange *base = &stream->base;
     uvh_h2_stream_close(stream);
     uvh_h2_stream_discount(stream);
-    uvh_exchange_finish(&stream->base, true);
+    if (base->began == 0 && base->response.state == UVH_RESPONSE_OPEN)
+        drop(base);
+    else
+        uvh_exchange_finish(base, true);
 }
 
 void uvh_h2_abort_all(struct uvh_h2 *h2)

@@ -448,8 +448,8 @@ void uvh_worker_new_date(struct uvh_worker *worker, uint64_t now)
     memcpy(line, "Date: ", 6);
     uvh_http_date_format(unix_ms / 1000, line + 6);
     memcpy(line + 6 + UVH_HTTP_DATE_SIZE, "\r\n", 2);
-    worker->date_field_size = (uint8_t)uvh_hpack_encode_known(
-        worker->date_field, sizeof(worker->date_field), UVHTTP_FIELD_DATE,
+    worker->date_field_size = (uint8_t)uvh_hpack_encode_field(
+        worker->date_field, sizeof(worker->date_field), (uvhttp_slice_t){"date", 4},
         (uvhttp_slice_t){line + 6, UVH_HTTP_DATE_SIZE});
     /* A user clock may be set while the loop's clock continues. */
     bool own_clock = worker->server->config.clock != NULL;
