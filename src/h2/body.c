@@ -202,6 +202,7 @@ static void collect(struct uvh_h2_stream *stream, char *data, size_t size, bool 
         return;
     }
     stream->body_space -= size;
+    whole = whole && stream->body.length == 0;
     uvh_h2_consume(stream->h2, whole ? NULL : stream, (uint32_t)size);
     if (whole && (stream->pinned = uvh_receive_pin(conn)) != NULL)
         stream->base.request.body = (uvhttp_slice_t){data, size};

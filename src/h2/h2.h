@@ -230,8 +230,8 @@ void uvh_h2_reject(struct uvh_h2_stream *stream, int status, const char *detail)
 
 /* ---- body.c ---- */
 
-/* A chunk of the body has arrived; `base` is NULL-free memory of the receive buffer. `whole`: it is
- * the whole body. The stream may be invalid after these calls. */
+/* A part of the body has arrived, in the receive buffer. `whole`: it is the last one, and whole. The
+ * stream may be invalid after these calls. */
 void uvh_h2_body_take(struct uvh_h2_stream *stream, char *data, size_t size, bool whole);
 void uvh_h2_body_end(struct uvh_h2_stream *stream);
 /* The middleware has passed the request on. */
