@@ -481,11 +481,12 @@ class Client:
 
     def sync(self):
         """Returns when the server has processed all frames sent before, and its frames of that time
-        were read."""
-        self.pings += 1
-        payload = struct.pack(">Q", self.pings)
-        self.send(ping(payload))
-        self.until(lambda: payload in self.answered_pings, "PING was not acknowledged")
+        were read. The second PING is for data that is written after the first acknowledgement."""
+        for _ in range(2):
+            self.pings += 1
+            payload = struct.pack(">Q", self.pings)
+            self.send(ping(payload))
+            self.until(lambda: payload in self.answered_pings, "PING was not acknowledged")
 
     def expect_reset(self, number, *codes):
         """The server resets the stream, and the connection works."""

@@ -82,6 +82,8 @@ def test_curl_too_large_upload_gets_413(target, tmp_path):
 
 
 def test_curl_parallel_requests(target, tmp_path):
+    if target.ca is None:
+        pytest.skip("curl 7.88 mixes up parallel connections with prior knowledge")
     names = ",".join(str(i) for i in range(100))
     curl(target, "--parallel", "--parallel-max", "50", "-o", f"{tmp_path}/#1",
          path=f"/large?size={{{names}}}777")

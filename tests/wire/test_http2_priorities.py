@@ -58,7 +58,7 @@ def test_lower_urgency_value_comes_first(blocked, first, second):
 
 @pytest.mark.parametrize("value", [
     "u=8", "u=-1", "u=1.5", "u=\"1\"", "u=?1", "u", "u=a", "x", "U=0", "u=(0)", "u=0 i", "u=0,",
-    "=", "u=0;", "\x7f", "u=99999999999999999999", "u=0, b=" + ":" * 2
+    "=", "u=0;", "\x7f", "u=99999999999999999999", "u=0, b=:"
 ])
 def test_invalid_priority_has_default_urgency(blocked, value):
     # 4: unknown, out of range or wrong type: ignored; 8.3.1 of RFC 8941: invalid: the whole field
