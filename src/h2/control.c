@@ -224,6 +224,9 @@ void uvh_h2_take_settings(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, c
     if (out == NULL)
         return;
     uvh_output_commit(h2->conn, uvh_h2_write_settings_ack(out));
+    /* RFC 9113 section 4.3.1; we use no table, so it is empty from then on */
+    if (h2->peer.header_table_size < UVH_H2_TABLE_SIZE && !h2->table_empty)
+        h2->table_update_due = true;
     if (h2->peer.initial_window_size != window)
         change_windows(h2, (int32_t)(h2->peer.initial_window_size - window));
 }

@@ -61,6 +61,7 @@ struct uvh_h2 {
     struct uvh_h2_rates rates;
     struct uvh_h2_recent recent[UVH_H2_RECENT];
     uint64_t total_resets;
+    uint64_t used_ids; /* bit n: the stream 2 * n before last_stream was opened */
     uint64_t updates_allowed; /* WINDOW_UPDATE frames: two for each DATA frame sent */
     uint32_t refs;         /* the connection, exchanges, and functions on the stack */
     uint32_t exchanges;    /* in `streams` */
@@ -81,7 +82,9 @@ struct uvh_h2 {
     bool draining;   /* GOAWAY was sent that still permits requests */
     bool refusing;   /* GOAWAY was sent: further requests are ignored */
     bool failed;     /* a connection error: nothing else is sent or received */
-    bool pinging;    /* keep-alive PING without an answer */
+    bool table_update_due; /* the next field block begins with a table size update */
+    bool table_empty;      /* ... and one was sent */
+    bool pinging;          /* keep-alive PING without an answer */
 };
 
 enum uvh_h2_body {

@@ -101,7 +101,7 @@ static void add_field(struct block *block, const struct uvh_hpack_field *field, 
         return;
     }
     if (head->field_count == head->field_capacity) {
-        end_block(block);
+        block->first_block = false; /* the rest of it stays in use */
         uvhttp_field_t *fields =
             uvh_arena_alloc(block->arena, block->limits->max_fields * sizeof(*fields));
         if (fields == NULL) {
@@ -487,6 +487,8 @@ static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *
     struct uvh_h2_stream *stream = NULL;
     struct block block;
     bool full = h2->exchanges >= uvh_h2_config(h2)->http2_max_streams;
+    uint32_t step = (id - h2->last_stream + 1) / 2;
+    h2->used_ids = (step < 64 ? h2->used_ids << step : 0) | 1;
     h2->last_stream = id;
     if (!h2->refusing && !full)
         stream = uvh_h2_stream_new(h2, id);
@@ -572,6 +574,10 @@ void uvh_h2_take_block(struct uvh_h2 *h2, uint32_t id, bool ends, const char *bl
         if (ends && !h2->failed)
             *uvh_h2_recent(h2, id) = (struct uvh_h2_recent){0};
     } else {
-        uvh_h2_fail(h2, UVH_H2_STREAM_CLOSED, "HEADERS on a stream that is closed");
+        /* RFC 9113 section 5.1.1: ids that were skipped must not be used */
+        uint32_t back = (h2->last_stream - id) / 2;
+        bool skipped = back < 64 && (h2->used_ids >> back & 1) == 0;
+        uvh_h2_fail(h2, skipped ? UVH_H2_PROTOCOL_ERROR : UVH_H2_STREAM_CLOSED,
+                    "HEADERS on a stream that is closed");
     }
 }
