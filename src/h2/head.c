@@ -482,6 +482,18 @@ static void discard_block(struct uvh_h2 *h2, const char *p, const char *end)
     uvh_arena_release(&arena);
 }
 
+/* PRIORITY_UPDATE wins over the field of the request, even if it was received before (RFC 9218
+ * section 7). */
+static struct uvh_h2_priority priority_of(const struct uvh_h2 *h2, uint32_t id,
+                                          struct uvh_h2_priority priority)
+{
+    for (size_t i = 0; i < UVH_H2_UPDATES; i++) {
+        if (h2->updates[i].id == id)
+            return h2->updates[i].priority;
+    }
+    return priority;
+}
+
 static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *p, const char *end)
 {
     struct uvh_h2_stream *stream = NULL;
@@ -490,6 +502,7 @@ static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *
     uint32_t step = (id - h2->last_stream + 1) / 2;
     h2->used_ids = (step < 64 ? h2->used_ids << step : 0) | 1;
     h2->last_stream = id;
+    h2->served = true;
     if (!h2->refusing && !full)
         stream = uvh_h2_stream_new(h2, id);
     if (stream == NULL) {
@@ -508,7 +521,7 @@ static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *
     start_block(&block, h2, &stream->base.arena, head);
     if (decode(&block, p, end) == DECODED) {
         size_t most = uvh_h2_config(h2)->max_requests_per_connection;
-        stream->priority = block.priority;
+        stream->priority = priority_of(h2, id, block.priority);
         if (++h2->requests == most)
             uvh_h2_refuse_more(h2);
         if (h2->depends_on_itself || !take_request(stream, &block)) {
