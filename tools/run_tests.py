@@ -5,11 +5,11 @@ NAME]... [KIND]...
 Called by `./dev test`, which builds first. Without `--all` it runs the tests in C (cmocka, through
 ctest) and the wire tests (pytest against the built programs) with the release build. `--all` is
 what continuous integration runs: also the asan build, the tsan build for code with several threads,
-the wire tests over TLS, and the tests of the benchmarks, the checks and the installation. Tests in
-Python run in several processes. Tests marked `alone` run after the others, one at a time. It counts
-single tests, not programs. A kind without any test is a failure, so that missing tests are noticed.
-Logs: build/logs. The output ends with the time of each kind; the last line is `N passed, N failed`,
-with `, N skipped` if there are any.
+the wire tests over TLS and over HTTP/2, and the tests of the benchmarks, the checks and the
+installation. Tests in Python run in several processes. Tests marked `alone` run after the others,
+one at a time. It counts single tests, not programs. A kind without any test is a failure, so that
+missing tests are noticed. Logs: build/logs. The output ends with the time of each kind; the last
+line is `N passed, N failed`, with `, N skipped` if there are any.
 """
 
 import argparse
@@ -28,14 +28,14 @@ C_KINDS = ("unit", "vectors", "faults", "budget", "fuzz")
 # Directories that may have no tests: unit tests may read vectors, and wire tests also check
 # budgets.
 OPTIONAL_KINDS = ("vectors", "budget")
-PYTEST_KINDS = ("wire", "wire-tls", "bench", "checks", "install")
-PRESET_KINDS = C_KINDS + ("wire", "wire-tls")
+PYTEST_KINDS = ("wire", "wire-tls", "wire-h2", "bench", "checks", "install")
+PRESET_KINDS = C_KINDS + ("wire", "wire-tls", "wire-h2")
 KINDS = C_KINDS + PYTEST_KINDS
 PRESETS = ("release", "asan", "tsan")
 # Kinds that `./dev test` runs by default, with the release build.
 QUICK_KINDS = C_KINDS + ("wire", )
 # Concurrent tests for each processor; more for kinds of tests that mostly wait.
-PROCESSES = {**dict.fromkeys(KINDS, 1), "faults": 3, "wire": 2, "wire-tls": 2}
+PROCESSES = {**dict.fromkeys(KINDS, 1), "faults": 3, "wire": 2, "wire-tls": 2, "wire-h2": 2}
 # Code with several threads: these programs and files also run with ThreadSanitizer.
 TSAN_TESTS = {
     "unit": ["access_log", "platform_dir_watch", "platform_line_writer", "rate_limit",
@@ -50,9 +50,17 @@ TLS_TESTS = [
     "blocking", "event_streams", "handler_queries", "http1_bodies", "http1_methods",
     "http1_persistence", "http1_rejections", "http1_responses", "http1_streaming", "routing",
     "sending", "streams", "websocket", "websocket_frames"]
+# Tests of HTTP that also run over HTTP/2 (kind `wire-h2`), with prior knowledge and over TLS in
+# turn, with the asan build.
+HTTP2_TESTS = [
+    "blocking", "event_streams", "handler_queries", "http1_bodies", "http1_methods",
+    "http1_responses", "http1_streaming", "routing", "sending"]
+# The same wire tests with another transport: the variable that selects it, and the files.
+TRANSPORTS = {"wire-tls": ("UVHTTP_WIRE_TLS", TLS_TESTS),
+              "wire-h2": ("UVHTTP_WIRE_HTTP2", HTTP2_TESTS)}
 # The kinds that run with a build; other builds run all.
 PRESET_ONLY = {"tsan": [*TSAN_TESTS],
-               "release": [kind for kind in PRESET_KINDS if kind != "wire-tls"]}
+               "release": [kind for kind in PRESET_KINDS if kind not in TRANSPORTS]}
 # Tests with this marker run with the release build only.
 RELEASE_ONLY = "release_only"
 # The exit code of pytest if no test has the requested marker.
@@ -196,9 +204,9 @@ def count_pytest(kind, results, code):
 
 
 def pytest_files(kind, preset):
-    directory = f"tests/{kind.removesuffix('-tls')}"
-    if kind == "wire-tls":
-        return [f"{directory}/test_{name}.py" for name in TLS_TESTS]
+    if kind in TRANSPORTS:
+        return [f"tests/wire/test_{name}.py" for name in TRANSPORTS[kind][1]]
+    directory = f"tests/{kind}"
     if preset == "tsan":
         return [f"{directory}/test_{name}.py" for name in TSAN_TESTS[kind]]
     files = (ROOT / directory).glob("test_*.py")
@@ -229,8 +237,8 @@ def run_pytest(kind, preset):
         "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:exitcode=86",
         "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=86"
     }
-    if kind == "wire-tls":
-        environment["UVHTTP_WIRE_TLS"] = "1"
+    if kind in TRANSPORTS:
+        environment[TRANSPORTS[kind][0]] = "1"
     counts, logs = Counts(), []
     files = pytest_files(kind, preset)
     for suffix, options, chosen in pytest_passes(kind, preset, files) if files else []:
@@ -285,7 +293,7 @@ def steps_of(kinds, presets, everything):
     steps = []
     for preset in presets or PRESETS:
         for kind in PRESET_ONLY.get(preset, PRESET_KINDS):
-            usual = "asan" if kind == "wire-tls" else "release"
+            usual = "asan" if kind in TRANSPORTS else "release"
             if kind in kinds and (everything or presets or preset == usual):
                 steps.append((kind, preset))
     return steps + [(kind, None) for kind in KINDS if kind in kinds and kind not in PRESET_KINDS]

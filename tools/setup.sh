@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages for one of serve, test, bench, bench-alone, conformance,
-# conformance-tls, tidy, docs, arm64, ktls, or for a server to compare with (peer-nginx, ...):
+# conformance-tls, conformance-http2, tidy, docs, arm64, ktls, or for a server to compare with
+# (peer-nginx, ...):
 # tools/setup.sh NAME. Called by ./dev, and by tools/benchlib/contender.py.
 #
 # Prints nothing if all packages are installed. Otherwise it installs them as root, or with sudo if
@@ -14,7 +15,7 @@ test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libc
     python3 python3-pytest python3-pytest-xdist python3-httpx python3-aiohttp python3-websockets
     python3-yaml python3-html5lib python3-cryptography curl openssl nodejs golang-go strace wrk
     chromium prometheus doxygen mandoc python3-venv libcjson-dev nlohmann-json3-dev brotli zstd
-    libhiredis-dev redis-server"
+    libhiredis-dev redis-server python3-h2 python3-wsproto nghttp2-client"
 bench_alone="$serve libcmocka-dev python3"
 # A Node from another source includes npm, which conflicts with npm of the distribution.
 if ! command -v npm >/dev/null; then test="$test npm"; fi
@@ -30,6 +31,7 @@ bench) wanted="$bench_alone nginx-light wrk openssl" ;;
 bench-alone) wanted=$bench_alone ;;
 conformance) wanted="$bench_alone python3-venv python3-websockets debian-archive-keyring" ;;
 conformance-tls) wanted="$bench_alone sslscan nmap testssl.sh openssl python3-venv" ;;
+conformance-http2) wanted="$bench_alone openssl $go" ;;
 tidy) wanted="$test clang-tidy" ;;
 docs) wanted="doxygen mandoc python3 python3-venv" ;;
 arm64)
@@ -47,7 +49,7 @@ peer-go) wanted=$go ;;
 peer-rust) wanted="gcc libc6-dev $cargo" ;;
 *)
     echo "usage: tools/setup.sh NAME, which is serve, test, bench, bench-alone, conformance," \
-        "conformance-tls, peer-NAME, tidy, docs, arm64 or ktls" >&2
+        "conformance-tls, conformance-http2, peer-NAME, tidy, docs, arm64 or ktls" >&2
     exit 2
     ;;
 esac

@@ -61,6 +61,21 @@ typedef struct uvhttp_config {
     /* Requests per connection before it is closed; 0 = no limit */
     size_t max_requests_per_connection;
 
+    /* HTTP/2, see docs/http2.md */
+    size_t http2;                   /* 1: offered; 0: HTTP/1.1 only */
+    size_t http2_max_streams;       /* requests at a time on a connection: REFUSED_STREAM */
+    size_t http2_stream_window;     /* bytes of a body that a client may send unread */
+    size_t http2_connection_window; /* the same for all bodies of a connection */
+    size_t http2_header_table;      /* bytes of the table for compressed fields of requests */
+    /* Per second and connection, beyond which it ends with ENHANCE_YOUR_CALM: frames that carry
+     * neither a request nor data, and requests that end with RST_STREAM */
+    size_t http2_control_frames;
+    size_t http2_resets;
+    size_t http2_total_resets; /* the same over the life of the connection; 0 = no limit */
+    /* Interval, in seconds, of PING on a connection with requests that sends nothing; without a
+     * reply it is closed; 0 = none */
+    size_t http2_ping_interval;
+
     /* Blocking handlers (UVHTTP_ROUTE_BLOCKING) */
     size_t blocking_threads; /* running at once */
     size_t blocking_queue;   /* queued for a thread; further requests: 503 */

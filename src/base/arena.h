@@ -123,6 +123,20 @@ static inline void uvh_arena_release(struct uvh_arena *arena)
 void *uvh_arena_alloc(struct uvh_arena *arena, size_t size);
 char *uvh_arena_text(struct uvh_arena *arena, size_t size);
 
+/* All bytes that are left of the current block, unaligned, for text of unknown size:
+ * uvh_arena_cut returns those from `end` on. No allocation in between. */
+static inline char *uvh_arena_rest(struct uvh_arena *arena, size_t *size)
+{
+    char *rest = arena->next;
+    *size = (size_t)(arena->end - rest);
+    arena->next = arena->end;
+    return rest;
+}
+static inline void uvh_arena_cut(struct uvh_arena *arena, char *end)
+{
+    arena->next = end;
+}
+
 /* A NUL-terminated copy; NULL if out of memory. */
 char *uvh_arena_copy(struct uvh_arena *arena, const char *text, size_t length);
 

@@ -57,6 +57,14 @@ int uvh_bytes_append(struct uvh_bytes *bytes, const void *data, size_t length)
     return 0;
 }
 
+char *uvh_bytes_extend(struct uvh_bytes *bytes, size_t length)
+{
+    if (reserve(bytes, length) != 0)
+        return NULL;
+    bytes->length += length;
+    return bytes->data + bytes->length - length;
+}
+
 int uvh_bytes_append_text(struct uvh_bytes *bytes, const char *text)
 {
     return uvh_bytes_append(bytes, text, strlen(text));

@@ -25,6 +25,8 @@ void uvh_bytes_release(struct uvh_bytes *bytes);
 
 /* Returns 0, or -1 with `failed` set. */
 int uvh_bytes_append(struct uvh_bytes *bytes, const void *data, size_t length);
+/* `length` more bytes at the end, for the caller to write; NULL with `failed` set. */
+char *uvh_bytes_extend(struct uvh_bytes *bytes, size_t length);
 int uvh_bytes_append_text(struct uvh_bytes *bytes, const char *text);
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))

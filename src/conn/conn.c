@@ -38,6 +38,8 @@ static bool has_progress(const struct uvh_conn *conn, enum uvh_conn_timeout time
         return true;
     if (timeout == UVH_CONN_TIMEOUT_WRITE)
         return conn->sent;
+    if (timeout == UVH_CONN_TIMEOUT_PING)
+        return conn->received;
     return timeout == UVH_CONN_TIMEOUT_IDLE && (conn->received || conn->sent) &&
            !was_armed_lately(conn, now);
 }
@@ -173,6 +175,8 @@ static void finish_event(struct uvh_conn *conn)
 {
     if (conn->state == UVH_CONN_CONNECTING)
         return;
+    if (conn->user->fill != NULL)
+        conn->user->fill(conn);
     bool pending = uvh_conn_has_output(conn);
     if (pending && conn->socket.writable && !conn->yielded && uvh_output_flush(conn) != 0)
         return;
@@ -378,8 +382,8 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
         bool open = !uvh_conn_is_closed(conn);
         /* The same timeout may have been restarted for the head that follows the late one. */
         bool goes_on = open && conn->received &&
-                       (timeout == UVH_CONN_TIMEOUT_IDLE || conn->user->settle(conn) != timeout ||
-                        conn->restart_timeout);
+                       (timeout == UVH_CONN_TIMEOUT_IDLE || timeout == UVH_CONN_TIMEOUT_PING ||
+                        conn->user->settle(conn) != timeout || conn->restart_timeout);
         conn->restart_timeout |= open && conn->received;
         if (open && !goes_on && !conn->close_after)
             conn->user->timed_out(conn, timeout);

@@ -47,6 +47,8 @@ struct uvh_conn_user {
     void (*peer_end_seen)(struct uvh_conn *conn);
     /* Bytes cannot be received: out of memory for a buffer. */
     void (*out_of_memory)(struct uvh_conn *conn);
+    /* An event ends: appends output that is due. NULL: all of it is in the queue already. */
+    void (*fill)(struct uvh_conn *conn);
     /* The output queue has become empty. */
     void (*sent)(struct uvh_conn *conn);
     /* A file of the output queue could not be read; the connection is closed next. */

@@ -30,6 +30,7 @@ enum uvh_conn_timeout {
     UVH_CONN_TIMEOUT_WRITE,    /* the peer does not accept pending output */
     UVH_CONN_TIMEOUT_LINGER,
     UVH_CONN_TIMEOUT_HANDSHAKE, /* of TLS */
+    UVH_CONN_TIMEOUT_PING,      /* HTTP/2: nothing is received while requests are in progress */
     UVH_CONN_TIMEOUT_NONE,      /* never expires */
     UVH_CONN_TIMEOUTS
 };

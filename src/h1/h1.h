@@ -89,7 +89,13 @@ static inline bool uvh_h1_skips_body(const struct uvh_h1_exchange *exchange)
            exchange->body_remaining <= UVH_H1_SKIPPED_BODY && !exchange->continue_owed;
 }
 
-/* protocol.c. Creates an exchange on this connection; NULL when out of memory. */
+/* protocol.c. The user of a connection that speaks HTTP/1.1. */
+extern const struct uvh_conn_user uvh_h1_user;
+/* The same until the protocol of the connection is chosen (server/protocols.h). */
+extern const struct uvh_conn_user uvh_h1_first_user;
+/* True between requests, with nothing received or pending. */
+bool uvh_h1_is_idle(const struct uvh_conn *conn);
+/* Creates an exchange on this connection; NULL when out of memory. */
 struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_h1 *h1);
 
 /* receive.c, all within an event. */

@@ -7,11 +7,6 @@
 #include "server/protocols.h"
 #include "server/send.h"
 #include "server/server.h"
-#include "tls/contexts.h"
-
-/* Minimum times for a new client when descriptors are scarce: until its first bytes, and for a
- * handshake. */
-enum { FIRST_REQUEST_MS = 1000, HANDSHAKE_MS = 3000 };
 
 /* ---- callbacks of the connection ---- */
 
@@ -187,115 +182,22 @@ static void closed(struct uvh_conn *conn)
     uvh_exchange_finish(&exchange->base, true);
 }
 
-static const struct uvh_conn_user h1_user = {
-    .wants_bytes = wants_bytes,
-    .receive = uvh_h1_receive,
-    .peer_ended = peer_ended,
-    .awaits_peer_end = awaits_peer_end,
-    .peer_end_seen = peer_end_seen,
-    .out_of_memory = uvh_h1_out_of_memory,
-    .sent = uvh_h1_sent,
-    .read_failed = uvh_h1_read_failed,
-    .wants_drain = wants_drain,
-    .drain = drain,
-    .is_done = is_done,
-    .settle = settle,
-    .timed_out = conn_timed_out,
-    .is_plain = is_plain,
-    .closed = closed,
-};
+#define CALLBACKS                                                                               \
+    .wants_bytes = wants_bytes, .peer_ended = peer_ended, .awaits_peer_end = awaits_peer_end,   \
+    .peer_end_seen = peer_end_seen, .out_of_memory = uvh_h1_out_of_memory, .sent = uvh_h1_sent, \
+    .read_failed = uvh_h1_read_failed, .wants_drain = wants_drain, .drain = drain,              \
+    .is_done = is_done, .timed_out = conn_timed_out, .is_plain = is_plain, .closed = closed
 
-/* ---- callbacks of the worker ---- */
+const struct uvh_conn_user uvh_h1_user = {CALLBACKS, .receive = uvh_h1_receive, .settle = settle};
 
-size_t uvh_protocols_conn_size(void)
+const struct uvh_conn_user uvh_h1_first_user = {CALLBACKS, .receive = uvh_protocols_receive,
+                                                .settle = uvh_protocols_settle};
+
+bool uvh_h1_is_idle(const struct uvh_conn *conn)
 {
-    return sizeof(struct uvh_h1);
-}
-
-/* Creates the TLS session of an accepted connection; NULL for plain text. `*err` is set on
- * failure. */
-static struct uvh_tls_session *begin_tls(struct uvh_worker *worker, struct uvh_tls_contexts *tls,
-                                         int *err)
-{
-    if (tls == NULL)
-        return NULL;
-    struct uvh_tls_session *session =
-        uvh_tls_contexts_accept(tls, worker->index, &worker->conns.buffers);
-    *err = session == NULL ? UVHTTP_ENOMEM : 0;
-    return session;
-}
-
-int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls,
-                         bool reject)
-{
-    int err = 0;
-    struct uvh_conn *conn = NULL;
-    struct uvh_tls_session *session = begin_tls(worker, tls, &err);
-    if (err == 0)
-        conn = uvh_conn_open(&worker->conns, socket, &h1_user, &err);
-    if (conn == NULL) {
-        uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "connection refused: %s",
-                       uvhttp_strerror(err));
-        if (session != NULL)
-            uvh_tls_session_free(session);
-        return err;
-    }
-    uvh_counter_add(&worker->conns.open, 1);
-    if (session != NULL)
-        uvh_conn_begin_tls(conn, session);
-    conn->socket.readable = worker->closes_idle; /* one last read */
-    uvh_worker_stats_time(worker);
-    if (reject) {
-        uvh_counter_add(&worker->counters.rejected_connections, 1);
-        uvh_h1_reject(uvh_h1_of(conn), 503, "too many connections");
-    }
-    uvh_conn_event_end(conn);
-    return 0;
-}
-
-static bool is_idle(const struct uvh_h1 *h1)
-{
-    const struct uvh_conn *conn = &h1->conn;
-    return conn->user == &h1_user && conn->state == UVH_CONN_OPEN && h1->state == UVH_H1_HEAD &&
-           conn->owner == NULL && h1->skip == 0 && conn->in.length == 0 &&
-           !uvh_conn_has_output(conn);
-}
-
-void uvh_protocols_drain(struct uvh_conn *conn)
-{
-    uvh_conn_event_begin(conn);
-    conn->restart_timeout = true;
-    uvh_conn_try_read(conn);
-    if (is_idle(uvh_h1_of(conn)))
-        uvh_conn_end(conn);
-    uvh_conn_event_end(conn);
-}
-
-bool uvh_protocols_make_way(struct uvh_conn *conn, uint64_t idle_ms)
-{
-    bool young =
-        conn->user == &h1_user && uvh_h1_of(conn)->requests == 0 && idle_ms < FIRST_REQUEST_MS;
-    if (young || conn->outgoing)
-        return false;
-    uvh_conn_ref(conn);
-    uvh_conn_event_begin(conn);
-    if (conn->state == UVH_CONN_HANDSHAKING) {
-        uvh_conn_drain_handshake(conn);
-        if (idle_ms >= HANDSHAKE_MS)
-            uvh_conn_close(conn);
-    } else if (conn->timeout_class == UVH_CONN_TIMEOUT_HANDSHAKE) { /* open by early data */
-        uvh_protocols_drain(conn);
-        if (!uvh_conn_is_closed(conn) && uvh_tls_session_is_early(conn->tls) &&
-            idle_ms >= HANDSHAKE_MS && !conn->received)
-            uvh_conn_close(conn);
-    } else {
-        uvh_timeout_cancel(&conn->timeout);
-        uvh_protocols_drain(conn);
-    }
-    bool closed = uvh_conn_is_closed(conn);
-    uvh_conn_event_end(conn);
-    uvh_conn_unref(conn);
-    return closed;
+    const struct uvh_h1 *h1 = uvh_h1_of((struct uvh_conn *)(uintptr_t)conn);
+    return conn->state == UVH_CONN_OPEN && h1->state == UVH_H1_HEAD && conn->owner == NULL &&
+           h1->skip == 0 && conn->in.length == 0 && !uvh_conn_has_output(conn);
 }
 
 /* ---- callbacks of exchanges ---- */

@@ -7,6 +7,7 @@
 
 #include "conn/stream.h"
 #include "h1/h1.h"
+#include "server/send.h"
 #include "server/server.h"
 
 /* Stops reading the rest of the request's body. */
@@ -81,43 +82,6 @@ static int own_rest(struct uvh_h1_exchange *exchange)
     return 0;
 }
 
-static struct uvh_output_entry entry_of(const uvhttp_part_t *part)
-{
-    return (struct uvh_output_entry){.base = part->data,
-                                     .offset = part->offset,
-                                     .size = part->size,
-                                     .descriptor = part->descriptor};
-}
-
-/* Creates the entries of a body; NULL when out of memory. */
-static struct uvh_output_entry *make_entries(struct uvh_h1_exchange *exchange)
-{
-    const struct uvh_body *body = &exchange->base.response.body;
-    if (body->parts == NULL) {
-        int descriptor = body->source == UVH_BODY_FILE ? body->descriptor : -1;
-        exchange->entry = (struct uvh_output_entry){.base = body->base,
-                                                    .offset = body->offset,
-                                                    .size = body->size,
-                                                    .descriptor = descriptor};
-        return &exchange->entry;
-    }
-    struct uvh_output_entry *entries =
-        uvh_arena_alloc(&exchange->base.arena, body->parts->count * sizeof(*entries));
-    if (entries == NULL)
-        return NULL;
-    struct uvh_output_entry *last = NULL;
-    size_t count = 0;
-    for (size_t i = 0; i < body->parts->count; i++) {
-        if (body->parts->next[i].size == 0)
-            continue;
-        entries[count] = entry_of(&body->parts->next[i]);
-        if (last != NULL)
-            last->next = &entries[count];
-        last = &entries[count++];
-    }
-    return entries;
-}
-
 static void skip_sent(struct uvh_h1_exchange *exchange, size_t sent)
 {
     struct uvh_output_entry *entry = &exchange->entry;
@@ -173,7 +137,8 @@ static int respond_by_reference(struct uvh_h1_exchange *exchange)
         uvh_h1_complete(h1);
         return 0;
     }
-    struct uvh_output_entry *entries = make_entries(exchange);
+    struct uvh_output_entry *entries =
+        uvh_send_entries(body, &exchange->base.arena, &exchange->entry);
     int err = entries == NULL ? UVHTTP_ENOMEM : uvh_h1_head_put(h1, UVH_H1_SENDS_LENGTH, 0);
     if (err != 0 && sent == 0)
         return err;

@@ -61,6 +61,7 @@ struct uvhttp_request {
     uint64_t body_limit; /* set by middleware, when `body_limited` */
     bool body_limited;
     bool body_paused;
+    bool is_http2;
     /* `bytes` of an empty request; accessors write a NUL after each value */
     char nothing[1];
 };

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "codec/fields/field.h"
 #include "codec/http1/encode.h"
+#include "codec/http2/hpack.h"
 
 enum {
     FIRST_HEADERS = 8,
@@ -133,6 +134,15 @@ void uvh_response_forget(struct uvhttp_response *response)
     response->on_read_error = NULL;
 }
 
+/* False when out of memory. */
+static bool keep_bytes(struct uvh_arena *arena, struct uvh_bytes *bytes)
+{
+    if (bytes->length == 0)
+        return true;
+    bytes->data = uvh_arena_copy(arena, bytes->data, bytes->length);
+    return bytes->data != NULL;
+}
+
 int uvh_response_keep_lent(struct uvhttp_response *response)
 {
     uvhttp_slice_t *type = &response->content_type;
@@ -146,9 +156,7 @@ int uvh_response_keep_lent(struct uvhttp_response *response)
     if (copy == NULL)
         return UVHTTP_ENOMEM;
     *copy = *response->prepared;
-    if (copy->lines.length > 0)
-        copy->lines.data = uvh_arena_copy(response->arena, copy->lines.data, copy->lines.length);
-    if (copy->lines.length > 0 && copy->lines.data == NULL)
+    if (!keep_bytes(response->arena, &copy->lines) || !keep_bytes(response->arena, &copy->block))
         return UVHTTP_ENOMEM;
     response->prepared = copy;
     return 0;
@@ -407,6 +415,7 @@ uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator)
     if (prepared == NULL)
         return NULL;
     uvh_bytes_init(&prepared->lines, allocator, MAX_PREPARED_SIZE);
+    uvh_bytes_init(&prepared->block, allocator, MAX_PREPARED_SIZE);
     prepared->has_content_type = false;
     prepared->has_upgrade = false;
     uvhttp_prepared_set_body(prepared, NULL, 0);
@@ -441,6 +450,7 @@ void uvhttp_prepared_free(void *prepared)
         return;
     const uvhttp_allocator_t *allocator = old->lines.allocator;
     uvh_bytes_release(&old->lines);
+    uvh_bytes_release(&old->block);
     uvh_free(allocator, old);
 }
 
@@ -456,14 +466,48 @@ static void note_prepared(uvhttp_prepared_t *prepared, uvhttp_slice_t name)
         prepared->id = next_id();
 }
 
+bool uvh_response_is_connection_field(uvhttp_slice_t name)
+{
+    static const uvhttp_slice_t proxy_connection = {"proxy-connection", 16};
+    switch (uvh_field_lookup(name)) {
+    case UVHTTP_FIELD_CONNECTION:
+    case UVHTTP_FIELD_KEEP_ALIVE:
+    case UVHTTP_FIELD_TRANSFER_ENCODING:
+    case UVHTTP_FIELD_UPGRADE:
+        return true;
+    case UVHTTP_FIELD_OTHER:
+        return uvh_field_name_is(name, proxy_connection);
+    default:
+        return false;
+    }
+}
+
+/* Appends the field as HTTP/2 sends it. False, with nothing changed, when out of memory. */
+static bool add_encoded(uvhttp_prepared_t *prepared, uvhttp_slice_t name, uvhttp_slice_t value)
+{
+    size_t most = name.length + value.length + UVH_HPACK_FIELD_EXTRA;
+    if (uvh_response_is_connection_field(name))
+        return true;
+    char *space = uvh_bytes_extend(&prepared->block, most);
+    prepared->block.failed = false;
+    if (space == NULL)
+        return false;
+    prepared->block.length -= most - uvh_hpack_encode_field(space, most, name, value);
+    return true;
+}
+
 int uvhttp_prepared_add(uvhttp_prepared_t *prepared, const char *name, const char *value)
 {
     int err = prepared == NULL ? UVHTTP_ENOMEM : uvhttp_header_check(name, value);
     if (err != 0)
         return err;
+    size_t encoded = prepared->block.length;
+    if (!add_encoded(prepared, text_slice(name), text_slice(value)))
+        return UVHTTP_ENOMEM;
     /* One append, so that a failure leaves no partial line. */
     if (uvh_bytes_append_format(&prepared->lines, "%s: %s\r\n", name, value) != 0) {
         prepared->lines.failed = false;
+        prepared->block.length = encoded;
         return UVHTTP_ENOMEM;
     }
     note_prepared(prepared, text_slice(name));
@@ -476,7 +520,7 @@ int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t
     if (prepared == NULL || from == NULL) /* an earlier append was out of memory */
         return UVHTTP_ENOMEM;
     struct uvh_bytes *lines = &prepared->lines;
-    size_t before = lines->length;
+    size_t before = lines->length, encoded = prepared->block.length;
     uvhttp_slice_t rest = {from->lines.data, from->lines.length};
     uvhttp_slice_t left_out = {except, except == NULL ? 0 : strlen(except)};
     struct uvh_header field;
@@ -485,9 +529,11 @@ int uvhttp_prepared_add_all(uvhttp_prepared_t *prepared, const uvhttp_prepared_t
         size_t length = field.name.length + field.value.length + UVH_H1_ENCODE_FIELD_EXTRA;
         if (except != NULL && uvh_field_name_equal(field.name, left_out))
             continue;
-        if (uvh_bytes_append(lines, field.name.base, length) != 0) {
+        if (!add_encoded(prepared, field.name, field.value) ||
+            uvh_bytes_append(lines, field.name.base, length) != 0) {
             lines->length = before;
             lines->failed = false;
+            prepared->block.length = encoded;
             prepared->has_content_type = typed;
             prepared->has_upgrade = upgrading;
             return UVHTTP_ENOMEM;

@@ -121,6 +121,7 @@ struct uvhttp_response {
 
 struct uvhttp_prepared {
     struct uvh_bytes lines; /* lines "Name: value\r\n" */
+    struct uvh_bytes block; /* the same for HTTP/2: encoded fields */
     bool has_content_type;  /* it then wins over all others */
     bool has_upgrade;       /* listed in Connection */
     /* unique id of these fields with `body`; 0: no fixed body */
@@ -161,6 +162,9 @@ static inline void uvh_response_forget_lent(struct uvhttp_response *response)
     response->prepared = NULL;
     response->content_type = (uvhttp_slice_t){NULL, 0};
 }
+
+/* True for a field of the connection, which HTTP/2 does not have (RFC 9113 section 8.2.2). */
+bool uvh_response_is_connection_field(uvhttp_slice_t name);
 
 /* Copies these references into the arena instead, for a response that is sent later. Returns 0 or
  * UVHTTP_ENOMEM. */

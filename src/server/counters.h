@@ -10,6 +10,9 @@
     X(total_connections)    \
     X(rejected_connections) \
     X(total_requests)       \
+    X(http2_connections)    \
+    X(http2_requests)       \
+    X(http2_errors)         \
     X(early_requests)       \
     X(responses_1xx)        \
     X(responses_2xx)        \

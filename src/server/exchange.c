@@ -452,6 +452,8 @@ static struct uvh_timeout_list *timeouts_for(const struct uvh_exchange *exchange
         seconds = route->handler_timeout;
     else if (route != NULL && timeout == UVH_EXCHANGE_TIMEOUT_BODY)
         seconds = route->body_timeout;
+    else if (route != NULL && timeout == UVH_EXCHANGE_TIMEOUT_WRITE)
+        seconds = route->write_timeout;
     return seconds == 0
                ? &worker->exchange_timeouts[timeout]
                : uvh_timeout_lengths_find(&worker->exchange_lengths, seconds * (uint64_t)1000);

@@ -41,6 +41,23 @@
     X(max_chunk_extension, 256, 0, 65536, "bytes", 400, "longest chunk extension; more gets 400") \
     X(max_requests_per_connection, 0, 0, 4294967295, "requests", 0,                               \
       "requests per connection; then closed; 0: no limit")                                        \
+    X(http2, 1, 0, 1, "(0 or 1)", 0, "1: HTTP/2 is offered; 0: HTTP/1.1 only")                    \
+    X(http2_max_streams, 100, 1, 65536, "requests", 0,                                            \
+      "requests at a time on an HTTP/2 connection; more are refused")                             \
+    X(http2_stream_window, 262144, 65535, 2147483647, "bytes", 0,                                 \
+      "unread bytes of a body that an HTTP/2 client may send")                                    \
+    X(http2_connection_window, 1048576, 65535, 2147483647, "bytes", 0,                            \
+      "the same for all bodies of an HTTP/2 connection")                                          \
+    X(http2_header_table, 4096, 4096, 65536, "bytes", 0,                                          \
+      "table for compressed fields of an HTTP/2 connection")                                      \
+    X(http2_control_frames, 1000, 10, 1000000, "frames", 0,                                       \
+      "HTTP/2 frames without content per second and connection; then closed")                     \
+    X(http2_resets, 200, 1, 1000000, "requests", 0,                                               \
+      "HTTP/2 requests reset per second and connection; then closed")                             \
+    X(http2_total_resets, 10000, 0, 4294967295, "requests", 0,                                    \
+      "HTTP/2 requests reset per connection; then closed; 0: no limit")                           \
+    X(http2_ping_interval, 0, 0, 86400, "seconds", 0,                                             \
+      "interval of PING on an HTTP/2 connection with requests that sends nothing; 0: none")       \
     X(blocking_threads, 16, 1, 1024, "threads", 0, "threads for blocking handlers")               \
     X(blocking_queue, 1024, 0, 1000000, "requests", 503,                                          \
       "queued requests for blocking_threads; more get 503")                                       \

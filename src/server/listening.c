@@ -149,7 +149,8 @@ static struct uvh_tls_contexts *contexts_of(struct uvh_server *server, uvhttp_tl
         contexts = contexts->next;
     if (contexts != NULL)
         return contexts;
-    contexts = uvh_tls_contexts_new(tls, server->worker_count, server->allocator);
+    contexts = uvh_tls_contexts_new(tls, server->worker_count, server->config.http2 != 0,
+                                    server->allocator);
     if (contexts == NULL)
         return NULL;
     contexts->next = server->tls;

@@ -3,12 +3,18 @@
 #ifndef UVH_SERVER_SEND_H
 #define UVH_SERVER_SEND_H
 
+#include "conn/output.h"
 #include "server/exchange.h"
 
 /* Runs the response's hooks and passes it on. On failure it is open as before, and the body's
  * release callback has run. */
 int uvh_send(struct uvhttp_response *response, int status, const char *content_type,
              const struct uvh_body *body);
+
+/* The entries of a body that is not empty, for the output: `single`, or an array in the arena for a
+ * body in several parts. NULL when out of memory. Called by protocols. */
+struct uvh_output_entry *uvh_send_entries(const struct uvh_body *body, struct uvh_arena *arena,
+                                          struct uvh_output_entry *single);
 
 /* Lets the application change an error response of the server, whose reason is set
  * (send_error.c). */

@@ -1,6 +1,7 @@
 /* Sums the workers' counters on request. */
 #include "conn/conn.h"
 #include "server/blocking.h"
+#include "server/protocols.h"
 #include "server/server.h"
 #include "tls/contexts.h"
 
@@ -15,7 +16,7 @@ static size_t idle_connections(struct uvh_worker *worker)
         uvh_loop_stats_thread())
         return (size_t)uvh_counter_read(&worker->conns.idle);
     for (struct uvh_list *link = idle->next; link != idle; link = link->next)
-        count += UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link)->owner == NULL;
+        count += uvh_protocols_is_idle(UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link));
     return count;
 }
 

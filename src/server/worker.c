@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "codec/fields/http_date.h"
+#include "codec/http2/hpack.h"
 #include "conn/conn.h"
 #include "conn/stream.h"
 #include "server/accept.h"
@@ -137,6 +138,7 @@ static void begin_drain(struct uvh_worker *worker)
     while (!uvh_list_empty(&worker->event_streams))
         uvh_exchange_end_events(
             UVH_CONTAINER_OF(worker->event_streams.next, struct uvh_exchange, link));
+    uvh_protocols_begin_drain(worker);
 }
 
 void uvh_worker_apply_state(struct uvh_worker *worker)
@@ -201,7 +203,7 @@ static int count_lengths(const uvhttp_route_info_t *route, void *arg)
 {
     size_t *most = arg;
     if (route->handler_timeout != 0 || route->body_timeout != 0 || route->write_timeout != 0)
-        *most += 3;
+        *most += 3; /* in each of the two lists */
     return 0;
 }
 
@@ -210,6 +212,7 @@ static int add_lengths(const uvhttp_route_info_t *route, void *arg)
     struct uvh_worker *worker = arg;
     add_length(&worker->exchange_lengths, route->handler_timeout);
     add_length(&worker->exchange_lengths, route->body_timeout);
+    add_length(&worker->exchange_lengths, route->write_timeout);
     add_length(&worker->conns.write_timeouts, route->write_timeout);
     return 0;
 }
@@ -239,10 +242,12 @@ static int init_timeouts(struct uvh_worker *worker)
     init_list(&conns[UVH_CONN_TIMEOUT_WRITE], config->write_timeout);
     init_list(&conns[UVH_CONN_TIMEOUT_LINGER], config->linger_timeout);
     init_list(&conns[UVH_CONN_TIMEOUT_HANDSHAKE], config->handshake_timeout);
+    init_list(&conns[UVH_CONN_TIMEOUT_PING], config->http2_ping_interval);
     init_list(&conns[UVH_CONN_TIMEOUT_NONE], 0);
     init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_BODY], config->body_timeout);
     init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_HANDLER], config->handler_timeout);
     init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_HEARTBEAT], config->event_heartbeat);
+    init_list(&exchanges[UVH_EXCHANGE_TIMEOUT_WRITE], config->write_timeout);
     uvh_timeout_list_init(&exchanges[UVH_EXCHANGE_TIMEOUT_PACE], 1); /* expires at the next tick */
     if (conns[UVH_CONN_TIMEOUT_IDLE].length_ms != UVH_TIMEOUT_NEVER)
         conns[UVH_CONN_TIMEOUT_IDLE].length_ms += UVH_CONN_IDLE_SLACK_MS;
@@ -294,6 +299,8 @@ static const char *timeout_name(enum uvh_conn_timeout timeout)
         return "linger_timeout";
     case UVH_CONN_TIMEOUT_HANDSHAKE:
         return "handshake_timeout";
+    case UVH_CONN_TIMEOUT_PING:
+        return "http2_ping_interval";
     case UVH_CONN_TIMEOUT_NONE:
     case UVH_CONN_TIMEOUTS:
         break; /* never expire */
@@ -398,6 +405,7 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
     worker->index = worker->compared = index;
     uvh_list_init(&worker->listeners);
     uvh_list_init(&worker->event_streams);
+    uvh_list_init(&worker->http2);
     uvh_arena_pool_init(&worker->arenas, server->allocator);
     worker->conns.write_backlog = config->write_backlog;
     worker->conns.handshakes.max = config->max_handshakes;
@@ -440,6 +448,9 @@ void uvh_worker_new_date(struct uvh_worker *worker, uint64_t now)
     memcpy(line, "Date: ", 6);
     uvh_http_date_format(unix_ms / 1000, line + 6);
     memcpy(line + 6 + UVH_HTTP_DATE_SIZE, "\r\n", 2);
+    worker->date_field_size = (uint8_t)uvh_hpack_encode_field(
+        worker->date_field, sizeof(worker->date_field), (uvhttp_slice_t){"date", 4},
+        (uvhttp_slice_t){line + 6, UVH_HTTP_DATE_SIZE});
     /* A user clock may be set while the loop's clock continues. */
     bool own_clock = worker->server->config.clock != NULL;
     worker->date_expires = own_clock ? 0 : now + (uint64_t)(1000 - unix_ms % 1000);

@@ -32,6 +32,8 @@ enum uvh_exchange_timeout {
     UVH_EXCHANGE_TIMEOUT_HEARTBEAT, /* event streams: a comment is due */
     /* its rate is limited: more may be sent at the next tick */
     UVH_EXCHANGE_TIMEOUT_PACE,
+    /* HTTP/2: the client's flow control delays the response */
+    UVH_EXCHANGE_TIMEOUT_WRITE,
     UVH_EXCHANGE_TIMEOUT_NONE
 };
 
@@ -54,6 +56,7 @@ enum { UVH_CACHE_LINE = 64 };
 enum {
     UVH_OK_LINE_SIZE = 17,   /* "HTTP/1.1 200 OK" + CR LF */
     UVH_DATE_LINE_SIZE = 37, /* "Date: " + 29 + CR LF */
+    UVH_DATE_FIELD_MAX = 48, /* encoded for HTTP/2 */
 };
 
 /* Log lines about failed handshakes in the second that started at `begun` (loop time). */
@@ -80,6 +83,7 @@ struct uvh_worker {
     struct uvh_response_cache response_cache;
     struct uvh_list listeners;
     struct uvh_list event_streams; /* exchanges that the worker ends when it drains */
+    struct uvh_list http2;         /* connections of HTTP/2 */
     bool blocking_full;  /* the queue for blocking handlers is full, and this was logged */
     size_t compared;     /* index of the worker it last compared its load with */
     bool accept_failing; /* set when logged */
@@ -91,6 +95,8 @@ struct uvh_worker {
     unsigned char life;    /* enum uvh_worker_life */
     uint64_t date_expires; /* loop time at which the date expires */
     char head_begin[UVH_OK_LINE_SIZE + UVH_DATE_LINE_SIZE];
+    char date_field[UVH_DATE_FIELD_MAX]; /* Date for HTTP/2 */
+    uint8_t date_field_size;
 
     /* padding against false sharing: other threads write to the following */
     char padding[UVH_CACHE_LINE];
@@ -129,6 +135,13 @@ static inline const char *uvh_worker_head_begin(struct uvh_worker *worker)
     if (UVH_UNLIKELY(now >= worker->date_expires))
         uvh_worker_new_date(worker, now);
     return worker->head_begin;
+}
+
+/* The same for HTTP/2: an encoded field. */
+static inline uvhttp_slice_t uvh_worker_date_field(struct uvh_worker *worker)
+{
+    uvh_worker_head_begin(worker);
+    return (uvhttp_slice_t){worker->date_field, worker->date_field_size};
 }
 
 /* Queues a message from any thread; a message from this worker to itself costs no system call.

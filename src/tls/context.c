@@ -113,12 +113,13 @@ static int on_server_name(SSL *ssl, int *alert, void *arg)
 static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_length,
                    const unsigned char *in, unsigned int in_length, void *arg)
 {
-    static const unsigned char known[] = "\x08http/1.1";
+    static const unsigned char all[] = "\x02h2\x08http/1.1";
+    const struct uvh_tls_context *context = arg;
+    unsigned skipped = context->http2 ? 0 : sizeof("\x02h2") - 1;
     (void)ssl;
-    (void)arg;
     unsigned char *chosen;
-    int result =
-        SSL_select_next_proto(&chosen, out_length, known, sizeof(known) - 1, in, in_length);
+    int result = SSL_select_next_proto(&chosen, out_length, all + skipped,
+                                       (unsigned)sizeof(all) - 1 - skipped, in, in_length);
     *out = chosen;
     return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -371,7 +372,7 @@ static void set_callbacks(struct uvh_tls_context *context)
 {
     const uvhttp_tls_options_t *options = context->generation->options;
     SSL_CTX_set_client_hello_cb(context->ctx, on_client_hello, context);
-    SSL_CTX_set_alpn_select_cb(context->ctx, on_alpn, NULL);
+    SSL_CTX_set_alpn_select_cb(context->ctx, on_alpn, context);
     SSL_CTX_set_tlsext_status_cb(context->ctx, on_status_request);
     SSL_CTX_set_tlsext_status_arg(context->ctx, context);
     SSL_CTX_set_timeout(context->ctx, (long)context->generation->session_lifetime);
@@ -387,7 +388,7 @@ static void set_callbacks(struct uvh_tls_context *context)
 
 struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generation,
                                             struct uvh_tls_tickets *tickets,
-                                            struct uvh_tls_used_tickets *used_tickets)
+                                            struct uvh_tls_used_tickets *used_tickets, bool http2)
 {
     const uvhttp_allocator_t *allocator = generation->hosts.table.allocator;
     struct uvh_tls_context *context = uvh_alloc_zero(allocator, sizeof(*context));
@@ -395,8 +396,11 @@ struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generatio
         uvh_tls_generation_unref(generation);
         return NULL;
     }
-    *context = (struct uvh_tls_context){
-        .generation = generation, .tickets = tickets, .used_tickets = used_tickets, .refs = 1};
+    *context = (struct uvh_tls_context){.generation = generation,
+                                        .tickets = tickets,
+                                        .used_tickets = used_tickets,
+                                        .http2 = http2,
+                                        .refs = 1};
     context->ctx = SSL_CTX_new(TLS_server_method());
     context->bio_method = uvh_tls_session_bio_method();
     /* All settings were checked when the generation was loaded, so only out of memory can fail. */

@@ -6,7 +6,7 @@
 #include "tls/session.h"
 #include "tls/tls.h"
 
-struct uvh_tls_contexts *uvh_tls_contexts_new(struct uvhttp_tls *tls, size_t workers,
+struct uvh_tls_contexts *uvh_tls_contexts_new(struct uvhttp_tls *tls, size_t workers, bool http2,
                                               const uvhttp_allocator_t *allocator)
 {
     struct uvh_tls_contexts *contexts =
@@ -16,6 +16,7 @@ struct uvh_tls_contexts *uvh_tls_contexts_new(struct uvhttp_tls *tls, size_t wor
     contexts->tls = tls;
     contexts->allocator = allocator;
     contexts->count = workers;
+    contexts->http2 = http2;
     uvh_tls_ref(tls);
     return contexts;
 }
@@ -29,12 +30,12 @@ void uvh_tls_contexts_free(struct uvh_tls_contexts *contexts)
     uvh_free(contexts->allocator, contexts);
 }
 
-static bool renew(struct uvh_tls_slot *slot, struct uvhttp_tls *tls)
+static bool renew(struct uvh_tls_slot *slot, struct uvhttp_tls *tls, bool http2)
 {
     struct uvh_tls_generation *generation = uvh_tls_current(tls);
     uint64_t number = generation->number;
     struct uvh_tls_context *context =
-        uvh_tls_context_new(generation, &tls->tickets, &tls->used_tickets);
+        uvh_tls_context_new(generation, &tls->tickets, &tls->used_tickets, http2);
     if (context == NULL)
         return false;
     if (slot->context != NULL)
@@ -49,7 +50,8 @@ struct uvh_tls_session *uvh_tls_contexts_accept(struct uvh_tls_contexts *context
 {
     struct uvh_tls_slot *slot = &contexts->slots[worker];
     uint64_t number = atomic_load_explicit(&contexts->tls->number, memory_order_acquire);
-    if ((slot->context == NULL || slot->number != number) && !renew(slot, contexts->tls))
+    if ((slot->context == NULL || slot->number != number) &&
+        !renew(slot, contexts->tls, contexts->http2))
         return NULL;
     return uvh_tls_session_new(slot->context, pool);
 }

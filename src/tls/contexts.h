@@ -21,11 +21,12 @@ struct uvh_tls_contexts {
     struct uvhttp_tls *tls;        /* with a reference */
     const uvhttp_allocator_t *allocator;
     size_t count;
+    bool http2; /* offered by ALPN */
     struct uvh_tls_slot slots[];
 };
 
-/* NULL if out of memory. */
-struct uvh_tls_contexts *uvh_tls_contexts_new(struct uvhttp_tls *tls, size_t workers,
+/* `http2`: offered by ALPN, before HTTP/1.1. NULL if out of memory. */
+struct uvh_tls_contexts *uvh_tls_contexts_new(struct uvhttp_tls *tls, size_t workers, bool http2,
                                               const uvhttp_allocator_t *allocator);
 
 /* Call after all workers have ended. */

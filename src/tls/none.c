@@ -57,10 +57,10 @@ void uvhttp_tls_client_free(uvhttp_tls_client_t *client)
     (void)client;
 }
 
-struct uvh_tls_contexts *uvh_tls_contexts_new(struct uvhttp_tls *tls, size_t workers,
+struct uvh_tls_contexts *uvh_tls_contexts_new(struct uvhttp_tls *tls, size_t workers, bool http2,
                                               const uvhttp_allocator_t *allocator)
 {
-    (void)tls, (void)workers, (void)allocator;
+    (void)tls, (void)workers, (void)http2, (void)allocator;
     return NULL;
 }
 

@@ -162,10 +162,9 @@ def test_all_has_every_kind_and_build():
         assert (kind, "release") in steps and (kind, "asan") in steps
     assert [kind for kind, preset in steps if preset == "tsan"] == ["unit", "faults", "wire"]
     assert [step for step in steps
-            if step[0] in ("wire-tls", "bench", "checks", "install")] == [("wire-tls", "asan"),
-                                                                          ("bench", None),
-                                                                          ("checks", None),
-                                                                          ("install", None)]
+            if step[0] in ("wire-tls", "wire-h2", "bench", "checks", "install")
+            ] == [("wire-tls", "asan"), ("wire-h2", "asan"), ("bench", None), ("checks", None),
+                  ("install", None)]
     assert run_tests.builds_of(steps) == ["release", "asan", "tsan"]
 
 
@@ -174,6 +173,7 @@ def test_all_has_every_kind_and_build():
                           (["unit", "--all"], [("unit", "release"), ("unit", "asan"),
                                                ("unit", "tsan")], ["release", "asan", "tsan"]),
                           (["wire-tls"], [("wire-tls", "asan")], ["asan"]),
+                          (["wire-h2"], [("wire-h2", "asan")], ["asan"]),
                           (["wire-tls", "wire"], [("wire", "release"),
                                                   ("wire-tls", "asan")], ["release", "asan"]),
                           (["checks"], [("checks", None)], ["release"]),
@@ -249,7 +249,9 @@ def test_worker_crash_is_a_failure_and_ends_run(project):
     assert counts.failures == ["tests.wire.test_marked.test_n[7]"]
 
 
-@pytest.mark.parametrize("words", [["wire-tls", "--preset=release"], ["fuzz", "--preset=tsan"]])
+@pytest.mark.parametrize("words", [
+    ["wire-tls", "--preset=release"], ["wire-h2", "--preset=release"], ["fuzz", "--preset=tsan"]
+])
 @pytest.mark.parametrize("extra", [[], ["--builds"]])
 def test_kind_without_build_is_rejected(words, extra):
     done = subprocess.run([sys.executable, ROOT / "tools/run_tests.py", *words, *extra],

@@ -43,7 +43,7 @@ static inline bool tls_pair_begin(struct tls_pair *pair, const uvhttp_allocator_
     uvh_buffer_pool_init(&pair->pool, allocator, 65536);
     if (uvhttp_tls_new(&pair->tls, &config, NULL) != 0)
         return false;
-    pair->contexts = uvh_tls_contexts_new(pair->tls, 1, allocator);
+    pair->contexts = uvh_tls_contexts_new(pair->tls, 1, false, allocator);
     return pair->contexts != NULL;
 }
 

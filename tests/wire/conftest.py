@@ -5,20 +5,28 @@ import os
 
 import pytest
 
+import http2_client
 from wire_server import WireServer
 
 
 def pytest_configure(config):
     config.addinivalue_line(
         "markers", "plain: its subject is the socket itself, or a client that does not use TLS")
+    config.addinivalue_line(
+        "markers", "http1: its subject is the syntax or the connection of HTTP/1.1")
 
 
 def pytest_collection_modifyitems(config, items):
-    """With TLS (`./dev test wire-tls`) tests marked as plain are deselected."""
-    if os.environ.get("UVHTTP_WIRE_TLS"):
-        left_out = [item for item in items if item.get_closest_marker("plain")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+    """With TLS (`./dev test wire-tls`) tests marked as plain are deselected, with HTTP/2 (`./dev
+    test wire-h2`) those marked as http1, too."""
+    markers = []
+    if os.environ.get("UVHTTP_WIRE_TLS") or os.environ.get("UVHTTP_WIRE_HTTP2"):
+        markers.append("plain")
+    if os.environ.get("UVHTTP_WIRE_HTTP2"):
+        markers.append("http1")
+    left_out = [item for item in items if any(map(item.get_closest_marker, markers))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +51,10 @@ def start():
     for one in running:
         if one.process.returncode is None:
             one.stop()
+
+
+@pytest.fixture
+def client(server):
+    """An HTTP/2 client with prior knowledge, on a connection to `server`."""
+    with http2_client.Client(server.port) as connection:
+        yield connection

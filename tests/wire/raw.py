@@ -95,6 +95,8 @@ class Response:
 
 # The ports of TLS servers, with the ssl.SSLContext of their clients.
 SECURE_PORTS = {}
+# The ports of servers whose clients speak HTTP/2, with the class that translates.
+TRANSPORTS = {}
 DEFAULT = object()
 
 
@@ -111,9 +113,12 @@ class Connection:
         self.socket.settimeout(timeout)
         self.socket.connect(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        transport = TRANSPORTS.get(port) if tls is DEFAULT else None
         tls = SECURE_PORTS.get(port) if tls is DEFAULT else tls
         if tls is not None:
             self.socket = tls_tools.Socket(self.socket, tls, name, session)
+        if transport is not None:
+            self.socket = transport(self.socket)
         self.buffer = b""
 
     def __enter__(self):

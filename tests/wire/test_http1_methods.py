@@ -101,6 +101,7 @@ def test_head_reaches_any_method_route(server):
 # ---- target forms and paths ----
 
 
+@pytest.mark.http1
 def test_absolute_form_reaches_route(server):
     response = server.request("GET", "http://example.org:81/inspect/a?b=c")
     facts = response.facts()
@@ -108,6 +109,7 @@ def test_absolute_form_reaches_route(server):
             facts["query"]) == ("http://example.org:81/inspect/a?b=c", "/inspect/a", "b=c")
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize("target,status", [("http://localhost/hello", 200),
                                            ("HTTP://LOCALHOST/hello", 200),
                                            ("http://localhost", 404), ("http://localhost?x", 404),
@@ -116,6 +118,7 @@ def test_absolute_form_variants(server, target, status):
     assert server.request("GET", target).status == status
 
 
+@pytest.mark.http1
 def test_absolute_form_without_host_gets_400(server):
     with server.connect() as connection:
         assert connection.request("GET", "http://localhost/hello", host=None).status == 400
@@ -274,6 +277,7 @@ def test_handler_error_after_response_sends_nothing(server):
         assert connection.request().body == b"Hello, world\n"
 
 
+@pytest.mark.http1
 def test_unsupported_upgrade_is_ignored(server):
     with server.connect() as connection:
         response = connection.request("GET", "/hello", "Connection: Upgrade, HTTP2-Settings",
@@ -292,6 +296,7 @@ def test_unsupported_upgrade_is_ignored(server):
 # ---- the request as the handler sees it ----
 
 
+@pytest.mark.http1
 def test_pitfall_repeated_fields_keep_wire_order(server):
     # Guards against a map in which the last field of a name replaces the others.
     response = server.request("GET", "/inspect", "X-A: 1", "x-b:  2 ", "X-A: 3", "X-Empty:",
@@ -300,6 +305,7 @@ def test_pitfall_repeated_fields_keep_wire_order(server):
                                       ("X-A", "3"), ("X-Empty", ""), ("X-A", "4")]
 
 
+@pytest.mark.http1
 def test_request_reports_address_version_and_method(server):
     facts = server.request("GET", "/inspect").facts()
     assert (facts["address"], facts["minor"], facts["method"]) == ("127.0.0.1", "1", "GET")
@@ -318,6 +324,7 @@ def test_request_slices_are_nul_terminated(server):
             assert connection.response().facts()["terminated"] == "yes"
 
 
+@pytest.mark.http1
 def test_higher_minor_version_is_handled_as_1_1(server):
     # RFC 9110 2.5: the server handles it as the highest minor version that it supports.
     with server.connect() as connection:
@@ -325,11 +332,13 @@ def test_higher_minor_version_is_handled_as_1_1(server):
         assert connection.request("GET", "/hello", version="HTTP/1.9").status == 200
 
 
+@pytest.mark.http1
 def test_field_value_keeps_non_ascii_bytes(server):
     response = server.request("GET", "/inspect", "X-Name: caf\xe9 \xff")
     assert ("X-Name", "caf\xe9 \xff") in response.seen_fields()
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize("head", [
     b"\r\nGET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"\r\n\r\nGET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -344,6 +353,7 @@ def test_empty_lines_before_request_are_skipped(server, head):
         assert connection.response().status == 200
 
 
+@pytest.mark.http1
 def test_empty_lines_count_is_limited(start):
     server = start(max_header_size=4096)
     with server.connect() as connection:
@@ -377,6 +387,7 @@ def test_head_sent_byte_by_byte(server):
         assert connection.response().body == b"user id=[7]"
 
 
+@pytest.mark.http1
 def test_head_with_many_fields_split_anywhere(server):
     # More fields than the parser allocates initially.
     fields = [f"X-{i}: {i}" for i in range(70)]

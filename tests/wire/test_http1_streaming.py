@@ -34,6 +34,7 @@ def test_streamed_response_arrives_whole(server, path, size, chunk, known):
         assert connection.request().body == b"Hello, world\n"
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize("path", ["/pieces-out", "/pulled"])
 def test_streamed_response_to_http_1_0_ends_with_connection(server, path):
     with server.connect() as connection:
@@ -139,6 +140,7 @@ def test_response_before_failed_stream_arrives(server):
         assert connection.response().body == b"Hello, world\n"
 
 
+@pytest.mark.http1
 def test_failed_stream_resets_http_1_0_connection(server):
     with server.connect() as connection:
         connection.send(
@@ -196,6 +198,7 @@ def test_stream_longer_than_content_length_is_rejected(start):
     assert server.request("GET", "/pieces-of-length?length=10&size=10").body == raw.pattern(10)
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize(
     "path", ["/pieces-out?last", "/pieces-out?last&known", "/block/pieces?size=1000&last"])
 def test_close_requested_during_stream_closes_connection(server, path):
@@ -230,6 +233,11 @@ def test_early_hints_precede_response(server):
         response = connection.response()
         assert (response.body, response.get("Link"),
                 response.get("X-Final")) == (b"page", "</style.css>; rel=preload", "yes")
+
+
+@pytest.mark.http1
+def test_early_hints_are_not_sent_to_http_1_0(server):
+    with server.connect() as connection:
         response = connection.request("GET", "/early-hints", "Connection: keep-alive",
                                       version="HTTP/1.0")
         assert (response.interim, response.body) == ([], b"page")
@@ -306,6 +314,7 @@ def test_requests_after_streamed_body_get_responses(server):
                 ] == [fnv(body), b"Hello, world\n", fnv(body), b"abc"]
 
 
+@pytest.mark.http1
 def test_paused_body_limits_client(start):
     server = start(body_timeout=1)
     with server.connect(send_buffer=4096) as connection:
@@ -339,6 +348,7 @@ def test_100_continue_is_sent_when_handler_reads_body(server, variant):
         assert connection.response().body == fnv(b"abc")
 
 
+@pytest.mark.http1
 def test_100_continue_is_not_sent_for_rejected_body(server):
     with server.connect() as connection:
         response = connection.request("POST", "/pieces-digest?refuse", "Expect: 100-continue",
@@ -347,6 +357,7 @@ def test_100_continue_is_not_sent_for_rejected_body(server):
         connection.assert_closed()
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize("query, status, body",
                          [("fail=10000", 500, b"500 Internal Server Error\n"),
                           ("answer=10000", 200, b"enough")])
@@ -409,7 +420,9 @@ def test_disconnect_during_streamed_body_is_reported_once(start):
 # Both directions
 
 
-@pytest.mark.parametrize("version", ["HTTP/1.1", "HTTP/1.0"])
+@pytest.mark.parametrize("version", [
+    "HTTP/1.1", pytest.param("HTTP/1.0", marks=pytest.mark.http1)
+])
 def test_echo_streams_in_both_directions(server, version):
     body = raw.pattern(300_000)
     with server.connect() as connection:
@@ -529,6 +542,7 @@ def test_deferred_middleware_with_body_and_half_close(server):
         connection.assert_closed()
 
 
+@pytest.mark.http1
 def test_deferred_rejection_sends_no_100_continue(server):
     with server.connect() as connection:
         connection.send(
@@ -558,6 +572,7 @@ def test_disconnect_during_deferred_middleware_is_reported(start):
     assert server.request("GET", "/decide").status == 404
 
 
+@pytest.mark.http1
 def test_rejection_does_not_wait_for_body(server):
     with server.connect() as connection:
         connection.send(

@@ -12,6 +12,7 @@ import tempfile
 import time
 import zlib
 
+import http2_transport
 import raw
 import tls as tls_tools
 
@@ -25,12 +26,16 @@ LONG_TIMEOUTS = {
 }
 
 
-def version_of_test():
-    """With UVHTTP_WIRE_TLS set every server uses TLS. The TLS version depends on the name of the
-    test that starts the server, so that it does not depend on the process and the order of the
-    tests."""
+def transport_of_test():
+    """The TLS version (None: plain text) of a server that does not choose it, and whether its
+    clients speak HTTP/2. UVHTTP_WIRE_TLS: TLS 1.3 or 1.2; UVHTTP_WIRE_HTTP2: HTTP/2 in plain text
+    or over TLS 1.3. Which of two depends on the name of the test that starts the server, so that it
+    does not depend on the process and the order of the tests."""
     name = os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0].split("@")[0]
-    return ("1.3", "1.2")[zlib.crc32(name.encode(errors="replace")) % 2]
+    choice = zlib.crc32(name.encode(errors="replace")) % 2
+    if os.environ.get("UVHTTP_WIRE_HTTP2"):
+        return (None, "1.3")[choice], True
+    return ("1.3", "1.2")[choice] if os.environ.get("UVHTTP_WIRE_TLS") else None, False
 
 
 def built(name):
@@ -77,8 +82,9 @@ class WireServer:
     """One running wire_server. Keyword arguments are fields of uvhttp_config_t."""
     def __init__(self, wrapper=(), descriptors=None, environment=None, tls=None, **limits):
         """`tls`: the TLS version of the clients ("1.2", "1.3"), or the path of a certificate."""
-        if tls is None and os.environ.get("UVHTTP_WIRE_TLS"):
-            tls = version_of_test()
+        http2 = False
+        if tls is None:
+            tls, http2 = transport_of_test()
         flags = [
             f"--{name.replace('tls_version', 'tls-version')}={value}"
             for name, value in {**LONG_TIMEOUTS, **limits}.items()
@@ -86,7 +92,8 @@ class WireServer:
         self.tls = None
         if tls:
             flags.append(f"--tls={tls_tools.default_cert() if tls in ('1.2', '1.3') else tls}")
-            self.tls = tls_tools.context(only=tls if tls in ("1.2", "1.3") else None)
+            self.tls = tls_tools.context(only=tls if tls in ("1.2", "1.3") else None,
+                                         alpn=["h2"] if http2 else None)
         self.errors = tempfile.TemporaryFile()
 
         def limit_descriptors():
@@ -99,8 +106,11 @@ class WireServer:
                                         env={**os.environ, **(environment or {})})
         self.port = self.read_port()
         raw.SECURE_PORTS.pop(self.port, None)
+        raw.TRANSPORTS.pop(self.port, None)
         if self.tls is not None:
             raw.SECURE_PORTS[self.port] = self.tls
+        if http2:
+            raw.TRANSPORTS[self.port] = http2_transport.Socket
         self.settling = None
 
     def read_port(self):
@@ -167,6 +177,7 @@ class WireServer:
         """Stops the server and checks the exit code. It is 0 only if all heap memory is freed and
         no handle is left on the loop."""
         raw.SECURE_PORTS.pop(self.port, None)  # another server may get this port
+        raw.TRANSPORTS.pop(self.port, None)
         if self.settling is not None:
             self.settling.close()
         if self.process.poll() is None:

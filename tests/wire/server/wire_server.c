@@ -67,8 +67,10 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         ",\"memory\":%" PRIu64 ",\"aborts\":%" PRIu64 ",\"releases\":%" PRIu64
         ",\"deferred\":%" PRIu64 ",\"deferred_disconnected\":%" PRIu64 ",\"guarded_runs\":%" PRIu64
         ",\"seen_by_middleware\":%" PRIu64 ",\"rejected_writes\":%" PRIu64
-        ",\"streams_closed\":%" PRIu64 ",\"tls_handshakes\":%" PRIu64 ",\"tls_resumed\":%" PRIu64
-        ",\"tls_failures\":%" PRIu64 ",\"last_error\":\"%s\",\"duplicate_error\":\"%s\",\"frozen_"
+        ",\"streams_closed\":%" PRIu64 ",\"http2_connections\":%" PRIu64
+        ",\"http2_requests\":%" PRIu64 ",\"http2_errors\":%" PRIu64 ",\"tls_handshakes\":%" PRIu64
+        ",\"tls_resumed\":%" PRIu64 ",\"tls_failures\":%" PRIu64
+        ",\"last_error\":\"%s\",\"duplicate_error\":\"%s\",\"frozen_"
         "error\":\"%s\",\"heap_calls\":%" PRIu64 ",\"heap_live\":%" PRId64 ",\"heap_peak\":%" PRId64
         ",\"libuv_calls\":%" PRIu64 ",\"libuv_live\":%" PRId64 "}\n",
         (int)getpid(), s->active_connections, s->idle_connections, s->total_connections,
@@ -77,9 +79,9 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         s->aborted_exchanges, s->bytes_received, s->bytes_sent, s->cache_hits, s->cache_misses,
         s->memory, app.aborts, app.releases, app.deferred, app.deferred_disconnected,
         app.guarded_runs, app.seen_by_middleware, app.rejected_writes, app.streams_closed,
-        s->tls_handshakes, s->tls_resumed, s->tls_failures, uvhttp_error_name(app.last_error),
-        uvhttp_error_name(app.duplicate_error), uvhttp_error_name(app.frozen_error), calls, live,
-        peak, libuv_calls, libuv_live);
+        s->http2_connections, s->http2_requests, s->http2_errors, s->tls_handshakes, s->tls_resumed,
+        s->tls_failures, uvhttp_error_name(app.last_error), uvhttp_error_name(app.duplicate_error),
+        uvhttp_error_name(app.frozen_error), calls, live, peak, libuv_calls, libuv_live);
     return uvhttp_response_send_json(res, 200, text);
 }
 
@@ -259,20 +261,42 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
     static const struct {
         const char *name;
         size_t offset;
-    } numbers[] = {NUMBER(max_connections),     NUMBER(listen_backlog),
-                   NUMBER(keep_alive_timeout),  NUMBER(header_timeout),
-                   NUMBER(body_timeout),        NUMBER(write_timeout),
-                   NUMBER(handler_timeout),     NUMBER(linger_timeout),
-                   NUMBER(drain_timeout),       NUMBER(drain_grace),
-                   NUMBER(event_heartbeat),     NUMBER(max_target_size),
-                   NUMBER(max_header_size),     NUMBER(max_header_count),
-                   NUMBER(max_body_size),       NUMBER(max_trailer_size),
-                   NUMBER(max_chunk_extension), NUMBER(max_requests_per_connection),
-                   NUMBER(blocking_threads),    NUMBER(blocking_queue),
-                   NUMBER(write_backlog),       NUMBER(response_cache_memory),
-                   NUMBER(buffer_size),         NUMBER(handshake_timeout),
-                   NUMBER(handshake_threads),   NUMBER(max_handshakes),
-                   NUMBER(route_stats)};
+    } numbers[] = {NUMBER(max_connections),
+                   NUMBER(listen_backlog),
+                   NUMBER(keep_alive_timeout),
+                   NUMBER(header_timeout),
+                   NUMBER(body_timeout),
+                   NUMBER(write_timeout),
+                   NUMBER(handler_timeout),
+                   NUMBER(linger_timeout),
+                   NUMBER(drain_timeout),
+                   NUMBER(drain_grace),
+                   NUMBER(event_heartbeat),
+                   NUMBER(max_target_size),
+                   NUMBER(max_header_size),
+                   NUMBER(max_header_count),
+                   NUMBER(max_body_size),
+                   NUMBER(max_trailer_size),
+                   NUMBER(max_chunk_extension),
+                   NUMBER(max_requests_per_connection),
+                   NUMBER(blocking_threads),
+                   NUMBER(blocking_queue),
+                   NUMBER(write_backlog),
+                   NUMBER(response_cache_memory),
+                   NUMBER(buffer_size),
+                   NUMBER(handshake_timeout),
+                   NUMBER(handshake_threads),
+                   NUMBER(max_handshakes),
+                   NUMBER(route_stats),
+                   NUMBER(http2),
+                   NUMBER(http2_max_streams),
+                   NUMBER(http2_stream_window),
+                   NUMBER(http2_connection_window),
+                   NUMBER(http2_header_table),
+                   NUMBER(http2_control_frames),
+                   NUMBER(http2_resets),
+                   NUMBER(http2_total_resets),
+                   NUMBER(http2_ping_interval)};
 #undef NUMBER
     const char *equals = strchr(flag, '=');
     if (strncmp(flag, "--", 2) != 0 || equals == NULL)
