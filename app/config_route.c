@@ -33,9 +33,6 @@ static void read_methods(struct uvh_config_reader *reader, const struct uvh_yaml
 {
     struct route_reader *read = into;
     uvh_config_read_texts(reader, value, &read->route->methods);
-    if (value->kind == UVH_YAML_LIST && value->count == 0)
-        uvh_problems_add(reader->problems, value->mark,
-                         "methods is an empty list; omit it for the default methods");
 }
 
 static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

@@ -29,9 +29,6 @@ static void read_hosts(struct uvh_config_reader *reader, const struct uvh_yaml_n
 {
     struct uvh_setup_site *site = into;
     uvh_config_read_texts(reader, value, &site->hosts);
-    if (value->kind == UVH_YAML_LIST && value->count == 0)
-        uvh_problems_add(reader->problems, value->mark,
-                         "hosts is an empty list; omit it if this is the site for all other hosts");
 }
 
 static void read_slash(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -62,6 +59,8 @@ static void read_cors(struct uvh_config_reader *reader, const struct uvh_yaml_no
 {
     struct uvh_text_list list = {.count = 0};
     size_t size = 1;
+    if (value->kind == UVH_YAML_SCALAR && uvh_config_filled_text(reader, value) == NULL)
+        return;
     uvh_config_read_texts(reader, value, &list);
     for (size_t i = 0; i < list.count; i++)
         size += strlen(list.items[i].text) + 1;
@@ -131,9 +130,10 @@ static void read_site(struct uvh_config_reader *reader, const struct uvh_yaml_no
                                                  {"deny", read_site_clients},
                                                  {"limit_requests", read_site_clients},
                                                  {NULL, NULL}};
+    size_t before = reader->problems->count;
     site->mark = node->mark;
     bool good = uvh_config_read_map(reader, node, "a site", keys, site);
-    if (good && site->route_count == 0)
+    if (good && site->route_count == 0 && reader->problems->count == before)
         uvh_problems_add(reader->problems, node->mark, "a site requires 'routes'");
 }
 

@@ -37,6 +37,10 @@ void uvh_config_refuse_key(struct uvh_config_reader *reader, const struct uvh_ya
 /* A scalar with a value; NULL, with a problem, for anything else. */
 const char *uvh_config_text(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
+/* The same without the empty text. */
+const char *uvh_config_filled_text(struct uvh_config_reader *reader,
+                                   const struct uvh_yaml_node *value);
+
 /* True for a list (of scalars or other values). */
 bool uvh_config_is_list(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 

@@ -311,6 +311,11 @@ const size_t uvh_option_count = sizeof(uvh_option_table) / sizeof(uvh_option_tab
 _Static_assert(sizeof(uvh_option_table) / sizeof(uvh_option_table[0]) <= UVH_OPTION_MAX,
                "options.c keeps a note for each row");
 
+bool uvh_option_may_be_empty(const struct uvh_option *option)
+{
+    return option->offset == FIELD(files.index) || option->offset == FIELD(tls.keys);
+}
+
 void uvh_options_variable(const struct uvh_option *option, char name[UVH_OPTIONS_VARIABLE_SIZE])
 {
     snprintf(name, UVH_OPTIONS_VARIABLE_SIZE, "UVHTTP_%s", option->name);

@@ -173,7 +173,7 @@ def test_output_above_file_size_limit_is_an_error(tmp_path):
     [([], "Usage:"), (["server"], "unknown command 'server'; did you mean 'serve'?\nTry"),
      (["chekc", "a.yaml"], "unknown command 'chekc'; did you mean 'check'?\nTry"),
      (["nowhere"], "unknown command 'nowhere', and there is no such file or directory\nTry"),
-     (["help", "me"], "unknown command 'me'"),
+     (["help", "zz"], "no command and no option is about 'zz'"),
      (["help", "srve"], "unknown command 'srve'; did you mean 'serve'?\nTry"),
      (["--prot", "80"], "unknown option '--prot'; did you mean '--port'?\nTry"),
      (["-q", "site.yaml"], "'site.yaml' may be a configuration file; to serve its sites: uvhttp "
@@ -648,7 +648,7 @@ def test_ipv6_address(site, spelling):
 @pytest.mark.parametrize("address, host", [("localhost", "127.0.0.1"), ("127.0.0.5", "127.0.0.5"),
                                            (":0", "127.0.0.1"), ("*:0", "127.0.0.1")])
 def test_address_formats(serve, address, host):
-    program = serve("--port=0", listen=address)
+    program = serve(*([] if ":" in address else ["--port=0"]), listen=address)
     assert program.urls[0] == f"http://{host}:{program.port}/"
 
 
@@ -1167,7 +1167,7 @@ def test_verbose_shows_why_403(serve, site, tmp_path):
 # Signals
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
 def test_signal_stops_server(serve, number):
     program = serve()
     with program.connect() as idle:
@@ -1196,7 +1196,9 @@ def test_signal_finishes_open_requests(serve):
 
 
 @pytest.mark.parametrize("first, second", [(signal.SIGTERM, signal.SIGTERM),
-                                           (signal.SIGINT, signal.SIGTERM)])
+                                           (signal.SIGINT, signal.SIGTERM),
+                                           (signal.SIGQUIT, signal.SIGTERM),
+                                           (signal.SIGQUIT, signal.SIGQUIT)])
 def test_second_signal_stops_at_once(serve, first, second):
     program = serve(*LONG_TIMEOUTS)
     with start_download(program):

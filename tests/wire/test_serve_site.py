@@ -209,7 +209,7 @@ def test_printed_configuration_serves_the_same(root, other, passwords, tmp_path)
     (["--header", "x=ETag: y"], '--header: field is "ETag"; must be the name of a field'),
     (["--header", "[=a: b"], '--header: pattern is "["; must be a pattern such as'),
     (["--download", "["], '--download: pattern is "["; must be a pattern such as'),
-    (["--download", ""], '--download: pattern is ""; must be a pattern such as'),
+    (["--download", ""], "--download: the value is empty; allowed is PATTERN, or omit"),
     (["--header", "a=b: c"] * 65, "--header: too many values; at most 64 are allowed"),
     (["--alias", "x/=."], "--alias: 'x/=.' is invalid; allowed are /PATH/=DIRECTORY and "
      "/PATH=FILE"),
