@@ -61,8 +61,9 @@ static void check_log(const struct uvh_setup_log *wanted, struct uvh_problems *p
                          path->text, uvhttp_strerror(err));
 }
 
-void uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems)
+bool uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems)
 {
+    size_t before = problems->count;
     for (size_t i = 0; i <= setup->site_count; i++) {
         const struct uvh_setup_log *log = log_at(setup, i);
         if (log->path.text == NULL)
@@ -78,6 +79,7 @@ void uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *p
                              log->path.text,
                              uvh_mark_describe(&first->path.mark, &log->path.mark, where));
     }
+    return problems->count == before;
 }
 
 static bool open_log(struct uvh_access_logs *logs, const struct uvh_setup_log *wanted,

@@ -10,8 +10,8 @@ struct uvh_access_logs {
     uvhttp_log_level_t level;    /* a separate copy, because threads of the logs read it */
 };
 
-/* Checks that the logs can be opened, without creating their files. Notes problems. */
-void uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems);
+/* Checks that the logs can be opened, without creating their files. False with problems noted. */
+bool uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems);
 
 /* The file of the log of the setup (0) or of a site, counted from 1. NULL: none, standard output,
  * or a file that has a lower index. */

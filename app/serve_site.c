@@ -11,6 +11,7 @@
 #include "absolute_path.h"
 #include "client_rules.h"
 #include "mapping.h"
+#include "named_files.h"
 
 int uvh_serve_site_refuse_directory(const char *option, const char *directory, int err)
 {
@@ -145,6 +146,7 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
         .path = {.text = text}, .kind = UVH_ROUTE_STATIC, .root = {.text = path}, .files = *files};
     if (!S_ISDIR(found.st_mode))
         return make_file_route(made, route, path);
+    uvh_named_files_drop(route);
     if (target[-2] == '/')
         return UVH_EXIT_OK;
     fprintf(stderr,

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "access_logs.h"
 #include "alias.h"
 #include "responses.h"
 #include "site_auth.h"
@@ -396,6 +395,5 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
         add_metrics(&builder, metrics != NULL ? metrics : server, &(struct chain){.count = 0});
     add_sites(&builder);
     uvh_site_auth_check_directories(setup, problems);
-    uvh_access_logs_check(setup, problems);
     return problems->count == before;
 }

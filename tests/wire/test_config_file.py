@@ -718,7 +718,7 @@ sites:
 
 
 def test_printed_configuration_loads_again(write):
-    environment = {"TEXT": "x: [ # \n- '\"\\ ${HOME} $$ \x7f ü"}
+    environment = {"TEXT": "x: [ # \n- '\"\\ ${{HOME}} $$ \x7f ü"}
     once = run("uvhttp", "run", "--print-config", write(STRANGE), environment=environment)
     assert once.returncode == 0, once.stderr
     for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6",
@@ -1033,9 +1033,11 @@ def test_consequence_of_another_error_is_not_reported(write, options, expected):
     ("/a:", "/a://evil.example/?q"),
 ])
 def test_target_is_appended_to_location(start, location, expected):
+    # With rewrites redirects to themselves are not refused.
     program = start(f"""
 sites:
-  - routes:
+  - rewrites: [{{path: /a, to: /b}}]
+    routes:
       - {{path: /*, redirect: "{location}{{target}}"}}
 """)
     assert get(program, "//evil.example/?q").headers["location"] == expected
