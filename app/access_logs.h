@@ -26,6 +26,9 @@ bool uvh_access_logs_open(struct uvh_access_logs *logs, struct uvh_setup *setup,
 uvhttp_access_log_t *uvh_access_logs_find(const struct uvh_access_logs *logs,
                                           const uvhttp_request_t *request);
 
+/* A middleware for requests that are in no log; `arg` is not NULL. */
+int uvh_access_logs_skip(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
+
 void uvh_access_logs_reopen(struct uvh_access_logs *logs);
 
 /* After the servers that use them were freed. */

@@ -148,6 +148,23 @@ void uvh_config_read_texts(struct uvh_config_reader *reader, const struct uvh_ya
     list->count = count;
 }
 
+const char *uvh_config_read_joined(struct uvh_config_reader *reader,
+                                   const struct uvh_yaml_node *value)
+{
+    struct uvh_text_list list = {.count = 0};
+    size_t size = 1, used = 0;
+    if (value->kind == UVH_YAML_SCALAR && uvh_config_filled_text(reader, value) == NULL)
+        return NULL;
+    uvh_config_read_texts(reader, value, &list);
+    for (size_t i = 0; i < list.count; i++)
+        size += strlen(list.items[i].text) + 1;
+    char *text = list.count == 0 ? NULL : uvh_config_allocate(reader, 1, size);
+    for (size_t i = 0; i < list.count && text != NULL; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : " ",
+                                 list.items[i].text);
+    return text;
+}
+
 /* Fields that the server sets itself; a second value would be a duplicate or invalid. */
 static bool is_own_field(const char *name)
 {

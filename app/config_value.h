@@ -48,6 +48,10 @@ bool uvh_config_is_list(struct uvh_config_reader *reader, const struct uvh_yaml_
 void uvh_config_read_texts(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                            struct uvh_text_list *list);
 
+/* The same, joined with spaces; NULL with a problem if it is empty. */
+const char *uvh_config_read_joined(struct uvh_config_reader *reader,
+                                   const struct uvh_yaml_node *value);
+
 /* A map of field names and values; fields that the server sets are a problem. */
 void uvh_config_read_fields(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                             struct uvh_field_list *list);

@@ -80,8 +80,9 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_site *site
     return UVH_EXIT_OK;
 }
 
-/* Adds authentication for all requests, if configured. */
-static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth *wanted)
+/* Adds authentication for the requests of a middleware, if configured. */
+static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
+                            const char *option, uvhttp_handler_cb handler)
 {
     uvhttp_error_t error;
     uvhttp_auth_t *auth;
@@ -89,10 +90,10 @@ static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth
         return UVH_EXIT_OK;
     int err = uvh_site_auth_open(server, wanted, &auth, &error);
     if (err != 0) {
-        fprintf(stderr, "uvhttp: --auth: %s\n", error.text);
+        fprintf(stderr, "uvhttp: --%s: %s\n", option, error.text);
         return UVH_EXIT_FAILED;
     }
-    err = uvhttp_server_use(server, uvhttp_auth_handle_request, auth);
+    err = uvhttp_server_use(server, handler, auth);
     return err == 0 ? UVH_EXIT_OK : print_error(err);
 }
 
@@ -201,7 +202,12 @@ static int build(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_p
     if (code == UVH_EXIT_OK)
         code = allow_origins(server, made->site.cors.text);
     if (code == UVH_EXIT_OK)
-        code = ask_for_password(server, &made->site.auth);
+        code = ask_for_password(server, &made->site.auth, "auth",
+                                made->upload_auth.mark.line == 0 ? uvhttp_auth_handle_request
+                                                                 : uvh_site_auth_handle_other);
+    if (code == UVH_EXIT_OK)
+        code = ask_for_password(server, &made->upload_auth, "upload-auth",
+                                uvh_site_auth_handle_upload);
     if (code == UVH_EXIT_OK)
         code = add_metrics(server, made->metrics);
     return code == UVH_EXIT_OK ? add_routes(server, made) : code;

@@ -4,6 +4,8 @@
 #include "files/static_upload.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <uvhttp/error.h>
@@ -15,6 +17,7 @@
 #include "codec/fields/field.h"
 #include "codec/text/percent.h"
 #include "files/static_error.h"
+#include "files/static_path.h"
 #include "files/static_publish.h"
 #include "files/static_response.h"
 #include "options/field_lines.h"
@@ -181,6 +184,16 @@ static void append(struct upload *upload, struct uvh_static_part *part)
     upload->last = part;
 }
 
+/* The path of a request was checked before. */
+static bool is_hidden(const struct upload *upload, const char *name)
+{
+    const struct uvh_static_publish *publish = &upload->publish;
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s%s%s", publish->directory,
+             publish->directory[0] == '\0' ? "" : "/", name);
+    return uvh_static_path_matches(path, publish->settings->hide);
+}
+
 /* A part of a form begins; one without a file name is skipped. */
 static int begin_part(struct upload *upload)
 {
@@ -196,6 +209,8 @@ static int begin_part(struct upload *upload)
     *part = (struct uvh_static_part){.name = name};
     if (!uvh_store_name_is_plain(uvh_slice(name)))
         return uvh_spool_refuse(upload->spool.response, 400, "a file in the form has no name");
+    if (is_hidden(upload, name))
+        return uvh_spool_refuse(upload->spool.response, 403, "the name is hidden");
     for (const struct uvh_static_part *other = upload->publish.parts; other != NULL;
          other = other->next) {
         if (strcmp(other->name, name) == 0)

@@ -1743,7 +1743,7 @@ static void test_files_are_served_with_options(void **)
     directory.write("app.0123456789abcdef.js", "x");
     directory.write("pre.txt", "plain");
     directory.write("pre.txt.gz", "coded");
-    static constexpr const char *types[] = {"weird=text/weird"};
+    static constexpr const char *types[] = {"weird=text/weird"}, *hidden[] = {"*.gz"};
     static constexpr uvhttp::FileRule rules[] = {{"*.weird", "X-Rule", "yes"}};
     const std::string root = directory.text();
     uvhttp::FileOptions options = {.root = root,
@@ -1754,7 +1754,8 @@ static void test_files_are_served_with_options(void **)
                                    .uploads = true,
                                    .uploadMaxSize = 10,
                                    .cleanUrls = true,
-                                   .errorPages = "404=/pre.txt"};
+                                   .errorPages = "404=/pre.txt",
+                                   .hide = hidden};
     const uvhttp::Files files(options), mounted(options);
     assert_true(files.error() == 0);
     uvhttp::Prewarmed found = {};
@@ -1779,6 +1780,7 @@ static void test_files_are_served_with_options(void **)
         assert_true(contains(reply.head, "\r\nX-Rule: yes\r\n") &&
                     contains(reply.head, "\r\nContent-Type: text/weird\r\n"));
         assert_response(stage.request(prefix + "nowhere"s), 404, "plain");
+        assert_response(stage.request(prefix + "pre.txt.gz"s), 404, "plain");
         assert_true(contains(stage.request(prefix + "app.0123456789abcdef.js"s).head, "immutable"));
         assert_response(stage.request(prefix + "pre.txt"s, "Accept-Encoding: gzip\r\n"), 200,
                         "coded");

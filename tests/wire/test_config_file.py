@@ -1327,13 +1327,24 @@ def test_configuration_page_example_works(start, tmp_path, write):
 
 def test_configuration_page_blocks_work(start, write):
     page = (ROOT / "docs/configuration.md").read_text()
-    placeholders, rewrites = (text.split("```")[0] for text in page.split("```yaml\n")[2:])
+    placeholders, rewrites, passwords = (text.split("```")[0] for text in page.split("```yaml\n")[2:])
     program = start(write("listen: 127.0.0.1:0\n" + placeholders))
     assert get(program, "/old/a?b").headers["location"] == "/new/a?b"
     assert get(program, "/users/5").json() == {"user": {"id": 5}}
     program = start(write("listen: 127.0.0.1:0\n" + rewrites))
     assert get(program, "/blog/a?b").text == "post a ?b\n"
     assert get(program, "/item/5?a=b").text == "item ?id=5\n"
+    path = write("listen: 127.0.0.1:0\n" + passwords)
+    for name in ("site/private/a", "site/drafts/a", "incoming/a"):
+        (path.parent / name).parent.mkdir()
+        (path.parent / name).write_text(name)
+    done = subprocess.run([built("uvhttp"), "hash-password", "--bcrypt", "ann"], input="secret\n",
+                          text=True, capture_output=True, check=True, timeout=60)
+    (path.parent / "staff").write_text(done.stdout)
+    program = start(path)
+    assert [get(program, target).status_code
+            for target in ("/", "/drafts/a", "/private/a", "/incoming/a")] == [200, 404, 401, 200]
+    assert get(program, "/incoming/b", method="PUT").status_code == 401
 
 
 def test_configuration_page_has_every_key():
