@@ -1327,7 +1327,8 @@ def test_configuration_page_example_works(start, tmp_path, write):
 
 def test_configuration_page_blocks_work(start, write):
     page = (ROOT / "docs/configuration.md").read_text()
-    placeholders, rewrites, passwords = (text.split("```")[0] for text in page.split("```yaml\n")[2:])
+    blocks = (text.split("```")[0] for text in page.split("```yaml\n")[2:])
+    placeholders, rewrites, passwords = blocks
     program = start(write("listen: 127.0.0.1:0\n" + placeholders))
     assert get(program, "/old/a?b").headers["location"] == "/new/a?b"
     assert get(program, "/users/5").json() == {"user": {"id": 5}}
