@@ -36,7 +36,8 @@ void uvh_listen_refuse(const struct uvh_address *address, const char *option, in
 bool uvh_listen_probe(const struct uvh_options *options, const struct uvh_setup *setup,
                       struct uvh_problems *problems);
 
-/* Warns if the process may not have as many descriptors as connections are allowed. */
+/* Warns if the process may not have as many descriptors as connections are allowed. The library
+ * does so when it listens. */
 void uvh_listen_check_limit(const uvhttp_config_t *config,
                             void (*warn)(const char *text, void *arg), void *arg);
 

@@ -75,7 +75,6 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
         return UVH_EXIT_FAILED;
     if (!change_user(running))
         return UVH_EXIT_FAILED;
-    uvh_listen_check_limit(&running->config, log_warning, running);
     int err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
         uvh_banner_print(

@@ -20,7 +20,7 @@ import time
 import pytest
 
 import raw
-from program import Program, clean_environment, run
+from program import Program, clean_environment, run, with_free_port
 from wire_server import SAFETY_TIMEOUT, built, eventually
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -579,7 +579,7 @@ def test_no_color_disables_colours(site, environment):
 
 
 def test_addresses_share_free_port(serve):
-    program = serve("--listen", "127.0.0.2:0", "-l127.0.0.3:0")
+    program = with_free_port(lambda: serve("--listen", "127.0.0.2:0", "-l127.0.0.3:0"))
     assert program.urls == [f"http://127.0.0.{n}:{program.port}/" for n in (1, 2, 3)]
     for n in (1, 2, 3):
         with socket.create_connection((f"127.0.0.{n}", program.port), SAFETY_TIMEOUT) as connection:

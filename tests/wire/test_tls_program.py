@@ -24,7 +24,7 @@ import yaml
 import pages
 import raw
 import tls
-from program import Program, clean_environment, run
+from program import Program, clean_environment, run, with_free_port
 from wire_server import SAFETY_TIMEOUT, built, eventually, read_output
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -583,8 +583,9 @@ def test_certificate_without_tls_address_is_rejected(site, write, tmp_path, list
 
 
 def test_free_port_is_shared_per_protocol(start):
-    program = start("serve", "--tls-cert", tls.default_cert(), "-l", "http://127.0.0.2:0", "-l",
-                    "127.0.0.3:0", "-l", "http://127.0.0.1:0")
+    program = with_free_port(
+        lambda: start("serve", "--tls-cert", tls.default_cert(), "-l", "http://127.0.0.2:0", "-l",
+                      "127.0.0.3:0", "-l", "http://127.0.0.1:0"))
     found = re.findall(r" (https?)://(127\.0\.0\.\d):(\d+)/", program.line)
     assert [one[:2] for one in found] == [("https", "127.0.0.1"), ("http", "127.0.0.2"),
                                           ("https", "127.0.0.3"), ("http", "127.0.0.1")]
