@@ -1625,6 +1625,7 @@ static void test_uploads_and_forms_are_received(void **)
 {
     const TempDirectory directory;
     int alive = 0;
+    std::uint64_t progress = 0;
     Stage stage;
     stage.server->put(
         "/plain/:name",
@@ -1635,7 +1636,14 @@ static void test_uploads_and_forms_are_received(void **)
         [&](Request req) {
             return req.uploadToFile(
                 directory.text(), req.param("name"),
-                {.maxSize = 5, .mode = 0600, .keepExisting = true},
+                {.maxSize = 5,
+                 .mode = 0600,
+                 .keepExisting = true,
+                 .progress = [](uvhttp_request_t *, std::uint64_t received, std::uint64_t,
+                                void *sum) { *static_cast<std::uint64_t *>(sum) += received; },
+                 .check = [](const uvhttp_upload_t *upload,
+                             void *) { return upload->size == 2 ? 422 : 0; },
+                 .arg = &progress},
                 [tracked = Tracked(alive)](Response res, const uvhttp::Upload &upload) {
                     if (upload.size == 1)
                         throw std::runtime_error("too small");
@@ -1683,6 +1691,9 @@ static void test_uploads_and_forms_are_received(void **)
     assert_int_equal(stage.request("/told/b", "", "abc", "PUT").status, 409);
     stage.connect();
     assert_int_equal(stage.request("/told/c", "", "abcdef", "PUT").status, 413);
+    stage.connect();
+    assert_true(progress >= 3);
+    assert_int_equal(stage.request("/told/e", "", "ab", "PUT").status, 422);
     stage.connect();
     assert_int_equal(stage.request("/told/d", "", "a", "PUT").status, 500);
     stage.connect();
@@ -1927,7 +1938,11 @@ template <class Call> static std::string output_of(Call &&call)
 
 static void main_prints_the_url_of_a_listener(void **)
 {
-    const uvhttp::TlsCertificate pairs[] = {{.certificate = TLS_CERTIFICATE, .key = TLS_KEY}};
+    const std::string own = uvhttp::makeSelfSigned({"a.test"});
+    assert_true(own.empty() == !UVHTTP_TESTS_HTTPS);
+    uvhttp::SetupError details;
+    assert_true(uvhttp::makeSelfSigned({"a b"}, &details).empty() && details.code < 0);
+    const uvhttp::TlsCertificate pairs[] = {{.certificate = own.c_str()}};
     const uvhttp::Tls tls({.certificates = pairs});
     Server server;
     if (UVHTTP_TESTS_HTTPS)

@@ -30,8 +30,8 @@ def run(name, *arguments, environment=None, **extra):
 
 
 def with_free_port(start, attempts=10):
-    """The result of `start`, which starts a program with one free port on several addresses. Another
-    process may have the port that was chosen for the first address on another one."""
+    """The result of `start`, which starts a program with one free port on several addresses.
+    Another process may have the port that was chosen for the first address on another one."""
     for attempt in range(attempts):
         try:
             return start()
