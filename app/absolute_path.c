@@ -1,6 +1,7 @@
 /* See absolute_path.h. Called for the options of `serve` and for configuration files. */
 #include "absolute_path.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -49,6 +50,10 @@ char *uvh_absolute_path(const char *path)
 {
     char directory[PATH_MAX] = "";
     char *absolute = NULL;
+    if (*path == '\0') {
+        errno = ENOENT;
+        return NULL;
+    }
     if (*path != '/' && getcwd(directory, sizeof(directory)) == NULL)
         return NULL;
     if (asprintf(&absolute, "%s/%s", directory, path) < 0)

@@ -61,8 +61,9 @@ static void check_log(const struct uvh_setup_log *wanted, struct uvh_problems *p
                          path->text, uvhttp_strerror(err));
 }
 
-void uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems)
+bool uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems)
 {
+    size_t before = problems->count;
     for (size_t i = 0; i <= setup->site_count; i++) {
         const struct uvh_setup_log *log = log_at(setup, i);
         if (log->path.text == NULL)
@@ -78,6 +79,7 @@ void uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *p
                              log->path.text,
                              uvh_mark_describe(&first->path.mark, &log->path.mark, where));
     }
+    return problems->count == before;
 }
 
 static bool open_log(struct uvh_access_logs *logs, const struct uvh_setup_log *wanted,
@@ -112,10 +114,21 @@ bool uvh_access_logs_open(struct uvh_access_logs *logs, struct uvh_setup *setup,
     return true;
 }
 
+static const char skipped_key;
+
+int uvh_access_logs_skip(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)response;
+    int err = uvhttp_request_attach(request, &skipped_key, arg, NULL);
+    return err == 0 ? UVHTTP_DECLINED : err;
+}
+
 uvhttp_access_log_t *uvh_access_logs_find(const struct uvh_access_logs *logs,
                                           const uvhttp_request_t *request)
 {
     const struct uvh_setup_site *site = uvhttp_request_router_data(request);
+    if (uvhttp_request_attached(request, &skipped_key) != NULL)
+        return NULL;
     if (site == NULL || (site->log == NULL && !site->access_log.off))
         return logs->common;
     return site->log;

@@ -10,8 +10,8 @@ struct uvh_access_logs {
     uvhttp_log_level_t level;    /* a separate copy, because threads of the logs read it */
 };
 
-/* Checks that the logs can be opened, without creating their files. Notes problems. */
-void uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems);
+/* Checks that the logs can be opened, without creating their files. False with problems noted. */
+bool uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems);
 
 /* The file of the log of the setup (0) or of a site, counted from 1. NULL: none, standard output,
  * or a file that has a lower index. */
@@ -25,6 +25,9 @@ bool uvh_access_logs_open(struct uvh_access_logs *logs, struct uvh_setup *setup,
 /* The log for a request, or NULL. */
 uvhttp_access_log_t *uvh_access_logs_find(const struct uvh_access_logs *logs,
                                           const uvhttp_request_t *request);
+
+/* A middleware for requests that are in no log; `arg` is not NULL. */
+int uvh_access_logs_skip(uvhttp_request_t *request, uvhttp_response_t *response, void *arg);
 
 void uvh_access_logs_reopen(struct uvh_access_logs *logs);
 

@@ -2,6 +2,8 @@
  * config_site.c. */
 #include "config_auth.h"
 
+#include <string.h>
+
 static void read_realm(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                        void *into)
 {
@@ -39,7 +41,11 @@ void uvh_config_auth_read(struct uvh_config_reader *reader, const struct uvh_yam
     static const struct uvh_config_key keys[] = {
         {"realm", read_realm}, {"users", read_users}, {"file", read_file}, {NULL, NULL}};
     auth->mark = value->mark;
-    if (uvh_config_read_map(reader, value, "basic_auth", keys, auth) && auth->user_count == 0 &&
+    auth->off = value->kind == UVH_YAML_SCALAR && strcmp(value->text, "off") == 0;
+    if (auth->off)
+        return;
+    if (uvh_config_read_map(reader, value, value->key->text, keys, auth) && auth->user_count == 0 &&
         auth->file.mark.line == 0)
-        uvh_problems_add(reader->problems, value->mark, "basic_auth requires 'users' or 'file'");
+        uvh_problems_add(reader->problems, value->mark, "%s requires 'users' or 'file'",
+                         value->key->text);
 }

@@ -11,9 +11,6 @@ void uvh_config_clients_read_addresses(struct uvh_config_reader *reader,
                                        struct uvh_text_list *list)
 {
     uvh_config_read_texts(reader, value, list);
-    if (value->kind == UVH_YAML_LIST && value->count == 0)
-        uvh_problems_add(reader->problems, value->mark,
-                         "%s is an empty list; omit it, or list addresses", value->key->text);
     for (size_t i = 0; i < list->count; i++) {
         const char *allowed = check(list->items[i].text);
         if (allowed != NULL)

@@ -147,6 +147,7 @@ static bool init_setup(struct uvh_setup *setup)
         return false;
     *setup = (struct uvh_setup){.config = defaults.config, .log_level = defaults.log_level};
     setup->tls.redirect_http = setup->tls.hsts = UVH_OPTION_OFF;
+    setup->access_log.options.format = UVHTTP_ACCESS_COMBINED;
     return true;
 }
 

@@ -46,6 +46,7 @@ void uvh_config_log_read(struct uvh_config_reader *reader, const struct uvh_yaml
     static const struct uvh_config_key keys[] = {
         {"path", read_path},          {"format", read_format},  {"pattern", read_pattern},
         {"buffer_size", read_buffer}, {"flush_ms", read_flush}, {NULL, NULL}};
+    log->options.format = UVHTTP_ACCESS_COMBINED;
     if (value->kind == UVH_YAML_SCALAR && strcmp(value->text, "off") == 0)
         log->off = true;
     else if (value->kind == UVH_YAML_SCALAR && !value->nothing)

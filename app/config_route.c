@@ -33,9 +33,6 @@ static void read_methods(struct uvh_config_reader *reader, const struct uvh_yaml
 {
     struct route_reader *read = into;
     uvh_config_read_texts(reader, value, &read->route->methods);
-    if (value->kind == UVH_YAML_LIST && value->count == 0)
-        uvh_problems_add(reader->problems, value->mark,
-                         "methods is an empty list; omit it for the default methods");
 }
 
 static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -49,6 +46,28 @@ static void read_auth(struct uvh_config_reader *reader, const struct uvh_yaml_no
                       void *into)
 {
     uvh_config_auth_read(reader, value, &((struct route_reader *)into)->route->auth);
+}
+
+static void read_upload_auth(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                             void *into)
+{
+    uvh_config_auth_read(reader, value, &((struct route_reader *)into)->route->upload_auth);
+}
+
+static void read_cors(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
+{
+    ((struct route_reader *)into)->route->cors =
+        (struct uvh_text){uvh_config_read_joined(reader, value), value->mark};
+}
+
+static void read_log(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                     void *into)
+{
+    ((struct route_reader *)into)->route->no_log = true;
+    if (value->kind != UVH_YAML_SCALAR || strcmp(value->text, "off") != 0)
+        uvh_problems_add(reader->problems, value->mark,
+                         "access_log of a route can only be off; a site can have a log of its own");
 }
 
 static void read_clients(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -102,6 +121,17 @@ static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_y
             uvh_problems_add(reader->problems, roots->items[i].mark,
                              "more_roots has an empty path");
     }
+}
+
+static void read_hide(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                      void *into)
+{
+    struct uvh_text_list list = {.count = 0};
+    uvh_config_read_texts(reader, value, &list);
+    const char **patterns = uvh_config_allocate(reader, list.count + 1, sizeof(*patterns));
+    for (size_t i = 0; i < list.count && patterns != NULL; i++)
+        patterns[i] = list.items[i].text;
+    begin_static_option(into, value)->files.hide = patterns;
 }
 
 static void read_prewarm(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -241,6 +271,9 @@ static void check_route(struct uvh_config_reader *reader, const struct uvh_yaml_
     }
     if (route->kind == UVH_ROUTE_STATIC)
         uvh_config_static_check(reader, node, route);
+    if (route->upload_auth.mark.line != 0 && !route->files.uploads)
+        uvh_problems_add(reader->problems, route->upload_auth.mark,
+                         "upload_auth requires 'uploads: true'");
     check_status(reader, read);
 }
 
@@ -251,10 +284,14 @@ void uvh_config_route_read(struct uvh_config_reader *reader, const struct uvh_ya
                                                  {"methods", read_methods},
                                                  {"headers", read_headers},
                                                  {"basic_auth", read_auth},
+                                                 {"upload_auth", read_upload_auth},
+                                                 {"cors", read_cors},
+                                                 {"access_log", read_log},
                                                  {"allow", read_clients},
                                                  {"deny", read_clients},
                                                  {"limit_requests", read_clients},
                                                  {"static", read_static},
+                                                 {"hide", read_hide},
                                                  {"index", read_static_option},
                                                  {"listing", read_static_option},
                                                  {"listing_max", read_static_option},

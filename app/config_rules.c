@@ -54,9 +54,6 @@ static void read_match(struct uvh_config_reader *reader, const struct uvh_yaml_n
     struct rule_reader *read = into;
     read->match = value;
     uvh_config_read_texts(reader, value, &read->patterns);
-    if (value->kind == UVH_YAML_LIST && value->count == 0)
-        uvh_problems_add(reader->problems, value->mark,
-                         "match is an empty list; omit it for all files");
 }
 
 static void read_type(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

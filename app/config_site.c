@@ -6,9 +6,6 @@
 #include "config_log.h"
 #include "config_route.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define HOSTS_MAX 10000 /* limit for all sites together */
 
 static void read_routes(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -29,9 +26,6 @@ static void read_hosts(struct uvh_config_reader *reader, const struct uvh_yaml_n
 {
     struct uvh_setup_site *site = into;
     uvh_config_read_texts(reader, value, &site->hosts);
-    if (value->kind == UVH_YAML_LIST && value->count == 0)
-        uvh_problems_add(reader->problems, value->mark,
-                         "hosts is an empty list; omit it if this is the site for all other hosts");
 }
 
 static void read_slash(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -56,20 +50,11 @@ static void read_site_auth(struct uvh_config_reader *reader, const struct uvh_ya
     uvh_config_auth_read(reader, value, &((struct uvh_setup_site *)into)->auth);
 }
 
-/* An origin, or a list of them, which are joined with spaces. */
 static void read_cors(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                       void *into)
 {
-    struct uvh_text_list list = {.count = 0};
-    size_t size = 1;
-    uvh_config_read_texts(reader, value, &list);
-    for (size_t i = 0; i < list.count; i++)
-        size += strlen(list.items[i].text) + 1;
-    char *text = uvh_config_allocate(reader, 1, size);
-    for (size_t i = 0, used = 0; i < list.count && text != NULL; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : " ",
-                                 list.items[i].text);
-    ((struct uvh_setup_site *)into)->cors = (struct uvh_text){text, value->mark};
+    ((struct uvh_setup_site *)into)->cors =
+        (struct uvh_text){uvh_config_read_joined(reader, value), value->mark};
 }
 
 static void read_site_clients(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -131,9 +116,10 @@ static void read_site(struct uvh_config_reader *reader, const struct uvh_yaml_no
                                                  {"deny", read_site_clients},
                                                  {"limit_requests", read_site_clients},
                                                  {NULL, NULL}};
+    size_t before = reader->problems->count;
     site->mark = node->mark;
     bool good = uvh_config_read_map(reader, node, "a site", keys, site);
-    if (good && site->route_count == 0)
+    if (good && site->route_count == 0 && reader->problems->count == before)
         uvh_problems_add(reader->problems, node->mark, "a site requires 'routes'");
 }
 

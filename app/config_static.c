@@ -51,7 +51,9 @@ void uvh_config_static_read_option(struct uvh_config_reader *reader,
     void *member = static_member(files, option);
     switch (option->kind) {
     case UVH_OPTION_TEXT:
-        *(const char **)member = uvh_config_text(reader, value);
+        *(const char **)member = uvh_option_may_be_empty(option)
+                                     ? uvh_config_text(reader, value)
+                                     : uvh_config_filled_text(reader, value);
         break;
     case UVH_OPTION_SWITCH:
         uvh_config_read_switch(reader, value, member);

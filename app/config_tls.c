@@ -276,4 +276,9 @@ void uvh_config_tls_read(struct uvh_config_reader *reader, const struct uvh_yaml
     if (tls->config.certificate_count > 0 && tls->self_signed)
         uvh_problems_add(reader->problems, value->mark,
                          "tls has 'certificates' and 'self_signed'; only one of them is allowed");
+    /* with certificates the library finds it */
+    if (tls->self_signed && tls->config.max_version != UVHTTP_TLS_VERSION_DEFAULT &&
+        tls->config.min_version > tls->config.max_version)
+        uvh_problems_add(reader->problems, value->mark,
+                         "min_version is above max_version; omit one of them");
 }

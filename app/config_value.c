@@ -87,12 +87,31 @@ const char *uvh_config_text(struct uvh_config_reader *reader, const struct uvh_y
     return NULL;
 }
 
+const char *uvh_config_filled_text(struct uvh_config_reader *reader,
+                                   const struct uvh_yaml_node *value)
+{
+    const char *text = uvh_config_text(reader, value);
+    if (text == NULL || *text != '\0')
+        return text;
+    uvh_problems_add(reader->problems, value->mark, "%s is empty; give a value, or omit the key",
+                     value->key->text);
+    return NULL;
+}
+
+/* Notes a list without values: it would have no effect, or admit nothing. */
+static bool is_filled(struct uvh_config_reader *reader, const struct uvh_yaml_node *list)
+{
+    if (list->count == 0)
+        uvh_problems_add(reader->problems, list->mark,
+                         "%s is an empty list; give a value, or omit the key", list->key->text);
+    return list->count > 0;
+}
+
 bool uvh_config_is_list(struct uvh_config_reader *reader, const struct uvh_yaml_node *value)
 {
-    if (value->kind == UVH_YAML_LIST)
-        return true;
-    refuse_kind(reader, value, "a list");
-    return false;
+    if (value->kind != UVH_YAML_LIST)
+        refuse_kind(reader, value, "a list");
+    return value->kind == UVH_YAML_LIST && is_filled(reader, value);
 }
 
 void *uvh_config_allocate(struct uvh_config_reader *reader, size_t count, size_t size)
@@ -112,6 +131,8 @@ void uvh_config_read_texts(struct uvh_config_reader *reader, const struct uvh_ya
     if (value->kind == UVH_YAML_LIST) {
         first = value->first;
         count = value->count;
+        if (!is_filled(reader, value))
+            return;
     }
     struct uvh_text *items = uvh_config_allocate(reader, count, sizeof(*items));
     if (items == NULL)
@@ -125,6 +146,23 @@ void uvh_config_read_texts(struct uvh_config_reader *reader, const struct uvh_ya
     }
     list->items = items;
     list->count = count;
+}
+
+const char *uvh_config_read_joined(struct uvh_config_reader *reader,
+                                   const struct uvh_yaml_node *value)
+{
+    struct uvh_text_list list = {.count = 0};
+    size_t size = 1, used = 0;
+    if (value->kind == UVH_YAML_SCALAR && uvh_config_filled_text(reader, value) == NULL)
+        return NULL;
+    uvh_config_read_texts(reader, value, &list);
+    for (size_t i = 0; i < list.count; i++)
+        size += strlen(list.items[i].text) + 1;
+    char *text = list.count == 0 ? NULL : uvh_config_allocate(reader, 1, size);
+    for (size_t i = 0; i < list.count && text != NULL; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : " ",
+                                 list.items[i].text);
+    return text;
 }
 
 /* Fields that the server sets itself; a second value would be a duplicate or invalid. */

@@ -37,12 +37,20 @@ void uvh_config_refuse_key(struct uvh_config_reader *reader, const struct uvh_ya
 /* A scalar with a value; NULL, with a problem, for anything else. */
 const char *uvh_config_text(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
+/* The same without the empty text. */
+const char *uvh_config_filled_text(struct uvh_config_reader *reader,
+                                   const struct uvh_yaml_node *value);
+
 /* True for a list (of scalars or other values). */
 bool uvh_config_is_list(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
 /* A list of texts, or one text. */
 void uvh_config_read_texts(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                            struct uvh_text_list *list);
+
+/* The same, joined with spaces; NULL with a problem if it is empty. */
+const char *uvh_config_read_joined(struct uvh_config_reader *reader,
+                                   const struct uvh_yaml_node *value);
 
 /* A map of field names and values; fields that the server sets are a problem. */
 void uvh_config_read_fields(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placeholder_hint.h"
 #include "utf8.h"
 
 #define NAME_SIZE 128
@@ -54,15 +55,16 @@ static const char *expand_one(struct expansion *expansion, const struct uvh_yaml
         return "'$' must be followed by {NAME} or {NAME:-default}; write a dollar sign as $$";
     *text = end + 1;
 
-    char name[NAME_SIZE];
+    char foreign[NAME_SIZE + 1] = "$", *name = foreign + 1;
     memcpy(name, start, length);
     name[length] = '\0';
     const char *value = expansion->variable(name);
     if (value == NULL && !has_preset) {
+        const char *ours = uvh_placeholder_hint(foreign, &length);
         uvh_problems_add(
             expansion->problems, node->mark,
-            "the environment variable '%s' does not exist; ${%s:-default} sets a default", name,
-            name);
+            "the environment variable '%s' does not exist; ${%s:-default} sets a default%s%s", name,
+            name, ours == NULL ? "" : ", and the value of a request is ", ours == NULL ? "" : ours);
         return NULL;
     }
     if (value != NULL && !uvh_utf8_valid(value)) {
@@ -73,6 +75,21 @@ static const char *expand_one(struct expansion *expansion, const struct uvh_yaml
     bool use_preset = has_preset && (value == NULL || *value == '\0');
     if (!append(expansion, use_preset ? preset : value, use_preset ? preset_length : strlen(value)))
         return "the values with variables are larger than 1 MiB";
+    return NULL;
+}
+
+/* A '$' at `*text` that begins no variable. Returns as expand_one. */
+static const char *refuse_dollar(struct expansion *expansion, const struct uvh_yaml_node *node,
+                                 const char **text)
+{
+    size_t length;
+    const char *ours = uvh_placeholder_hint(*text, &length);
+    if (ours == NULL)
+        return "'$' must be followed by {NAME} or {NAME:-default}; write a dollar sign as $$";
+    uvh_problems_add(expansion->problems, node->mark,
+                     "'%.*s' is a variable of nginx; the placeholder is %s", (int)length, *text,
+                     ours);
+    *text += length;
     return NULL;
 }
 
@@ -92,7 +109,7 @@ static const char *expand_text(struct expansion *expansion, struct uvh_yaml_node
         } else if (text[0] == '$' && text[1] == '{') {
             wrong = expand_one(expansion, node, &text);
         } else if (text[0] == '$') {
-            wrong = "'$' must be followed by {NAME} or {NAME:-default}; write a dollar sign as $$";
+            wrong = refuse_dollar(expansion, node, &text);
         }
         if (wrong != NULL)
             return wrong;

@@ -145,6 +145,8 @@ int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *
     const struct uvh_option_list *const given[] = {&options->cache_control, &options->downloads,
                                                    &options->headers};
     memset(rules, 0, sizeof(*rules));
+    memcpy(rules->hide, options->hide.items, options->hide.count * sizeof(rules->hide[0]));
+    files->hide = options->hide.count > 0 ? rules->hide : NULL;
     files->rules = NULL; /* until there is one */
     files->types = options->types.count > 0 ? options->types.items : NULL;
     files->type_count = options->types.count;
@@ -153,6 +155,8 @@ int uvh_file_rules_make(struct uvh_file_rules *rules, const struct uvh_options *
     if (code == UVH_EXIT_OK)
         code =
             check("default-type", &(uvhttp_static_options_t){.default_type = files->default_type});
+    if (code == UVH_EXIT_OK)
+        code = check("hide", &(uvhttp_static_options_t){.hide = files->hide});
     for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++) {
         for (size_t i = 0; i < given[f]->count && code == UVH_EXIT_OK; i++)
             code = add_rule(rules, files, &flags[f], given[f]->items[i]);

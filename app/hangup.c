@@ -23,7 +23,7 @@ static bool is_ignored(void)
 static void on_signal(uv_signal_t *signal, int number)
 {
     struct uvh_hangup *hangup = signal->data;
-    if (number == SIGHUP && hangup->stops && !has_terminal()) {
+    if (number == SIGQUIT || (number == SIGHUP && hangup->stops && !has_terminal())) {
         uvhttp_server_stop(hangup->server);
         return;
     }
@@ -35,7 +35,7 @@ static void on_signal(uv_signal_t *signal, int number)
 int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server,
                      struct uvh_access_logs *logs, struct uvh_tls *tls, bool with_terminal)
 {
-    static const int numbers[] = {SIGHUP, SIGUSR1};
+    static const int numbers[] = {SIGHUP, SIGUSR1, SIGQUIT};
     *hangup = (struct uvh_hangup){.server = server, .logs = logs, .tls = tls};
     hangup->stops = with_terminal && !is_ignored() && has_terminal();
     int err = 0;

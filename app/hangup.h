@@ -1,5 +1,5 @@
-/* SIGHUP reopens the access logs and reloads the certificates; SIGUSR1 reopens the access logs, as
- * with nginx. */
+/* SIGHUP reopens the access logs and reloads the certificates; SIGUSR1 reopens the access logs, and
+ * SIGQUIT stops as SIGTERM does, as with nginx. */
 #ifndef UVH_APP_HANGUP_H
 #define UVH_APP_HANGUP_H
 
@@ -9,7 +9,7 @@
 #include "tls_setup.h"
 
 struct uvh_hangup {
-    uv_signal_t signals[2];
+    uv_signal_t signals[3];
     size_t started; /* number of signals in use */
     uvhttp_server_t *server;
     struct uvh_access_logs *logs;

@@ -2,6 +2,7 @@
  * Called by main.c and run.c. */
 #include "help.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "options.h"
@@ -146,6 +147,43 @@ static void print_options(FILE *out, enum uvh_command command, bool only_common)
 void uvh_help_common(FILE *out)
 {
     print_options(out, UVH_COMMAND_SERVE, true);
+}
+
+bool uvh_help_mentions(const char *name, const char *text, const char *word)
+{
+    const char *at = text;
+    if (*word == '\0' || strcasestr(name, word) != NULL)
+        return *word != '\0';
+    while ((at = strcasestr(at, word)) != NULL && at > text && isalnum((unsigned char)at[-1]))
+        at++;
+    return at != NULL;
+}
+
+/* "port" and "--port"; "-p" is the option with this letter. */
+static bool is_about(const struct uvh_option *option, const char *word)
+{
+    if (word[0] == '-' && word[1] != '-')
+        return word[2] == '\0' && option->letter == word[1];
+    word += strspn(word, "-");
+    const char *help = option->help != NULL ? option->help : limit_help(option);
+    return uvh_help_mentions(option->name, help, word);
+}
+
+size_t uvh_help_about(FILE *out, const char *word, bool after_others)
+{
+    struct uvh_options defaults;
+    size_t found = 0;
+    if (!uvh_options_init(&defaults))
+        return 0;
+    for (size_t i = 0; i < uvh_option_count; i++) {
+        const struct uvh_option *option = &uvh_option_table[i];
+        if (option->name == NULL || !is_about(option, word))
+            continue;
+        if (found++ == 0)
+            fprintf(out, "%sOptions of uvhttp serve:\n", after_others ? "\n" : "");
+        print_option(out, &defaults, option);
+    }
+    return found;
 }
 
 static void print_end(FILE *out, enum uvh_command command)

@@ -3,9 +3,12 @@
 #include "listen.h"
 
 #include <errno.h>
+#include <libgen.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define OWN_PATH_SIZE 4096
@@ -125,6 +128,65 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, 
             address->port = *own;
     }
     return true;
+}
+
+/* Whether a socket can have this numeric address. */
+static bool has_address(const char *host)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                                   .ai_flags = AI_NUMERICHOST | AI_PASSIVE};
+    struct addrinfo *found;
+    if (strcmp(host, UVH_ADDRESS_ANY) == 0 || getaddrinfo(host, "0", &hints, &found) != 0)
+        return true; /* an error of listening */
+    int probe = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool has =
+        probe < 0 || bind(probe, found->ai_addr, found->ai_addrlen) == 0 || errno != EADDRNOTAVAIL;
+    if (probe >= 0)
+        close(probe);
+    freeaddrinfo(found);
+    return has;
+}
+
+static void probe(const struct uvh_address *address, struct uvh_mark mark, const char *key,
+                  struct uvh_problems *problems)
+{
+    const char *path = uvh_address_path(address);
+    char directory[UVH_ADDRESS_HOST_SIZE];
+    if (path == NULL && !has_address(address->host))
+        uvh_problems_add(problems, mark, "%s: this machine has no address %s; choose another, or *",
+                         key, address->host);
+    if (path == NULL || *path == '@')
+        return;
+    snprintf(directory, sizeof(directory), "%s", path);
+    if (access(dirname(directory), X_OK) != 0)
+        uvh_problems_add(problems, mark, "%s: the directory of '%s' cannot be used: %s", key, path,
+                         uvhttp_strerror(-errno));
+}
+
+bool uvh_listen_probe(const struct uvh_options *options, const struct uvh_setup *setup,
+                      struct uvh_problems *problems)
+{
+    size_t before = problems->count;
+    for (size_t i = 0; i < options->listen_count; i++)
+        probe(&options->listen[i], setup->listen_marks[i],
+              setup->listen_marks[i].line != 0 ? "listen" : "--listen", problems);
+    if (setup->metrics.has_listen)
+        probe(&setup->metrics.listen, setup->metrics.path.mark, "metrics", problems);
+    return problems->count == before;
+}
+
+void uvh_listen_check_limit(const uvhttp_config_t *config,
+                            void (*warn)(const char *text, void *arg), void *arg)
+{
+    struct rlimit limit;
+    char text[256];
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= config->max_connections)
+        return;
+    snprintf(text, sizeof(text),
+             "max_connections is %zu, but this process may have %llu descriptors only; raise the "
+             "limit (ulimit -Hn, or LimitNOFILE in a systemd unit), or lower max_connections",
+             config->max_connections, (unsigned long long)limit.rlim_max);
+    warn(text, arg);
 }
 
 void uvh_listen_raise_descriptor_limit(void)

@@ -4,7 +4,7 @@
 
 #include <uvhttp/tls.h>
 
-#include "options.h"
+#include "setup.h"
 
 /* The listen addresses with ports filled in, and their number. Those with a port chosen by the
  * system come first: the server reports the port of its first listener, and the others then use the
@@ -29,6 +29,17 @@ int uvh_listen_unix(uvhttp_server_t *server, const struct uvh_address *address);
 
 /* Prints why listening fails; `option` is the flag to choose another port. */
 void uvh_listen_refuse(const struct uvh_address *address, const char *option, int err);
+
+/* Checks without listening whether this machine has the addresses, and the directories of unix
+ * sockets exist. A port may be in use: by the server that is to be restarted. False with problems
+ * noted. */
+bool uvh_listen_probe(const struct uvh_options *options, const struct uvh_setup *setup,
+                      struct uvh_problems *problems);
+
+/* Warns if the process may not have as many descriptors as connections are allowed. The library
+ * does so when it listens. */
+void uvh_listen_check_limit(const uvhttp_config_t *config,
+                            void (*warn)(const char *text, void *arg), void *arg);
 
 /* Raises the soft limit of descriptors to the hard limit: a shell's default is far below
  * max_connections. */

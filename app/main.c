@@ -8,8 +8,10 @@
 #include <uvhttp.h>
 
 #include "cert_command.h"
+#include "config_hint.h"
 #include "hash_command.h"
 #include "help.h"
+#include "option_hint.h"
 #include "options.h"
 #include "precompress.h"
 #include "run.h"
@@ -111,7 +113,8 @@ static const struct command commands[] = {
     {"cert", "cert FILE", "print the content of certificates", uvh_cert_run, uvh_cert_help},
     {"hash-password", "hash-password [NAME]", "print the hash of a password", uvh_hash_run,
      uvh_hash_help},
-    {"help", "help COMMAND", "print all options of a command", run_help, help_program},
+    {"help", "help COMMAND|WORD", "print all options of a command, or about a word", run_help,
+     help_program},
     {"version", "version", "print version, build and features", run_version, help_program},
 };
 
@@ -135,8 +138,11 @@ static const char *name_at(size_t index, const void *arg)
 static int unknown_command(const char *name)
 {
     const char *nearest = uvh_suggest(name, name_at, NULL);
+    const char *hint = uvh_option_hint(name, strlen(name));
     fprintf(stderr, "uvhttp: unknown command '%s'", name);
-    if (nearest != NULL)
+    if (hint != NULL)
+        fprintf(stderr, "; did you mean %s?", hint);
+    else if (nearest != NULL)
         fprintf(stderr, "; did you mean '%s'?", nearest);
     else
         fputs(", and there is no such file or directory", stderr);
@@ -144,11 +150,16 @@ static int unknown_command(const char *name)
     return UVH_EXIT_USAGE;
 }
 
+static void print_command(FILE *out, const struct command *command)
+{
+    fprintf(out, "  uvhttp %-20s %s\n", command->usage, command->summary);
+}
+
 static void help_program(FILE *out)
 {
     fprintf(out, "uvhttp %s, an HTTP/1.1 server\n\nUsage:\n", uvhttp_version());
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  uvhttp %-20s %s\n", commands[i].usage, commands[i].summary);
+        print_command(out, &commands[i]);
     uvh_help_common(out);
     fputs("\n"
           "Examples:\n"
@@ -163,11 +174,35 @@ static void help_program(FILE *out)
           out);
 }
 
+/* Prints the commands and options about a word, and a hint for a key of another server. */
+static int help_about(const char *word)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (!uvh_help_mentions(commands[i].name, commands[i].summary, word))
+            continue;
+        found++;
+        print_command(stdout, &commands[i]);
+    }
+    found += uvh_help_about(stdout, word, found > 0);
+    const char *hint = uvh_config_hint(word);
+    if (hint != NULL)
+        printf("%sIn a configuration file: %s\n", found > 0 ? "\n" : "", hint);
+    if (found > 0 || hint != NULL)
+        return UVH_EXIT_OK;
+    if (uvh_suggest(word, name_at, NULL) != NULL)
+        return unknown_command(word);
+    fprintf(stderr,
+            "uvhttp: no command and no option is about '%s'; all options: uvhttp help serve\n",
+            word);
+    return UVH_EXIT_USAGE;
+}
+
 static int run_help(int argc, char **argv)
 {
-    const struct command *command = argc < 2 ? find_command("help") : find_command(argv[1]);
+    const struct command *command = find_command(argc < 2 ? "help" : argv[1]);
     if (command == NULL)
-        return unknown_command(argv[1]);
+        return help_about(argv[1]);
     command->help(stdout);
     return UVH_EXIT_OK;
 }
@@ -176,7 +211,7 @@ static int run_help(int argc, char **argv)
 static int run_without_command(int argc, char **argv)
 {
     const char *first = argv[1];
-    if (*first != '-' && strchr(first, '/') == NULL && access(first, F_OK) != 0)
+    if (*first != '-' && *first != '\0' && strchr(first, '/') == NULL && access(first, F_OK) != 0)
         return unknown_command(first);
     return serve(argc - 1, argv + 1, false);
 }
@@ -200,19 +235,19 @@ static int run(int argc, char **argv)
     return command->run(argc - 1, argv + 1);
 }
 
-/* Then a write beyond RLIMIT_FSIZE fails and does not end the program. */
-static void ignore_file_size_signal(void)
+static void ignore(int number)
 {
     struct sigaction action;
-    if (sigaction(SIGXFSZ, NULL, &action) != 0 || action.sa_handler != SIG_DFL)
+    if (sigaction(number, NULL, &action) != 0 || action.sa_handler != SIG_DFL)
         return;
     action.sa_handler = SIG_IGN;
-    sigaction(SIGXFSZ, &action, NULL);
+    sigaction(number, &action, NULL);
 }
 
 int main(int argc, char **argv)
 {
-    ignore_file_size_signal();
+    ignore(SIGXFSZ); /* a write beyond RLIMIT_FSIZE then fails and does not end the program */
+    ignore(SIGUSR2); /* nginx upgrades its program by it */
     int code = run(argc, argv);
     if (fflush(stdout) != 0 && code == UVH_EXIT_OK) {
         perror("uvhttp: standard output");

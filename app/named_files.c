@@ -53,11 +53,25 @@ static bool check_file(const struct uvh_setup_route *route, const char *option, 
     return false;
 }
 
+/* The file for missing paths. */
+static bool check_fallback(const struct uvh_setup_route *route, char *message, size_t size)
+{
+    const uvhttp_static_options_t *files = &route->files;
+    const char *index =
+        files->index == NULL ? "index.html" : files->index + strspn(files->index, " ");
+    if (files->fallback != NULL)
+        return check_file(route, "fallback", files->fallback, strlen(files->fallback), message,
+                          size);
+    return !files->spa || check_file(route, "spa", index, strcspn(index, " "), message, size);
+}
+
 bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, size_t size)
 {
     const char *word = route->files.error_pages != NULL ? route->files.error_pages : "";
     const char *file = route->files.file;
     if (file != NULL && !check_file(route, "file", file, strlen(file), message, size))
+        return false;
+    if (!check_fallback(route, message, size))
         return false;
     for (word += strspn(word, " "); *word != '\0'; word += strspn(word, " ")) {
         const char *end = word + strcspn(word, " ");
@@ -68,6 +82,20 @@ bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, s
         word = end;
     }
     return true;
+}
+
+void uvh_named_files_drop(struct uvh_setup_route *route)
+{
+    char message[1];
+    const char *pages = route->files.error_pages;
+    route->files.error_pages = NULL;
+    if (!uvh_named_files_check(route, message, sizeof(message))) {
+        route->files.spa = false;
+        route->files.fallback = NULL;
+    }
+    route->files.error_pages = pages;
+    if (!uvh_named_files_check(route, message, sizeof(message)))
+        route->files.error_pages = NULL;
 }
 
 bool uvh_named_files_can_match(const struct uvh_setup_route *route)

@@ -1,17 +1,21 @@
 /* Startup checks of a static route: the files that its options name must exist. Otherwise a
  * misspelt name would only be noticed at the first request.
  *
- * Called by serve.c and site.c after the directory is opened. Files that are removed later are
- * handled by the library. */
+ * Called by serve.c, serve_site.c and site_files.c after the directory is opened. Files that are
+ * removed later are handled by the library. */
 #ifndef UVH_APP_NAMED_FILES_H
 #define UVH_APP_NAMED_FILES_H
 
 #include "setup.h"
 
-/* True if the files of the options `file` and `error_pages` exist. A file that cannot be examined,
- * for example for lack of permissions, counts as existing. False with a message that begins with
- * the name of the option. Not for aliases of `serve`, which need not have the error pages. */
+/* True if the files of the options `file`, `fallback`, `spa` and `error_pages` exist. A file that
+ * cannot be examined, for example for lack of permissions, counts as existing. False with a message
+ * that begins with the name of the option. */
 bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, size_t size);
+
+/* Omits these options, except `file`, where their files do not exist: an alias of `serve` need not
+ * have those of the directory. */
+void uvh_named_files_drop(struct uvh_setup_route *route);
 
 /* True unless the route is for one exact path at which nothing exists, so that each request would
  * get 404. */

@@ -157,6 +157,9 @@ const struct uvh_option uvh_option_table[] = {
     FILES("archive-size", SIZE, archive_size, 1, 1024 * GIB, "SIZE",
           "maximum size of all files in an archive (default: 16G)"),
     FILES("hidden", SWITCH, hidden, 0, 0, NULL, "serve and list names that begin with a dot"),
+    FILE_LIST("hide", hide, "PATTERN",
+              "deny files and directories that match, such as \"*.bak\" or /private, with 404, and "
+              "omit them from listings; repeatable"),
     FILES("index", TEXT, index, 0, 0, "NAMES",
           "names of index files, separated by spaces; \"\" for none (default: index.html)"),
     FILES("cache-memory", SIZE, cache_memory, 1, 1024 * GIB, "SIZE",
@@ -239,6 +242,8 @@ const struct uvh_option uvh_option_table[] = {
               "serve another directory below a path, or one file with /PATH=FILE; repeatable"),
     SERVE_TEXT("auth", auth, "FILE",
                "require a name and a password from FILE, with lines of uvhttp hash-password"),
+    SERVE_TEXT("upload-auth", upload_auth, "FILE",
+               "require a name and a password from FILE for uploads, instead of those of --auth"),
 
     FILE_LIST("cors", cors, "ORIGIN",
               "let web pages of this origin read files (CORS), such as https://app.example.com, "
@@ -310,6 +315,11 @@ const size_t uvh_option_count = sizeof(uvh_option_table) / sizeof(uvh_option_tab
 
 _Static_assert(sizeof(uvh_option_table) / sizeof(uvh_option_table[0]) <= UVH_OPTION_MAX,
                "options.c keeps a note for each row");
+
+bool uvh_option_may_be_empty(const struct uvh_option *option)
+{
+    return option->offset == FIELD(files.index) || option->offset == FIELD(tls.keys);
+}
 
 void uvh_options_variable(const struct uvh_option *option, char name[UVH_OPTIONS_VARIABLE_SIZE])
 {

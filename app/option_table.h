@@ -54,4 +54,7 @@ enum { UVH_OPTION_MAX = 128 }; /* most rows: options.c has a note for each */
 extern const struct uvh_option uvh_option_table[];
 extern const size_t uvh_option_count;
 
+/* A text for which "" has a meaning: no index files, or a key in its certificate's file. */
+bool uvh_option_may_be_empty(const struct uvh_option *option);
+
 #endif

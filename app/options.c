@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "option_hint.h"
+#include "placeholder_hint.h"
 #include "suggest.h"
 
 /* The source of an option's value, for error messages. */
@@ -223,12 +225,36 @@ static int set_word(struct uvh_options *options, const struct uvh_option *option
     return UVH_EXIT_USAGE;
 }
 
+/* A text that has variables of nginx, or is empty and must not be. */
+static int check_text(const struct uvh_option *option, const struct source *source)
+{
+    if (*source->text == '\0' && !uvh_option_may_be_empty(option)) {
+        print_origin(option, source->from_environment);
+        fprintf(stderr, "the value is empty; allowed is %s, or omit the option\n", option->value);
+        return UVH_EXIT_USAGE;
+    }
+    for (const char *at = source->text; (at = strchr(at, '$')) != NULL; at++) {
+        size_t length;
+        const char *ours = uvh_placeholder_hint(at, &length);
+        if (ours == NULL)
+            continue;
+        print_origin(option, source->from_environment);
+        fprintf(stderr, "'%.*s' is a variable of nginx; the placeholder is %s\n", (int)length, at,
+                ours);
+        return UVH_EXIT_USAGE;
+    }
+    return UVH_EXIT_OK;
+}
+
 static int apply(struct parser *parser, const struct uvh_option *option, const char *text,
                  bool from_environment)
 {
     struct source *source = &parser->sources[option - uvh_option_table];
     const struct source before = *source;
     *source = (struct source){.text = text, .from_environment = from_environment};
+    bool is_text = option->kind == UVH_OPTION_TEXT || option->kind == UVH_OPTION_LIST;
+    if (is_text && check_text(option, source) != UVH_EXIT_OK)
+        return UVH_EXIT_USAGE;
     const char *allowed = option->check == NULL ? NULL : option->check(text);
     if (allowed != NULL) {
         print_origin(option, from_environment);
@@ -350,9 +376,14 @@ static const char *name_at(size_t index, const void *arg)
     return NULL;
 }
 
+/* `name` follows two dashes. */
 static int refuse_name(struct parser *parser, const char *name, size_t length)
 {
     char word[UVH_OPTIONS_VARIABLE_SIZE];
+    const char *hint = uvh_option_hint(name - strlen("--"), length + strlen("--"));
+    if (hint != NULL)
+        return usage_error(parser, "unknown option '--%.*s'; did you mean %s?", (int)length, name,
+                           hint);
     snprintf(word, sizeof(word), "%.*s", (int)length, name);
     const char *no = strncmp(word, "no-", 3) == 0 ? "no-" : "";
     const char *nearest =
@@ -368,6 +399,14 @@ static int refuse_name(struct parser *parser, const char *name, size_t length)
         return usage_error(parser, "unknown option '--%.*s'", (int)length, name);
     return usage_error(parser, "unknown option '--%.*s'; did you mean '--%s%s'?", (int)length, name,
                        no, nearest);
+}
+
+static int refuse_letter(const struct parser *parser, char letter)
+{
+    const char *hint = uvh_option_hint((const char[]){'-', letter}, 2);
+    if (hint == NULL)
+        return usage_error(parser, "unknown option '-%c'", letter);
+    return usage_error(parser, "unknown option '-%c'; did you mean %s?", letter, hint);
 }
 
 /* Actions such as --help that replace serving. */
@@ -440,7 +479,7 @@ static int read_messages(struct parser *parser, int count, char **arguments, int
         }
         const struct uvh_option *option = find_by_letter(parser, *c);
         if (option == NULL)
-            return usage_error(parser, "unknown option '-%c'", *c);
+            return refuse_letter(parser, *c);
         if (takes_value(option)) {
             if (c[1] != '\0')
                 return apply(parser, option, c + 1, false);
@@ -479,6 +518,11 @@ static int read_arguments(struct parser *parser, int count, char **arguments)
                 serve ? "only one directory or file can be served; '%s' and '%s' are given"
                       : "only one configuration file is allowed; '%s' and '%s' are given",
                 options->root, argument);
+        } else if (*argument == '\0') {
+            code = usage_error(parser,
+                               serve ? "'' is not a directory or file; the current directory is '.'"
+                                     : "'' is not a configuration file; without one it is "
+                                       "'" UVH_OPTIONS_CONFIG "'");
         } else {
             options->root = argument;
         }
@@ -543,6 +587,24 @@ static int check_group(const struct parser *parser)
     return UVH_EXIT_USAGE;
 }
 
+/* A port that no address uses, unless it is the default of a variable. */
+static int check_port(const struct parser *parser)
+{
+    const struct uvh_options *options = parser->options;
+    const struct uvh_option *port = find_by_field("port", strlen("port"));
+    const struct source *source = &parser->sources[port - uvh_option_table];
+    size_t own = 0;
+    while (own < options->listen_count && options->listen[own].port != UVH_ADDRESS_NO_PORT)
+        own++;
+    if (source->text == NULL || source->from_environment || options->listen_count == 0 ||
+        own < options->listen_count)
+        return UVH_EXIT_OK;
+    print_origin(port, false);
+    fprintf(stderr, "'%s' has no effect: every address of %s has a port; omit one of them\n",
+            source->text, parser->listen_by_flag || !options->from_file ? "--listen" : "'listen'");
+    return UVH_EXIT_USAGE;
+}
+
 bool uvh_options_init(struct uvh_options *options)
 {
     uvhttp_config_t *defaults = uvhttp_config_new();
@@ -581,5 +643,7 @@ int uvh_options_parse(struct uvh_options *options, enum uvh_command command, int
     if (code != UVH_EXIT_OK || options->help)
         return code;
     code = check_config(&parser);
+    if (code == UVH_EXIT_OK)
+        code = check_port(&parser);
     return code == UVH_EXIT_OK ? check_group(&parser) : code;
 }

@@ -51,9 +51,11 @@ struct uvh_options {
     uvhttp_static_options_t files;               /* roots, `types` and `rules` unset */
     struct uvh_option_list types, cache_control; /* see file_rules.h */
     struct uvh_option_list downloads, headers;   /* the same */
+    struct uvh_option_list hide;                 /* the same: patterns */
     struct uvh_option_list more_roots, aliases;  /* see serve_site.h */
     /* a file of users and hashes; NULL: no authentication */
     const char *auth;
+    const char *upload_auth; /* the same for uploads */
     /* paths and patterns, separated by spaces; or NULL */
     const char *prewarm;
     struct uvh_option_list cors;                /* origins */

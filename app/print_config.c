@@ -82,11 +82,11 @@ static void print_fields(FILE *out, int indent, const struct uvh_field_list *lis
         print_pair(out, indent + 2, list->items[i].name, list->items[i].value);
 }
 
-static void print_auth(FILE *out, int indent, const struct uvh_setup_auth *auth)
+static void print_auth(FILE *out, int indent, const char *key, const struct uvh_setup_auth *auth)
 {
     if (auth->mark.line == 0)
         return;
-    fprintf(out, "%*sbasic_auth:\n", indent, "");
+    fprintf(out, "%*s%s:%s\n", indent, "", key, auth->off ? " off" : "");
     if (auth->realm != NULL)
         print_key(out, indent + 2, "realm", auth->realm);
     if (auth->file.text != NULL)
@@ -298,6 +298,17 @@ static void print_files(const uvhttp_static_options_t *files, FILE *out)
     }
 }
 
+static void print_hide(const uvhttp_static_options_t *files, FILE *out)
+{
+    if (files->hide != NULL)
+        fputs("        hide:\n", out);
+    for (const char *const *one = files->hide; one != NULL && *one != NULL; one++) {
+        fputs("          - ", out);
+        print_text(out, *one);
+        fputc('\n', out);
+    }
+}
+
 static void print_types(const uvhttp_static_options_t *files, FILE *out)
 {
     if (files->type_count > 0)
@@ -338,7 +349,11 @@ static void print_route(const struct uvh_setup_route *route, FILE *out)
     fputc('\n', out);
     print_list(out, 8, "methods", &route->methods);
     print_fields(out, 8, &route->headers);
-    print_auth(out, 8, &route->auth);
+    print_auth(out, 8, "basic_auth", &route->auth);
+    print_auth(out, 8, "upload_auth", &route->upload_auth);
+    print_key_if(out, 8, "cors", route->cors.text);
+    if (route->no_log)
+        fputs("        access_log: off\n", out);
     print_clients(out, 8, &route->clients);
     if (route->kind == UVH_ROUTE_STATIC) {
         print_key(out, 8, "static", route->root.text);
@@ -346,6 +361,7 @@ static void print_route(const struct uvh_setup_route *route, FILE *out)
         if (route->files.file != NULL)
             print_key(out, 8, "file", route->files.file);
         print_files(&route->files, out);
+        print_hide(&route->files, out);
         print_types(&route->files, out);
         print_rules(&route->files, out);
         print_list(out, 8, "prewarm", &route->prewarm);
@@ -396,7 +412,7 @@ static void print_site(const struct uvh_setup_site *site, FILE *out)
     fprintf(out, "  - slash: %s\n", slashes[site->slash]);
     print_list(out, 4, "hosts", &site->hosts);
     print_fields(out, 4, &site->headers);
-    print_auth(out, 4, &site->auth);
+    print_auth(out, 4, "basic_auth", &site->auth);
     print_clients(out, 4, &site->clients);
     print_key_if(out, 4, "cors", site->cors.text);
     print_access_log(&site->access_log, 4, out);

@@ -9,7 +9,6 @@
 #include "config_file.h"
 #include "help.h"
 #include "listen.h"
-#include "print_config.h"
 #include "setup_server.h"
 #include "site.h"
 #include "site_files.h"
@@ -61,6 +60,9 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
     options->proxy_fields = setup->proxy_fields;
     memcpy(options->listen, setup->listen, sizeof(setup->listen));
     int code = uvh_options_parse(options, command, count, arguments);
+    if (options->listen_count != setup->listen_count ||
+        memcmp(options->listen, setup->listen, sizeof(setup->listen)) != 0)
+        memset(setup->listen_marks, 0, sizeof(setup->listen_marks)); /* those of options */
     setup->config = options->config;
     setup->log_level = options->log_level;
     setup->listen_count = options->listen_count;
@@ -95,16 +97,13 @@ static int load_and_act(struct run *run, enum uvh_command command, int count, ch
     int code = merge(run, command, count, arguments);
     if (code != UVH_EXIT_OK)
         return code;
-    if (run->options.print_config) {
-        setup->listen_count = uvh_listen_order(&run->options, setup->tls.wanted, setup->listen);
-        uvh_print_config(setup, stdout);
-        return UVH_EXIT_OK;
-    }
+    bool print = run->options.print_config;
     const struct uvh_setup_server given = {.setup = setup,
                                            .options = &run->options,
                                            .what = run->options.root,
-                                           .test =
-                                               run->options.test || command == UVH_COMMAND_CHECK,
+                                           .test = print || run->options.test ||
+                                                   command == UVH_COMMAND_CHECK,
+                                           .print = print,
                                            .build = build,
                                            .arg = setup};
     return uvh_setup_server_run(&given, &run->problems);

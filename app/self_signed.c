@@ -15,19 +15,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <openssl/ec.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/rand.h>
 #include <openssl/x509v3.h>
+
+#include <uvhttp.h>
+#include <uvhttp/file.h>
+#include <uvhttp/tls.h>
 
 #include "certificate.h"
 
 #define DAY        86400L
-#define VALID_DAYS 397 /* most days that clients with a limit accept */
 #define RENEW_DAYS 7
 #define HOST_SIZE  254
-#define NAMES_SIZE (HOST_SIZE + 64 + UVH_MACHINE_ADDRESSES * (UVH_MACHINE_ADDRESS_SIZE + 4))
 
 static const char own_name[] = "self-signed.pem";
 
@@ -226,73 +225,8 @@ static bool use_existing(int directory, struct names *names, char *fingerprint)
 
 /* ---- a new one ---- */
 
-static bool add_extension(X509 *certificate, int name, const char *value)
-{
-    X509V3_CTX context;
-    X509V3_set_ctx_nodb(&context);
-    X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
-    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, name, value);
-    bool added = extension != NULL && X509_add_ext(certificate, extension, -1) == 1;
-    X509_EXTENSION_free(extension);
-    return added;
-}
-
-/* A random positive number of 127 bits, unique in practice. */
-static bool set_serial(X509 *certificate)
-{
-    unsigned char bytes[16];
-    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
-        return false;
-    bytes[0] = (unsigned char)((bytes[0] & 0x7f) | 0x40);
-    BIGNUM *number = BN_bin2bn(bytes, sizeof(bytes), NULL);
-    bool set =
-        number != NULL && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != NULL;
-    BN_free(number);
-    return set;
-}
-
-static bool set_name(X509 *certificate, const char *host)
-{
-    /* Lists of certificates show it, so it should differ between machines. */
-    const char *common = *host == '\0' || strlen(host) > 64 ? "localhost" : host;
-    X509_NAME *name = X509_get_subject_name(certificate);
-    return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC,
-                                      (const unsigned char *)"uvhttp self-signed", -1, -1,
-                                      0) == 1 &&
-           X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)common, -1,
-                                      -1, 0) == 1 &&
-           X509_set_issuer_name(certificate, name) == 1;
-}
-
-static void write_names(const struct names *names, char text[NAMES_SIZE])
-{
-    int length = snprintf(text, NAMES_SIZE, "DNS:localhost,IP:127.0.0.1,IP:::1%s%s",
-                          *names->host == '\0' ? "" : ",DNS:", names->host);
-    for (size_t i = 0; i < names->addresses.count; i++)
-        length += snprintf(text + length, NAMES_SIZE - (size_t)length, ",IP:%s",
-                           names->addresses.items[i]);
-}
-
-static bool fill(X509 *certificate, EVP_PKEY *key, const struct names *wanted)
-{
-    char names[NAMES_SIZE];
-    write_names(wanted, names);
-    return X509_set_version(certificate, X509_VERSION_3) == 1 && set_serial(certificate) &&
-           set_name(certificate, wanted->host) &&
-           /* An hour ago: the clock of a client may be slow. */
-           X509_gmtime_adj(X509_getm_notBefore(certificate), -3600) != NULL &&
-           X509_gmtime_adj(X509_getm_notAfter(certificate), VALID_DAYS * DAY - 3600) != NULL &&
-           X509_set_pubkey(certificate, key) == 1 &&
-           add_extension(certificate, NID_basic_constraints, "critical,CA:FALSE") &&
-           add_extension(certificate, NID_key_usage, "critical,digitalSignature") &&
-           add_extension(certificate, NID_ext_key_usage, "serverAuth") &&
-           add_extension(certificate, NID_subject_key_identifier, "hash") &&
-           add_extension(certificate, NID_subject_alt_name, names) &&
-           X509_sign(certificate, key, EVP_sha256()) > 0;
-}
-
 /* Writes both to one file with mode 0600, renamed when complete. Returns 0 or an errno. */
-static int write_file(int directory, const char *path, X509 *certificate, EVP_PKEY *key)
+static int write_file(int directory, const char *path, const char *pem)
 {
     char other[PATH_MAX + 16];
     snprintf(other, sizeof(other), "%s.XXXXXX", path);
@@ -307,9 +241,7 @@ static int write_file(int directory, const char *path, X509 *certificate, EVP_PK
         return error;
     }
     errno = 0;
-    bool written = PEM_write_X509(file, certificate) == 1 &&
-                   PEM_write_PKCS8PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1 &&
-                   fflush(file) == 0 && fsync(descriptor) == 0;
+    bool written = fputs(pem, file) >= 0 && fflush(file) == 0 && fsync(descriptor) == 0;
     int error = written ? 0 : errno != 0 ? errno : EIO;
     if (fclose(file) != 0 && error == 0)
         error = errno;
@@ -322,25 +254,39 @@ static int write_file(int directory, const char *path, X509 *certificate, EVP_PK
     return error;
 }
 
+static bool find_fingerprint(const char *pem, char *fingerprint)
+{
+    BIO *memory = BIO_new_mem_buf(pem, -1);
+    X509 *certificate =
+        memory == NULL ? NULL : PEM_read_bio_X509(memory, NULL, no_passphrase, NULL);
+    bool found = certificate != NULL && uvh_certificate_fingerprint(certificate, fingerprint);
+    X509_free(certificate);
+    BIO_free(memory);
+    return found;
+}
+
 static bool make_new(int directory, struct uvh_self_signed *found, const struct names *names,
                      const struct message *message)
 {
-    char reason[120];
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *certificate = X509_new();
-    bool made = key != NULL && certificate != NULL && fill(certificate, key, names) &&
-                uvh_certificate_fingerprint(certificate, found->fingerprint);
+    const char *texts[UVH_MACHINE_ADDRESSES + 2];
+    size_t count = 0;
+    char *pem;
+    if (*names->host != '\0')
+        texts[count++] = names->host;
+    for (size_t i = 0; i < names->addresses.count; i++)
+        texts[count++] = names->addresses.items[i];
+    texts[count] = NULL;
+    int err = uvhttp_tls_make_self_signed(&pem, texts, NULL);
+    bool made = err == 0 && find_fingerprint(pem, found->fingerprint);
     if (!made)
-        refuse(message, "a self-signed certificate cannot be created: %s",
-               uvh_certificate_reason(reason, sizeof(reason)));
-    int error = made ? write_file(directory, found->path, certificate, key) : 0;
+        refuse(message, "a self-signed certificate cannot be created: %s", uvhttp_strerror(err));
+    int error = made ? write_file(directory, found->path, pem) : 0;
     if (error != 0)
         made = refuse(message,
                       "the self-signed certificate '%s' cannot be written: %s; set XDG_STATE_HOME "
                       "to a writable directory, or give a certificate with --tls-cert",
                       found->path, strerror(error));
-    X509_free(certificate);
-    EVP_PKEY_free(key);
+    uvhttp_file_release(pem);
     return made;
 }
 

@@ -13,7 +13,6 @@
 #include "listen.h"
 #include "named_files.h"
 #include "prewarm.h"
-#include "print_config.h"
 #include "redirect.h"
 #include "responses.h"
 #include "serve_site.h"
@@ -60,8 +59,7 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_site *site
         err = -errno;
     if (err != 0)
         return uvh_serve_site_refuse_directory(option, root, err);
-    /* An alias need not have the error pages of the directory. */
-    if (option == NULL && !uvh_named_files_check(route, message, sizeof(message))) {
+    if (!uvh_named_files_check(route, message, sizeof(message))) {
         fprintf(stderr, "uvhttp: %s\n", uvh_option_rename_keys(message, text));
         return UVH_EXIT_FAILED;
     }
@@ -82,8 +80,9 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_site *site
     return UVH_EXIT_OK;
 }
 
-/* Adds authentication for all requests, if configured. */
-static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth *wanted)
+/* Adds authentication for the requests of a middleware, if configured. */
+static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
+                            const char *option, uvhttp_handler_cb handler)
 {
     uvhttp_error_t error;
     uvhttp_auth_t *auth;
@@ -91,10 +90,10 @@ static int ask_for_password(uvhttp_server_t *server, const struct uvh_setup_auth
         return UVH_EXIT_OK;
     int err = uvh_site_auth_open(server, wanted, &auth, &error);
     if (err != 0) {
-        fprintf(stderr, "uvhttp: --auth: %s\n", error.text);
+        fprintf(stderr, "uvhttp: --%s: %s\n", option, error.text);
         return UVH_EXIT_FAILED;
     }
-    err = uvhttp_server_use(server, uvhttp_auth_handle_request, auth);
+    err = uvhttp_server_use(server, handler, auth);
     return err == 0 ? UVH_EXIT_OK : print_error(err);
 }
 
@@ -203,7 +202,12 @@ static int build(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_p
     if (code == UVH_EXIT_OK)
         code = allow_origins(server, made->site.cors.text);
     if (code == UVH_EXIT_OK)
-        code = ask_for_password(server, &made->site.auth);
+        code = ask_for_password(server, &made->site.auth, "auth",
+                                made->upload_auth.mark.line == 0 ? uvhttp_auth_handle_request
+                                                                 : uvh_site_auth_handle_other);
+    if (code == UVH_EXIT_OK)
+        code = ask_for_password(server, &made->upload_auth, "upload-auth",
+                                uvh_site_auth_handle_upload);
     if (code == UVH_EXIT_OK)
         code = add_metrics(server, made->metrics);
     return code == UVH_EXIT_OK ? add_routes(server, made) : code;
@@ -226,8 +230,13 @@ static int run_server(const struct uvh_options *options, struct uvh_setup *setup
                       struct uvh_serve_site *made)
 {
     struct uvh_problems problems = {.file = "uvhttp"};
-    const struct uvh_setup_server given = {
-        .setup = setup, .options = options, .what = made->root, .build = build, .arg = made};
+    const struct uvh_setup_server given = {.setup = setup,
+                                           .options = options,
+                                           .what = made->root,
+                                           .test = options->print_config,
+                                           .print = options->print_config,
+                                           .build = build,
+                                           .arg = made};
     int code = UVH_EXIT_USAGE;
     if (uvh_tls_check_addresses(&setup->tls, options, &problems) &&
         uvh_redirect_check(&setup->tls, options, NULL, &problems))
@@ -238,7 +247,7 @@ static int run_server(const struct uvh_options *options, struct uvh_setup *setup
     return code;
 }
 
-static int print_or_serve(const struct uvh_options *options, struct uvh_serve_site *made)
+static int serve(const struct uvh_options *options, struct uvh_serve_site *made)
 {
     struct uvh_setup setup = {.config = options->config,
                               .log_level = options->log_level,
@@ -253,13 +262,7 @@ static int print_or_serve(const struct uvh_options *options, struct uvh_serve_si
                               .sites = &made->site,
                               .site_count = 1};
     int code = uvh_listen_check(options, made->tls.wanted);
-    if (code != UVH_EXIT_OK)
-        return code;
-    if (!options->print_config)
-        return run_server(options, &setup, made);
-    setup.listen_count = uvh_listen_order(options, made->tls.wanted, setup.listen);
-    uvh_print_config(&setup, stdout);
-    return UVH_EXIT_OK;
+    return code == UVH_EXIT_OK ? run_server(options, &setup, made) : code;
 }
 
 int uvh_serve_run(const struct uvh_options *options)
@@ -267,7 +270,7 @@ int uvh_serve_run(const struct uvh_options *options)
     struct uvh_serve_site made;
     int code = uvh_serve_site_make(&made, options);
     if (code == UVH_EXIT_OK)
-        code = print_or_serve(options, &made);
+        code = serve(options, &made);
     uvh_serve_site_release(&made);
     return code;
 }

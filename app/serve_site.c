@@ -11,6 +11,7 @@
 #include "absolute_path.h"
 #include "client_rules.h"
 #include "mapping.h"
+#include "named_files.h"
 
 int uvh_serve_site_refuse_directory(const char *option, const char *directory, int err)
 {
@@ -145,6 +146,7 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
         .path = {.text = text}, .kind = UVH_ROUTE_STATIC, .root = {.text = path}, .files = *files};
     if (!S_ISDIR(found.st_mode))
         return make_file_route(made, route, path);
+    uvh_named_files_drop(route);
     if (target[-2] == '/')
         return UVH_EXIT_OK;
     fprintf(stderr,
@@ -215,17 +217,35 @@ static int add_access_log(struct uvh_serve_site *made, const char *file)
     return made->access_log == NULL ? no_memory() : UVH_EXIT_OK;
 }
 
-/* The password file; its content is checked when it is read. */
-static int add_auth(struct uvh_serve_site *made, const char *file)
+/* A password file; its content is checked when it is read. */
+static int add_auth(struct uvh_serve_site *made, const char *option, const char *file,
+                    struct uvh_setup_auth *auth)
 {
+    if (file == NULL)
+        return UVH_EXIT_OK;
     char *path = keep(made, realpath(file, NULL));
     if (path == NULL) {
-        fprintf(stderr, "uvhttp: --auth: '%s' cannot be opened: %s\n", file,
+        fprintf(stderr, "uvhttp: --%s: '%s' cannot be opened: %s\n", option, file,
                 uvhttp_strerror(-errno));
         return UVH_EXIT_FAILED;
     }
-    made->site.auth = (struct uvh_setup_auth){.mark = {.line = 1}, .file = {.text = path}};
+    *auth = (struct uvh_setup_auth){.mark = {.line = 1}, .file = {.text = path}};
     return UVH_EXIT_OK;
+}
+
+/* For uploads to all directories. */
+static int add_upload_auth(struct uvh_serve_site *made, const struct uvh_options *options)
+{
+    if (options->upload_auth != NULL && !options->files.uploads) {
+        fputs("uvhttp: --upload-auth requires --uploads\n", stderr);
+        return UVH_EXIT_USAGE;
+    }
+    int code = add_auth(made, "upload-auth", options->upload_auth, &made->upload_auth);
+    for (size_t i = 0; i <= made->alias_count; i++) {
+        if (made->routes[i].files.uploads)
+            made->routes[i].upload_auth = made->upload_auth;
+    }
+    return code;
 }
 
 /* The file is the only one: options that look up others were given by mistake. */
@@ -284,8 +304,10 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
     if (code == UVH_EXIT_OK)
         code = add_mappings(made, options);
     add_clients(made, options);
-    if (code == UVH_EXIT_OK && options->auth != NULL)
-        code = add_auth(made, options->auth);
+    if (code == UVH_EXIT_OK)
+        code = add_auth(made, "auth", options->auth, &made->site.auth);
+    if (code == UVH_EXIT_OK)
+        code = add_upload_auth(made, options);
     if (code == UVH_EXIT_OK)
         code = add_cors(made, &options->cors);
     if (code == UVH_EXIT_OK)

@@ -34,6 +34,7 @@ struct uvh_field_list {
 
 struct uvh_setup_auth {
     struct uvh_mark mark; /* line 0: no authentication */
+    bool off;             /* of a route: none, not even that of its site */
     const char *realm;    /* or NULL */
     uvhttp_hashed_user_t *users;
     size_t user_count;
@@ -64,10 +65,13 @@ enum uvh_route_kind { UVH_ROUTE_NONE, UVH_ROUTE_STATIC, UVH_ROUTE_REDIRECT, UVH_
 struct uvh_setup_route {
     /* a pattern of uvhttp/router.h; of a directory also with a final '/' for all paths below it */
     struct uvh_text path;
-    struct uvh_text_list methods;     /* none: GET, and any for a redirect */
-    struct uvh_field_list headers;    /* of its responses */
-    struct uvh_setup_auth auth;       /* overrides that of the site */
-    struct uvh_setup_clients clients; /* each member that is set overrides that of the site */
+    struct uvh_text_list methods;      /* none: GET, and any for a redirect */
+    struct uvh_field_list headers;     /* of its responses */
+    struct uvh_setup_auth auth;        /* overrides that of the site */
+    struct uvh_setup_auth upload_auth; /* the same for uploads */
+    struct uvh_text cors;              /* origins as of a site, which it overrides, or "off" */
+    bool no_log;                       /* its requests are in no access log */
+    struct uvh_setup_clients clients;  /* each member that is set overrides that of the site */
     enum uvh_route_kind kind;
     int status;                      /* of a redirect or a fixed response */
     struct uvh_text root;            /* STATIC: the directory */

@@ -10,9 +10,12 @@
 #include "listen.h"
 #include "logger.h"
 #include "metrics.h"
+#include "print_config.h"
 #include "proxies.h"
+#include "route_loop.h"
 #include "run_as.h"
 #include "site.h"
+#include "site_clients.h"
 #include "user_files.h"
 
 struct running {
@@ -103,7 +106,17 @@ static int report_check(struct running *running)
         return UVH_EXIT_FAILED;
     if (running->as.user != NULL && geteuid() == running->as.uid)
         uvh_user_files_check(given->setup, &running->tls, print_warning, running);
+    uvh_listen_check_limit(&running->config, print_warning, running);
     printf("%s: configuration OK\n", given->what);
+    return UVH_EXIT_OK;
+}
+
+/* Prints the addresses with their ports. */
+static int print_setup(const struct uvh_setup_server *given)
+{
+    struct uvh_setup *setup = given->setup;
+    setup->listen_count = uvh_listen_order(given->options, setup->tls.wanted, setup->listen);
+    uvh_print_config(setup, stdout);
     return UVH_EXIT_OK;
 }
 
@@ -111,6 +124,8 @@ static int report_check(struct running *running)
 static int act(struct running *running, uvhttp_server_t *server)
 {
     const struct uvh_setup_server *given = running->given;
+    if (given->print)
+        return print_setup(given);
     if (given->test)
         return report_check(running);
     if (!uvh_access_logs_open(&running->logs, given->setup, &running->as))
@@ -136,6 +151,13 @@ static int build(struct running *running, uvhttp_server_t *server, struct uvh_pr
                  uvh_redirect_check(&setup->tls, given->options,
                                     metrics->has_listen ? &metrics->listen : NULL, problems);
     right = uvh_proxies_trust(server, setup, problems) && right;
+    right = (!given->test || uvh_listen_probe(given->options, setup, problems)) && right;
+    right = uvh_access_logs_check(setup, problems) && right;
+    size_t before = problems->count;
+    uvh_site_clients_check_families(setup, given->options, problems);
+    for (size_t i = 0; i < setup->site_count; i++)
+        uvh_route_loop_check(&setup->sites[i], setup->tls.wanted, problems);
+    right = problems->count == before && right;
     running->log.quiet = true;
     int code = given->build(server, running->metrics.server, problems, given->arg);
     running->log.quiet = false;

@@ -88,7 +88,7 @@ struct site_build {
 
 /* The middleware of a route, in the order in which it runs. */
 struct chain {
-    uvhttp_middleware_t items[5];
+    uvhttp_middleware_t items[6];
     size_t count;
 };
 
@@ -96,6 +96,12 @@ static void push(struct chain *chain, uvhttp_handler_cb handler, void *arg)
 {
     if (arg != NULL)
         chain->items[chain->count++] = (uvhttp_middleware_t){handler, arg};
+}
+
+static void set_chain(uvhttp_route_t *route, const struct chain *chain)
+{
+    route->middleware = chain->count > 0 ? chain->items : NULL;
+    route->middleware_count = chain->count;
 }
 
 static void push_clients(struct chain *chain, const struct uvh_clients *clients)
@@ -119,10 +125,12 @@ static bool add_method(const struct builder *builder, const struct site_build *b
     return true;
 }
 
-/* Adds PUT and POST for a directory, whose GET route is `given`. */
+/* Adds PUT and POST for a directory, whose GET route is `given`, if it has uploads. */
 static bool add_uploads(const struct builder *builder, const struct site_build *build,
                         const struct uvh_setup_route *route, uvhttp_route_t given)
 {
+    if (route->kind != UVH_ROUTE_STATIC || !route->files.uploads)
+        return true;
     given.handler = uvhttp_static_handle_upload;
     given.flags = UVHTTP_ROUTE_STREAM;
     given.method = "PUT";
@@ -143,8 +151,7 @@ static bool add_methods(const struct builder *builder, const struct site_build *
         if (!add_method(builder, build, route, &given))
             return false;
     }
-    return route->kind != UVH_ROUTE_STATIC || !route->files.uploads ||
-           add_uploads(builder, build, route, given);
+    return true;
 }
 
 /* Rules are added to each route and not to the router: the default site's router passes its
@@ -160,9 +167,13 @@ static void add_route(const struct builder *builder, const struct site_build *bu
     struct uvh_problems *problems = builder->problems;
     char pattern[PATH_MAX];
     struct chain chain = {.count = 0};
-    uvhttp_auth_t *auth = route->auth.mark.line == 0
-                              ? build->auth
-                              : uvh_site_auth_make(builder->server, &route->auth, problems);
+    uvhttp_auth_t *auth =
+        route->auth.mark.line == 0
+            ? build->auth
+            : uvh_site_auth_make(builder->server, &route->auth, "basic_auth", problems);
+    uvhttp_cors_t *cors = route->cors.text == NULL
+                              ? build->cors
+                              : uvh_site_cors_make(builder->server, &route->cors, problems);
     struct uvh_clients clients;
     void *arg = route;
     uvh_site_clients_make(builder->server, &route->clients, build->site, &clients, problems);
@@ -175,16 +186,22 @@ static void add_route(const struct builder *builder, const struct site_build *bu
         return;
     }
     snprintf(pattern, sizeof(pattern), "%s%s", route->path.text, star_of(route));
+    push(&chain, uvh_access_logs_skip, route->no_log ? route : NULL);
     push(&chain, uvh_responses_add_fields, route->headers.count > 0 ? &route->headers : NULL);
     push_clients(&chain, &clients);
-    push(&chain, uvhttp_cors_handle_request, build->cors); /* a preflight has no password */
+    push(&chain, uvhttp_cors_handle_request, cors); /* a preflight has no password */
     push(&chain, uvhttp_auth_handle_request, auth);
-    const uvhttp_route_t given = {.pattern = pattern,
-                                  .handler = handlers[route->kind],
-                                  .arg = arg,
-                                  .middleware = chain.count > 0 ? chain.items : NULL,
-                                  .middleware_count = chain.count};
-    if (add_methods(builder, build, route, given))
+    uvhttp_route_t given = {.pattern = pattern, .handler = handlers[route->kind], .arg = arg};
+    set_chain(&given, &chain);
+    if (!add_methods(builder, build, route, given))
+        return;
+    if (route->upload_auth.mark.line != 0) {
+        chain.count -= auth != NULL;
+        push(&chain, uvhttp_auth_handle_request,
+             uvh_site_auth_make(builder->server, &route->upload_auth, "upload_auth", problems));
+        set_chain(&given, &chain);
+    }
+    if (add_uploads(builder, build, route, given))
         uvh_site_text_make(builder->server, route, pattern, problems);
 }
 
@@ -302,7 +319,7 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
         .site = site,
         .routers = routers,
         .router_count = site->hosts.count > 0 ? site->hosts.count : 1,
-        .auth = uvh_site_auth_make(builder->server, &site->auth, builder->problems),
+        .auth = uvh_site_auth_make(builder->server, &site->auth, "basic_auth", builder->problems),
         .cors = uvh_site_cors_make(builder->server, &site->cors, builder->problems)};
     set_up_routers(builder, site, &build);
     push_clients(&chain, &site->made);
@@ -396,6 +413,5 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
         add_metrics(&builder, metrics != NULL ? metrics : server, &(struct chain){.count = 0});
     add_sites(&builder);
     uvh_site_auth_check_directories(setup, problems);
-    uvh_access_logs_check(setup, problems);
     return problems->count == before;
 }

@@ -64,35 +64,122 @@ int uvh_site_auth_open(uvhttp_server_t *server, const struct uvh_setup_auth *wan
 }
 
 uvhttp_auth_t *uvh_site_auth_make(uvhttp_server_t *server, const struct uvh_setup_auth *wanted,
-                                  struct uvh_problems *problems)
+                                  const char *name, struct uvh_problems *problems)
 {
     uvhttp_error_t error;
     uvhttp_auth_t *auth;
-    if (wanted->mark.line == 0)
+    if (wanted->mark.line == 0 || wanted->off)
         return NULL;
     if (uvh_site_auth_open(server, wanted, &auth, &error) == 0)
         return auth;
     uvh_problems_add(problems, is_of_file(wanted, &error) ? wanted->file.mark : wanted->mark,
-                     "basic_auth: %s", error.text);
+                     "%s: %s", name, error.text);
     return NULL;
+}
+
+static bool is_upload(uvhttp_request_t *request)
+{
+    uvhttp_method_t method = uvhttp_request_method(request);
+    return method == UVHTTP_METHOD_PUT || method == UVHTTP_METHOD_POST;
+}
+
+int uvh_site_auth_handle_upload(uvhttp_request_t *request, uvhttp_response_t *response, void *auth)
+{
+    return is_upload(request) ? uvhttp_auth_handle_request(request, response, auth)
+                              : UVHTTP_DECLINED;
+}
+
+int uvh_site_auth_handle_other(uvhttp_request_t *request, uvhttp_response_t *response, void *auth)
+{
+    return is_upload(request) ? UVHTTP_DECLINED
+                              : uvhttp_auth_handle_request(request, response, auth);
+}
+
+static bool is_protected(const struct uvh_setup_site *site, const struct uvh_setup_route *route)
+{
+    const struct uvh_setup_auth *auth = route->auth.mark.line != 0 ? &route->auth : &site->auth;
+    return auth->mark.line != 0 && !auth->off;
+}
+
+/* Adds the path of `directory` below `root` as a pattern. False if out of memory. */
+static bool add_below(const char **patterns, size_t *count, const char *root, const char *directory)
+{
+    char *outer = realpath(root, NULL), *inner = realpath(directory, NULL);
+    size_t length = outer == NULL ? 0 : strlen(outer);
+    bool below = outer != NULL && inner != NULL && strncmp(inner, outer, length) == 0 &&
+                 inner[length] == '/';
+    char *pattern = below ? calloc(1, 2 * strlen(inner) + 1) : NULL, *end = pattern;
+    for (const char *at = inner + length; pattern != NULL && *at != '\0'; at++) {
+        if (strchr("*?[\\", *at) != NULL)
+            *end++ = '\\';
+        *end++ = *at;
+    }
+    if (pattern != NULL)
+        patterns[(*count)++] = pattern;
+    free(outer);
+    free(inner);
+    return !below || pattern != NULL;
+}
+
+static bool add_protected(const char **patterns, size_t *count, const struct uvh_setup_site *site,
+                          const struct uvh_setup_route *route)
+{
+    bool good = true;
+    for (size_t i = 0; i < site->route_count; i++) {
+        const struct uvh_setup_route *other = &site->routes[i];
+        if (other->kind != UVH_ROUTE_STATIC || !is_protected(site, other))
+            continue;
+        good = add_below(patterns, count, route->root.text, other->root.text) && good;
+        for (size_t k = 0; k < route->more_roots.count; k++)
+            good = add_below(patterns, count, route->more_roots.items[k].text, other->root.text) &&
+                   good;
+    }
+    return good;
+}
+
+const char **uvh_site_auth_hidden(const struct uvh_setup_site *site,
+                                  const struct uvh_setup_route *route)
+{
+    size_t given = 0, count = 0;
+    while (route->files.hide != NULL && route->files.hide[given] != NULL)
+        given++;
+    const char **patterns =
+        calloc(given + site->route_count * (route->more_roots.count + 1) + 1, sizeof(*patterns));
+    bool good = patterns != NULL;
+    for (size_t i = 0; i < given && good; i++)
+        good = (patterns[count++] = strdup(route->files.hide[i])) != NULL;
+    if (good && !is_protected(site, route) && route->files.symlinks == UVHTTP_SYMLINKS_NONE)
+        good = add_protected(patterns, &count, site, route);
+    if (good)
+        return patterns;
+    uvh_site_auth_free_hidden(patterns);
+    return NULL;
+}
+
+void uvh_site_auth_free_hidden(const char **patterns)
+{
+    for (size_t i = 0; patterns != NULL && patterns[i] != NULL; i++)
+        free((void *)(uintptr_t)patterns[i]);
+    free(patterns);
 }
 
 /* A directory of a route, by its real path. */
 struct directory {
     char *path;
+    const struct uvh_setup_site *site;
     const struct uvh_text *named; /* in the configuration */
     const struct uvh_setup_route *route;
     bool is_protected;
 };
 
 /* A missing directory is reported elsewhere. */
-static void add_dir(struct directory *directories, size_t *count,
-                    const struct uvh_setup_route *route, const struct uvh_text *named,
-                    bool is_protected)
+static void add_dir(struct directory *directories, size_t *count, const struct uvh_setup_site *site,
+                    const struct uvh_setup_route *route, const struct uvh_text *named)
 {
     char *path = named->text != NULL ? realpath(named->text, NULL) : NULL;
     if (path != NULL)
-        directories[(*count)++] = (struct directory){path, named, route, is_protected};
+        directories[(*count)++] =
+            (struct directory){path, site, named, route, is_protected(site, route)};
 }
 
 static size_t list_dirs(const struct uvh_setup *setup, struct directory *directories)
@@ -102,12 +189,11 @@ static size_t list_dirs(const struct uvh_setup *setup, struct directory *directo
         const struct uvh_setup_site *site = &setup->sites[i];
         for (size_t r = 0; r < site->route_count; r++) {
             const struct uvh_setup_route *route = &site->routes[r];
-            bool is_protected = site->auth.mark.line != 0 || route->auth.mark.line != 0;
             if (route->kind != UVH_ROUTE_STATIC)
                 continue;
-            add_dir(directories, &count, route, &route->root, is_protected);
+            add_dir(directories, &count, site, route, &route->root);
             for (size_t k = 0; k < route->more_roots.count; k++)
-                add_dir(directories, &count, route, &route->more_roots.items[k], is_protected);
+                add_dir(directories, &count, site, route, &route->more_roots.items[k]);
         }
     }
     return count;
@@ -121,17 +207,27 @@ static bool lies_in(const char *path, const char *directory)
     return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
+/* Whether uvh_site_auth_hidden hides `inner` in `outer`. */
+static bool is_hidden_in(const struct directory *inner, const struct directory *outer)
+{
+    return inner->site == outer->site && inner->named == &inner->route->root &&
+           outer->route->files.symlinks == UVHTTP_SYMLINKS_NONE &&
+           strcmp(inner->path, outer->path) != 0;
+}
+
 static void check_dir(const struct directory *directory, const struct directory *all, size_t count,
                       struct uvh_problems *problems)
 {
     for (size_t i = 0; i < count; i++) {
         char where[UVH_MARK_TEXT];
-        if (all[i].is_protected || !lies_in(directory->path, all[i].path))
+        if (all[i].is_protected || !lies_in(directory->path, all[i].path) ||
+            is_hidden_in(directory, &all[i]))
             continue;
         uvh_problems_add(
             problems, directory->named->mark,
             "the directory '%s' requires a password here, but is within '%s', which the "
-            "route in %s serves without one; move it elsewhere",
+            "route in %s serves without one; move it elsewhere, or set 'symlinks: none' in that "
+            "route of the same site, which then hides it",
             directory->named->text, all[i].named->text,
             uvh_mark_describe(&all[i].route->path.mark, &directory->named->mark, where));
         return;

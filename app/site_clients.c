@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 /* `allow: 10.0.0.0/8` and `deny: all` would refuse every client, unlike with nginx. */
 static bool check(const struct uvh_text_list *allow, const struct uvh_text_list *deny,
@@ -74,6 +75,53 @@ void uvh_site_clients_make(uvhttp_server_t *server, const struct uvh_setup_clien
         made->addresses = make_addresses(server, allow, deny, problems);
     if (own->requests.mark.line != 0)
         made->requests = make_limit(server, &own->requests, problems);
+}
+
+/* Whether a client of one of the listen addresses may have this address. */
+static bool can_connect(const struct uvh_options *options, const char *client)
+{
+    bool is_unix = strcmp(client, "unix") == 0;
+    /* an IPv4-mapped address has dots */
+    bool is_ipv6 = strchr(client, ':') != NULL && strchr(client, '.') == NULL;
+    if (options->listen_count == 0 || strcmp(client, "all") == 0)
+        return !is_unix;
+    for (size_t i = 0; i < options->listen_count; i++) {
+        const struct uvh_address *address = &options->listen[i];
+        bool listens_unix = uvh_address_path(address) != NULL;
+        if (is_unix || listens_unix
+                ? is_unix && listens_unix
+                : uvh_address_has_family(address->host, is_ipv6 ? AF_INET6 : AF_INET))
+            return true;
+    }
+    return false;
+}
+
+static void check_allow(const struct uvh_options *options, const struct uvh_text_list *allow,
+                        struct uvh_problems *problems)
+{
+    for (size_t i = 0; i < allow->count; i++) {
+        if (can_connect(options, allow->items[i].text))
+            return;
+    }
+    if (allow->count > 0)
+        uvh_problems_add(problems, allow->items[0].mark,
+                         "%s: no client can have the address '%s': no address that is listened on "
+                         "has its family; add one, or allow others",
+                         allow->items[0].mark.line != 0 ? "allow" : "--allow",
+                         allow->items[0].text);
+}
+
+void uvh_site_clients_check_families(const struct uvh_setup *setup,
+                                     const struct uvh_options *options,
+                                     struct uvh_problems *problems)
+{
+    /* Proxies name clients of any family. */
+    for (size_t i = 0; i < setup->site_count && setup->proxies.count == 0; i++) {
+        const struct uvh_setup_site *site = &setup->sites[i];
+        check_allow(options, &site->clients.allow, problems);
+        for (size_t k = 0; k < site->route_count; k++)
+            check_allow(options, &site->routes[k].clients.allow, problems);
+    }
 }
 
 int uvh_site_clients_handle_unrouted(uvhttp_request_t *request, uvhttp_response_t *response,

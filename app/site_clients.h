@@ -10,6 +10,11 @@ void uvh_site_clients_make(uvhttp_server_t *server, const struct uvh_setup_clien
                            const struct uvh_setup_site *site, struct uvh_clients *made,
                            struct uvh_problems *problems);
 
+/* Notes each `allow` that no client can match, because no listen address has its family. */
+void uvh_site_clients_check_families(const struct uvh_setup *setup,
+                                     const struct uvh_options *options,
+                                     struct uvh_problems *problems);
+
 /* A middleware for requests of a site without a route; `arg` is the struct uvh_setup_site. Routes
  * have the middleware themselves, because they may override it. */
 int uvh_site_clients_handle_unrouted(uvhttp_request_t *request, uvhttp_response_t *response,

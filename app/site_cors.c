@@ -1,6 +1,8 @@
 /* See site_cors.h. Called by site.c and serve.c. */
 #include "site_cors.h"
 
+#include <string.h>
+
 static void free_cors(void *cors)
 {
     uvhttp_cors_free(cors);
@@ -27,7 +29,7 @@ uvhttp_cors_t *uvh_site_cors_make(uvhttp_server_t *server, const struct uvh_text
 {
     uvhttp_error_t error;
     uvhttp_cors_t *cors;
-    if (origins->text == NULL)
+    if (origins->text == NULL || strcmp(origins->text, "off") == 0)
         return NULL;
     if (uvh_site_cors_open(server, origins->text, &cors, &error) == 0)
         return cors;

@@ -10,6 +10,7 @@
 #include "alias.h"
 #include "named_files.h"
 #include "prewarm.h"
+#include "site_auth.h"
 
 static const char *dir_fault(int err)
 {
@@ -106,15 +107,19 @@ uvhttp_static_t *uvh_site_files_open(uvhttp_server_t *server, const struct uvh_s
     uvhttp_static_options_t files = route->files;
     uvhttp_static_t *context;
     const char **roots = calloc(route->more_roots.count + 1, sizeof(*roots));
-    files.listed = roots == NULL ? NULL : uvh_alias_names(site, route);
+    const char **hidden = uvh_site_auth_hidden(site, route);
+    files.hide = hidden;
+    files.listed = roots == NULL || hidden == NULL ? NULL : uvh_alias_names(site, route);
     if (files.listed == NULL) {
         free(roots);
+        uvh_site_auth_free_hidden(hidden);
         uvh_problems_add(problems, route->root.mark, "%s", uvhttp_strerror(UVHTTP_ENOMEM));
         return NULL;
     }
     bool good = check_files(route, &files, roots, problems);
     int err = good ? uvhttp_static_new(&context, &files, NULL) : 0;
     free((void *)files.listed);
+    uvh_site_auth_free_hidden(hidden);
     free(roots);
     if (!good)
         return NULL;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "placeholder_hint.h"
 #include "suggest.h"
 
 /* The names of placeholders that an error lists as "{path}, {id}". */
@@ -40,7 +41,10 @@ void uvh_site_text_note(struct uvh_problems *problems, struct uvh_mark mark,
     const char *list = strstr(error->text, list_begin);
     char word[sizeof(error->value)];
     struct names names = {.count = 0};
-    snprintf(word, sizeof(word), "%s", error->value + (error->value[0] == '{'));
+    size_t length;
+    const char *ours = uvh_placeholder_hint(error->value, &length);
+    const char *meant = ours != NULL ? ours : error->value;
+    snprintf(word, sizeof(word), "%s", meant + (*meant == '{'));
     word[strcspn(word, "}")] = '\0';
     if (list != NULL)
         find_names(&names, list + 2);

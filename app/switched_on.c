@@ -96,9 +96,9 @@ static void put_value(struct writer *to, const struct uvh_options *options,
 {
     const void *field = field_of(options, option);
     if (field == &options->files.uploads)
-        put(to, options->auth != NULL ? " with a password"
-                : local               ? " from this machine only"
-                                      : " from any client");
+        put(to, options->auth != NULL || options->upload_auth != NULL ? " with a password"
+                : local                                               ? " from this machine only"
+                                                                      : " from any client");
     else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE ||
              option->kind == UVH_OPTION_PORT || option->kind == UVH_OPTION_TIME)
         put_number(to, *(const size_t *)field, option->kind == UVH_OPTION_SIZE);

@@ -14,6 +14,7 @@ struct checker {
     void *arg;
 };
 
+static const char *const no_passwords = "its changes are not used";
 static const char *const no_reload = "certificates cannot be reloaded";
 
 int uvh_user_files_check_log(const char *path)
@@ -72,6 +73,8 @@ static void check_tls(const struct checker *checker, const struct uvh_tls *tls)
 static void check_route(const struct checker *checker, const struct uvh_setup_route *route)
 {
     static const char *const no_files = "its files cannot be served";
+    check(checker, route->auth.file.text, R_OK, no_passwords);
+    check(checker, route->upload_auth.file.text, R_OK, no_passwords);
     if (route->kind != UVH_ROUTE_STATIC)
         return;
     check(checker, route->root.text, R_OK | X_OK, no_files);
@@ -90,6 +93,7 @@ void uvh_user_files_check(const struct uvh_setup *setup, const struct uvh_tls *t
     for (size_t i = 0; i <= setup->site_count; i++)
         check_log(&checker, uvh_access_logs_file(setup, i), "the access log cannot be reopened");
     for (size_t i = 0; i < setup->site_count; i++) {
+        check(&checker, setup->sites[i].auth.file.text, R_OK, no_passwords);
         for (size_t j = 0; j < setup->sites[i].route_count; j++)
             check_route(&checker, &setup->sites[i].routes[j]);
     }

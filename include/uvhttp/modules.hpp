@@ -74,6 +74,7 @@ struct FileOptions {
     std::string_view tryFiles = {};
     std::string_view errorPages = {};
     uvhttp_static_symlinks_t symlinks = UVHTTP_SYMLINKS_INSIDE;
+    List<const char *> hide = {}; /* patterns of paths */
     List<const char *> listed = {};
     std::size_t listingMax = 0;
     bool archive = false;
@@ -128,6 +129,7 @@ struct FileOptions {
         raw.try_files = list.c_str();
         raw.error_pages = pages.c_str();
         raw.symlinks = symlinks;
+        raw.hide = hide.data();
         raw.listed = listed.data();
         raw.listing_max = listingMax;
         raw.archive = archive;

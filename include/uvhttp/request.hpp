@@ -469,6 +469,10 @@ private:
         raw.keep_existing = options.keepExisting;
         raw.sync = options.sync;
         raw.create_directory = options.createDirectory;
+        raw.sha256 = options.sha256;
+        raw.progress = options.progress;
+        raw.check = options.check;
+        raw.arg = options.arg;
         return uvhttp_upload_to_file(request_, directory.c_str(), name.c_str(), &raw, done, arg);
     }
     static std::optional<std::string_view> optional(const char *text) noexcept

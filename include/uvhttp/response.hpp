@@ -884,7 +884,8 @@ Result Request::uploadToFile(const Text &directory, const Text &name, const Uplo
            void *arg) noexcept {
             return detail::guard(response, [&] {
                 return detail::callWith(detail::stored<Kept>(arg), Response(response),
-                                        Upload{upload->path, upload->size, upload->created});
+                                        Upload{upload->path, upload->size, upload->created,
+                                               upload->sha256 == nullptr ? "" : upload->sha256});
             });
         },
         kept);

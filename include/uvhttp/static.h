@@ -84,8 +84,13 @@ typedef struct uvhttp_static_options {
     const char *root;
     /* Index file names, separated by spaces, without slashes; NULL: "index.html"; "": none. */
     const char *index;
-    bool listing;         /* list directories without index; default: 403 */
-    bool hidden;          /* serve names that begin with a dot; default: 404 */
+    bool listing; /* list directories without index; default: 403 */
+    bool hidden;  /* serve names that begin with a dot; default: 404 */
+    /* Patterns of paths to hide, as in uvhttp_static_rule_t, up to a NULL; copied. A matching file
+     * gets 404, a matching directory with everything in it, and neither is in listings and
+     * archives; uploads get 403. The path of a link counts, not its target; a fallback or error
+     * page may be hidden from requests for itself. */
+    const char *const *hide;
     size_t cache_memory;  /* bytes of file contents cached by each worker; 0: 64 MiB */
     size_t cache_entries; /* files cached by each worker (bodies or descriptors); 0: 1,024 */
     /* Bytes; files up to this size are cached in memory, larger ones sent with sendfile; 0: 16

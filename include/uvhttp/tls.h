@@ -164,6 +164,26 @@ typedef struct uvhttp_tls_options {
 UVHTTP_EXPORT int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_options_t *options,
                                  uvhttp_error_t *error);
 
+/* Creates a self-signed certificate and its key for development, as one PEM text for
+ * uvhttp_tls_certificate_t.certificate: for localhost, 127.0.0.1, ::1 and `names`, host names
+ * ("*.dev.test" is one) and IP addresses up to a NULL; NULL: no others. The key is an ECDSA key on
+ * P-256; the certificate is valid for 397 days. Clients warn unless they are told to trust it, so
+ * keep it for the next start:
+ *
+ *     char *pem;
+ *     int err = uvhttp_file_load("dev.pem", &pem, NULL);
+ *     if (err != 0 && (err = uvhttp_tls_make_self_signed(&pem, NULL, NULL)) == 0)
+ *         err = uvhttp_file_save("dev.pem", pem, strlen(pem), 0600);
+ *
+ * Any thread. Returns 0 with the text in `*pem`, to be freed by uvhttp_file_release, or with `*pem`
+ * NULL
+ *   UVHTTP_ECONFIG  an invalid name; see `error`
+ *   UVHTTP_EINVAL   `pem` is NULL
+ *   UVHTTP_ENOTSUP  a build without OpenSSL
+ *   UVHTTP_ENOMEM   out of memory */
+UVHTTP_EXPORT int uvhttp_tls_make_self_signed(char **pem, const char *const *names,
+                                              uvhttp_error_t *error);
+
 /* Frees `tls` when the last server that listens with it is freed, or now. Any thread, but not in
  * `log`. NULL does nothing. */
 UVHTTP_EXPORT void uvhttp_tls_free(uvhttp_tls_t *tls);

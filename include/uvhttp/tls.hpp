@@ -18,9 +18,11 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <uvhttp/callback.hpp>
+#include <uvhttp/file.h>
 #include <uvhttp/middleware.hpp>
 #include <uvhttp/tls.h>
 
@@ -157,6 +159,18 @@ public:
     /* Expiry of the first certificate to expire, in seconds since 1970. */
     std::int64_t expires() const noexcept { return uvhttp_tls_expires(native()); }
 };
+
+/* A self-signed certificate for development (tls.h): the text for TlsCertificate::certificate; ""
+ * after an error, which `details` describes. */
+inline std::string makeSelfSigned(const List<const char *> &names = {},
+                                  SetupError *details = nullptr)
+{
+    char *pem = nullptr;
+    if (uvhttp_tls_make_self_signed(&pem, names.data(), details) != 0)
+        return {};
+    const std::unique_ptr<char, void (*)(char *)> kept(pem, uvhttp_file_release);
+    return pem;
+}
 
 /* A middleware: 403 for a client without a certificate. */
 inline Native requireClientCertificate() noexcept

@@ -21,6 +21,10 @@ struct UploadOptions {
     bool keepExisting = false;
     bool sync = false;
     bool createDirectory = false;
+    bool sha256 = false; /* Upload::sha256 */
+    uvhttp_upload_progress_cb progress = nullptr;
+    uvhttp_upload_check_cb check = nullptr; /* in a job */
+    void *arg = nullptr;                    /* of both */
 };
 
 /* A complete upload, valid as long as the exchange. */
@@ -28,6 +32,7 @@ struct Upload {
     std::string_view path;
     std::uint64_t size;
     bool created;
+    std::string_view sha256; /* 64 hexadecimal digits with the option, else "" */
 };
 
 struct FormOptions {

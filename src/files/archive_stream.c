@@ -31,7 +31,7 @@ static int begin_walk(struct uvh_archive_stream *stream, const uvhttp_allocator_
 {
     const struct uvh_archive_stream_options *options = &stream->options;
     return uvh_dir_walk_begin(&stream->walk, allocator, stream->roots, options->directory,
-                              options->hidden, options->most_entries);
+                              options->hidden, options->hide, options->most_entries);
 }
 
 int uvh_archive_stream_open(struct uvh_archive_stream *stream, const uvhttp_allocator_t *allocator,

@@ -21,7 +21,8 @@ struct uvh_archive_stream_options {
     const char *directory; /* as in uvh_dir_query */
     const char *name;      /* of the directory within the archive: not empty, no slash */
     bool hidden;
-    bool zip; /* instead of tar */
+    const char *const *hide; /* as in uvh_dir_query */
+    bool zip;                /* instead of tar */
     size_t most_entries;
     uint64_t most_bytes; /* limit of all files together */
 };

@@ -4,6 +4,7 @@
 #include "files/dir_entries.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <uvhttp/error.h>
@@ -227,14 +228,24 @@ static bool needs_check(const struct reading *reading, enum uvh_file_kind kind)
     return reading->query->sort != UVH_DIR_SORT_NAME || !is_listed(kind);
 }
 
+/* The name of an unfinished upload, or one to hide; the directory itself is not hidden. */
+static bool is_denied(const struct uvh_dir_query *query, const char *name)
+{
+    char path[PATH_MAX];
+    if (query->hide == NULL)
+        return uvh_static_path_is_denied(name, true, NULL);
+    snprintf(path, sizeof(path), "%s%s", query->directory, name);
+    return uvh_static_path_is_denied(path, true, query->hide);
+}
+
 static int take(const char *name, enum uvh_file_kind kind, void *arg)
 {
     struct reading *reading = arg;
     const struct uvh_dir_query *query = reading->query;
     struct uvh_dir_entries *entries = reading->entries;
     struct uvh_dir_entry entry = {.name = name, .directory = kind != UVH_FILE_REGULAR};
-    if ((name[0] == '.' && !query->hidden) || uvh_static_path_is_denied(name, true) ||
-        kind == UVH_FILE_OTHER || is_listed_name(query, name))
+    if ((name[0] == '.' && !query->hidden) || is_denied(query, name) || kind == UVH_FILE_OTHER ||
+        is_listed_name(query, name))
         return 0;
     if (query->filter != NULL && !uvh_name_order_contains(name, query->filter)) {
         entries->cut = entries->cut || ++reading->omitted == MOST_OMITTED;

@@ -23,10 +23,11 @@ enum uvh_dir_sort {
 
 struct uvh_dir_query {
     const struct uvh_file_root *root;
-    const char *directory; /* below the root; "" is the root itself; else ends with '/' */
-    bool hidden;           /* include names that begin with a dot */
-    bool no_siblings;      /* omit "app.js.gz" next to the file "app.js" */
-    const char *filter;    /* only names that contain it (name_order.h); NULL: all */
+    const char *directory;   /* below the root; "" is the root itself; else ends with '/' */
+    bool hidden;             /* include names that begin with a dot */
+    const char *const *hide; /* omit names whose path matches a pattern (static_path.h); or NULL */
+    bool no_siblings;        /* omit "app.js.gz" next to the file "app.js" */
+    const char *filter;      /* only names that contain it (name_order.h); NULL: all */
     /* Further names, of a directory with a slash at the end; NULL-terminated; NULL: none. */
     const char *const *listed;
     size_t most; /* entries; of a larger directory, the first ones in the order below */

@@ -53,8 +53,11 @@ static int enter(struct uvh_dir_walk *walk)
     struct uvh_dir_walk_level *level = uvh_alloc_zero(walk->allocator, sizeof(*level));
     if (level == NULL)
         return UVHTTP_ENOMEM;
-    struct uvh_dir_query query = {
-        .root = walk->root, .directory = walk->path, .hidden = walk->hidden, .most = walk->left};
+    struct uvh_dir_query query = {.root = walk->root,
+                                  .directory = walk->path,
+                                  .hidden = walk->hidden,
+                                  .hide = walk->hide,
+                                  .most = walk->left};
     result = uvh_dir_entries_read(&level->entries, walk->allocator, &query);
     if (result == 0 && level->entries.cut)
         result = UVHTTP_ETOOLARGE;
@@ -72,10 +75,10 @@ static int enter(struct uvh_dir_walk *walk)
 
 int uvh_dir_walk_begin(struct uvh_dir_walk *walk, const uvhttp_allocator_t *allocator,
                        const struct uvh_file_root *root, const char *directory, bool hidden,
-                       size_t most)
+                       const char *const *hide, size_t most)
 {
-    *walk =
-        (struct uvh_dir_walk){.allocator = allocator, .root = root, .hidden = hidden, .left = most};
+    *walk = (struct uvh_dir_walk){
+        .allocator = allocator, .root = root, .hidden = hidden, .hide = hide, .left = most};
     walk->prefix = strlen(directory);
     if (walk->prefix >= sizeof(walk->path))
         return -ENAMETOOLONG;

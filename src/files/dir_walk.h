@@ -22,6 +22,7 @@ struct uvh_dir_walk {
     /* Length in `path` of the directory where the walk began. */
     size_t prefix;
     bool hidden;
+    const char *const *hide;
     bool enter; /* the last member was a directory: it is read next */
     /* Of the last member, below the root; with a trailing slash for a directory. */
     char path[PATH_MAX];
@@ -35,11 +36,12 @@ struct uvh_dir_walk_member {
     bool directory;
 };
 
-/* `directory` as in uvh_dir_query. Returns 0, UVHTTP_ETOOLARGE (it has more than `most` members),
- * UVHTTP_ENOMEM, or a negative errno. The caller releases it whatever the result. */
+/* `directory`, `hidden` and `hide` as in uvh_dir_query. Returns 0, UVHTTP_ETOOLARGE (it has more
+ * than `most` members), UVHTTP_ENOMEM, or a negative errno. The caller releases it whatever the
+ * result. */
 int uvh_dir_walk_begin(struct uvh_dir_walk *walk, const uvhttp_allocator_t *allocator,
                        const struct uvh_file_root *root, const char *directory, bool hidden,
-                       size_t most);
+                       const char *const *hide, size_t most);
 
 /* Returns 1 and the next member; 0 at the end; UVHTTP_ETOOLARGE, UVHTTP_ENOMEM, or a negative errno
  * when the system is out of a resource. */

@@ -74,7 +74,7 @@ static int serve_from_disk(struct uvhttp_static *context, struct uvh_static_cach
         if (known != NULL && is_usable(context, known, uvhttp_response_now(response)))
             return respond_from_cache(context, request, response, cache, known);
     }
-    if (uvh_static_path_is_denied(normal.base, context->settings.hidden))
+    if (uvh_static_path_is_denied(normal.base, context->settings.hidden, context->settings.hide))
         return uvh_static_fetch_status(context, cache, response, 404);
     int result;
     bool absent = uvh_static_fetch_absent(context, cache, response, normal, &result);
@@ -265,7 +265,7 @@ static int send_exact(struct uvhttp_static *files, uvhttp_response_t *response, 
     int err = begin(files, request, response, &cache);
     if (err != 0)
         return err;
-    if (uvh_static_path_is_denied(key.base + 1, files->settings.hidden))
+    if (uvh_static_path_is_denied(key.base + 1, files->settings.hidden, files->settings.hide))
         return uvh_static_fetch_status(files, cache, response, 404);
     struct uvh_file_entry *entry = uvh_file_cache_find(&cache->files, key.base, key.length);
     if (entry != NULL && is_usable(files, entry, uvhttp_response_now(response)))
@@ -322,7 +322,7 @@ static int store(struct uvhttp_static *files, uvhttp_request_t *request,
         return UVHTTP_ENOMEM;
     size_t length = uvh_target_release_kept(path, released);
     length = uvh_static_path_normalize(released, length, copy);
-    if (uvh_static_path_is_denied(copy, files->settings.hidden))
+    if (uvh_static_path_is_denied(copy, files->settings.hidden, files->settings.hide))
         return uvh_spool_refuse(response, 403, "the name is hidden");
     if (method == UVHTTP_METHOD_PUT && (length == 0 || copy[length - 1] == '/'))
         return refuse_method(response, "GET, HEAD, POST");

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/slice.h"
+#include "codec/text/glob.h"
 #include "platform/store.h"
 
 size_t uvh_static_path_normalize(const char *path, size_t length, char *out)
@@ -33,9 +35,24 @@ static bool is_unfinished(const char *path)
     return strncmp(path, prefix, strlen(prefix)) == 0 || strstr(path, "/" UVH_STORE_PREFIX) != NULL;
 }
 
-bool uvh_static_path_is_denied(const char *path, bool hidden_served)
+bool uvh_static_path_matches(const char *path, const char *const *patterns)
 {
-    return hidden_served ? is_unfinished(path) : uvh_static_path_is_hidden(path);
+    if (patterns == NULL)
+        return false;
+    for (const char *end = path; *end != '\0'; end += *end == '/') {
+        end += strcspn(end, "/");
+        for (const char *const *one = patterns; *one != NULL; one++) {
+            if (uvh_glob_matches(uvh_slice(*one), (uvhttp_slice_t){path, (size_t)(end - path)}))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool uvh_static_path_is_denied(const char *path, bool hidden_served, const char *const *hide)
+{
+    return (hidden_served ? is_unfinished(path) : uvh_static_path_is_hidden(path)) ||
+           uvh_static_path_matches(path, hide);
 }
 
 bool uvh_static_path_has_dots(const char *path)

@@ -16,9 +16,13 @@ size_t uvh_static_path_normalize(const char *path, size_t length, char *out);
  * since it is meant for clients. */
 bool uvh_static_path_is_hidden(const char *path);
 
-/* The path is denied: it is hidden, and hidden files are not served, or it is an unfinished
- * upload. */
-bool uvh_static_path_is_denied(const char *path, bool hidden_served);
+/* One of the patterns (glob.h) matches the path or a directory on it. `patterns` ends with NULL;
+ * NULL: none. */
+bool uvh_static_path_matches(const char *path, const char *const *patterns);
+
+/* The path is denied: it is hidden, and hidden files are not served; it matches one of the patterns
+ * of `hide`; or it is an unfinished upload. */
+bool uvh_static_path_is_denied(const char *path, bool hidden_served, const char *const *hide);
 
 /* The last name of the path has a dot, as that of a file usually has. */
 bool uvh_static_path_has_extension(const char *path);

@@ -81,7 +81,7 @@ int uvhttp_static_prewarm_cache(uvhttp_static_t *context, const char *path)
     if (copy == NULL)
         return UVHTTP_ENOMEM;
     length = uvh_static_path_normalize(path, length, copy);
-    int err = uvh_static_path_is_denied(copy, context->settings.hidden)
+    int err = uvh_static_path_is_denied(copy, context->settings.hidden, context->settings.hide)
                   ? -ENOENT
                   : load_key(context, (uvhttp_slice_t){copy, length}, path, &bytes);
     uvh_free(allocator, copy);
@@ -205,7 +205,8 @@ static int take_name(const char *name, const struct uvh_file_facts *facts, void 
     memcpy(path, walk->subdir->path, walk->subdir->length);
     memcpy(path + walk->subdir->length, name, length + 1);
     uvhttp_slice_t whole = {path, walk->subdir->length + length};
-    if (uvh_static_path_is_denied(path, walk->context->settings.hidden)) {
+    if (uvh_static_path_is_denied(path, walk->context->settings.hidden,
+                                  walk->context->settings.hide)) {
         walk->found.unwanted++;
         return 0;
     }
@@ -276,7 +277,7 @@ int uvhttp_static_prewarm_directory(uvhttp_static_t *context,
     if (strlen(directory) + 2 > sizeof(path))
         return -ENAMETOOLONG;
     size_t length = uvh_static_path_normalize(directory, strlen(directory), path);
-    if (uvh_static_path_is_denied(path, context->settings.hidden))
+    if (uvh_static_path_is_denied(path, context->settings.hidden, context->settings.hide))
         return -ENOENT;
     int err = add_subdir(&walk, (uvhttp_slice_t){path, length});
     if (err == 0)

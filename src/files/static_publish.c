@@ -167,16 +167,6 @@ static bool is_same_dir(const struct uvh_static_publish *publish)
            held.device == found.device && held.inode == found.inode;
 }
 
-static bool digests_match(const struct uvh_static_publish *publish)
-{
-    for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++) {
-        if (publish->sums[i] != NULL &&
-            !uvh_digest_matches(publish->sums[i], publish->digests.value[i]))
-            return false;
-    }
-    return true;
-}
-
 static void raise_version(const struct uvh_static_publish *publish, const char *name)
 {
     char path[PATH_MAX];
@@ -205,8 +195,8 @@ static void give_name(struct uvh_static_publish *publish, struct uvh_static_part
 
 void uvh_static_publish_run(struct uvh_static_publish *publish)
 {
-    if (!digests_match(publish)) {
-        refuse(publish, 400, "the body does not match its digest");
+    if (!uvh_body_digest_end(&publish->digest)) {
+        refuse(publish, 400, UVH_BODY_DIGEST_WRONG);
         return;
     }
     if (!is_same_dir(publish)) {

@@ -12,8 +12,8 @@
 #include "files/file_entry.h"
 #include "files/path_versions.h"
 #include "files/static_settings.h"
-#include "platform/digest.h"
 #include "platform/lock.h"
+#include "uploads/body_digest.h"
 #include "uploads/spool.h"
 
 /* One file. */
@@ -35,9 +35,7 @@ struct uvh_static_publish {
     struct uvh_conditional_fields conditions;
     /* Accept-Encoding, as one line; base NULL: none, or no conditions. */
     uvhttp_slice_t accepted;
-    struct uvh_digest_field digests; /* sent by the client */
-    /* Of the received bytes; NULL without a digest from the client. */
-    struct uvh_digest *sums[UVH_DIGEST_ALGORITHMS];
+    struct uvh_body_digest digest;
 
     /* The result: a status and a reason to refuse with, or an error, or neither. */
     int status;

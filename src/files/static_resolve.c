@@ -78,7 +78,7 @@ static bool try_file(struct search *search, const struct uvh_static_item *item)
     size_t length = strlen(path);
     if (length == 0 || path[length - 1] == '/')
         return false;
-    if (uvh_static_path_is_denied(path, search->settings->hidden))
+    if (uvh_static_path_is_denied(path, search->settings->hidden, search->settings->hide))
         return false;
     return try_found_path(search);
 }
@@ -103,7 +103,10 @@ static bool try_index(struct search *search)
         if (directory + length < sizeof(found->path)) {
             memcpy(found->path + directory, name, length);
             found->path[directory + length] = '\0';
-            int error = uvh_file_facts_read(&search->settings->root, found->path, &found->facts);
+            int error =
+                uvh_static_path_matches(found->path, search->settings->hide)
+                    ? -ENOENT
+                    : uvh_file_facts_read(&search->settings->root, found->path, &found->facts);
             if (error == 0 && found->facts.kind == UVH_FILE_REGULAR)
                 return decide(search, UVH_STATIC_FOUND_FILE);
             if (error != 0 && !uvh_file_is_missing(error))

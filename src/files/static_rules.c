@@ -127,10 +127,7 @@ static int check_rule(const uvhttp_static_rule_t *rule, uvhttp_prepared_t *trial
     const char *field = rule->field != NULL ? rule->field : "";
     const char *value = rule->value != NULL ? rule->value : "x";
     if (!uvh_glob_is_valid(uvh_slice(pattern)))
-        return uvh_error_string(
-            error, "pattern", pattern,
-            "must be a pattern such as *.css or /assets/**, of at most 512 bytes, with a ] "
-            "for each [");
+        return uvh_error_string(error, "pattern", pattern, UVH_STATIC_RULES_PATTERN);
     int err = uvhttp_prepared_add(trial, field, "x");
     if (is_own_field(field) || err == UVHTTP_EHEADER)
         return uvh_error_string(error, "field", field,

@@ -9,6 +9,11 @@
 
 struct uvh_static_rules;
 
+/* The reason of an invalid pattern. */
+#define UVH_STATIC_RULES_PATTERN                                                     \
+    "must be a pattern such as *.css or /assets/**, of at most 512 bytes, with a ] " \
+    "for each ["
+
 /* Validates types and rules, as uvhttp_static_check. */
 int uvh_static_rules_check(const uvhttp_static_options_t *options, uvhttp_error_t *error);
 

@@ -9,6 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "base/slice.h"
+#include "codec/text/glob.h"
 #include "options/error.h"
 #include "options/option_check.h"
 #include "platform/compress.h"
@@ -79,27 +81,29 @@ static void set_cache(struct uvh_static_settings *settings, const uvhttp_static_
     settings->watched_ms = or_default(options->revalidate_ms, DEFAULT_WATCHED_MS);
 }
 
-static int copy_listed(struct uvh_static_settings *settings, const char *const *listed)
+/* `given` and the copy end with NULL; NULL stays NULL. */
+static int copy_texts(const uvhttp_allocator_t *allocator, const char *const *given,
+                      const char ***copy)
 {
     size_t count = 0;
-    while (listed != NULL && listed[count] != NULL)
+    while (given != NULL && given[count] != NULL)
         count++;
     if (count == 0)
         return 0;
-    settings->listed = uvh_alloc_zero(settings->allocator, (count + 1) * sizeof(*listed));
-    for (size_t i = 0; settings->listed != NULL && i < count; i++) {
-        settings->listed[i] = uvh_alloc_string(settings->allocator, listed[i], strlen(listed[i]));
-        if (settings->listed[i] == NULL)
+    const char **texts = *copy = uvh_alloc_zero(allocator, (count + 1) * sizeof(*texts));
+    for (size_t i = 0; texts != NULL && i < count; i++) {
+        texts[i] = uvh_alloc_string(allocator, given[i], strlen(given[i]));
+        if (texts[i] == NULL)
             return UVHTTP_ENOMEM;
     }
-    return settings->listed == NULL ? UVHTTP_ENOMEM : 0;
+    return texts == NULL ? UVHTTP_ENOMEM : 0;
 }
 
-static void free_listed(struct uvh_static_settings *settings)
+static void free_texts(const uvhttp_allocator_t *allocator, const char **texts)
 {
-    for (size_t i = 0; settings->listed != NULL && settings->listed[i] != NULL; i++)
-        uvh_free(settings->allocator, (void *)(uintptr_t)settings->listed[i]);
-    uvh_free(settings->allocator, settings->listed);
+    for (size_t i = 0; texts != NULL && texts[i] != NULL; i++)
+        uvh_free(allocator, (void *)(uintptr_t)texts[i]);
+    uvh_free(allocator, texts);
 }
 
 /* Optional members that are not needed stay in a state uvh_static_settings_release accepts. */
@@ -108,7 +112,9 @@ static int copy(struct uvh_static_settings *settings, const uvhttp_static_option
 {
     const char *index = options->index != NULL ? options->index : "index.html";
     settings->index = uvh_alloc_string(settings->allocator, index, strlen(index));
-    if (settings->index == NULL || copy_listed(settings, options->listed) != 0)
+    if (settings->index == NULL ||
+        copy_texts(settings->allocator, options->listed, &settings->listed) != 0 ||
+        copy_texts(settings->allocator, options->hide, &settings->hide) != 0)
         return UVHTTP_ENOMEM;
     return uvh_static_rules_new(&settings->rules, options, settings->allocator, error);
 }
@@ -213,6 +219,15 @@ static int check_pairs(const uvhttp_static_options_t *options, uvhttp_error_t *e
         name, least, most);
 }
 
+static int check_hide(const uvhttp_static_options_t *options, uvhttp_error_t *error)
+{
+    for (const char *const *one = options->hide; one != NULL && *one != NULL; one++) {
+        if (!uvh_glob_is_valid(uvh_slice(*one)))
+            return uvh_error_string(error, "hide", *one, UVH_STATIC_RULES_PATTERN);
+    }
+    return 0;
+}
+
 static int check_symlinks(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
     if ((unsigned)options->symlinks <= UVHTTP_SYMLINKS_OWNER)
@@ -228,6 +243,8 @@ int uvh_static_settings_check(const uvhttp_static_options_t *options, uvhttp_err
     if (err != 0)
         return err;
     err = check_symlinks(options, error);
+    if (err == 0)
+        err = check_hide(options, error);
     if (err == 0)
         err = check_pairs(options, error);
     if (err != 0)
@@ -250,6 +267,8 @@ static int check_alone(const uvhttp_static_options_t *options, uvhttp_error_t *e
     int err = check_levels(options, error);
     if (err == 0)
         err = check_symlinks(options, error);
+    if (err == 0)
+        err = check_hide(options, error);
     return err != 0 ? err : check_pairs(options, error);
 }
 
@@ -326,6 +345,7 @@ void uvh_static_settings_release(struct uvh_static_settings *settings)
     uvh_free(settings->allocator, settings->more_roots);
     uvh_static_map_release(&settings->map);
     uvh_free(settings->allocator, settings->index);
-    free_listed(settings);
+    free_texts(settings->allocator, settings->listed);
+    free_texts(settings->allocator, settings->hide);
     uvh_static_rules_free(settings->rules);
 }

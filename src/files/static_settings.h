@@ -41,6 +41,7 @@ struct uvh_static_settings {
     bool listing;
     bool archive;
     const char **listed;    /* NULL-terminated; NULL: none */
+    const char **hide;      /* the same: patterns of hidden paths */
     size_t listing_max;     /* entries of a listing */
     size_t archive_entries; /* members of an archive */
     uint64_t archive_size;  /* bytes of all files in one archive */

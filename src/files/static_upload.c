@@ -4,6 +4,8 @@
 #include "files/static_upload.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <uvhttp/error.h>
@@ -15,6 +17,7 @@
 #include "codec/fields/field.h"
 #include "codec/text/percent.h"
 #include "files/static_error.h"
+#include "files/static_path.h"
 #include "files/static_publish.h"
 #include "files/static_response.h"
 #include "options/field_lines.h"
@@ -157,10 +160,7 @@ static int written(struct uvh_spool *spool, int err)
 static void add_to_sums(struct uvh_spool *spool, const uvhttp_slice_t *slices, size_t count)
 {
     struct upload *upload = UVH_CONTAINER_OF(spool, struct upload, spool);
-    for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++) {
-        for (size_t k = 0; upload->publish.sums[i] != NULL && k < count; k++)
-            uvh_digest_add(upload->publish.sums[i], slices[k]);
-    }
+    uvh_body_digest_add(&upload->publish.digest, slices, count);
 }
 
 static int take_file(struct upload *upload, const char *data, size_t size)
@@ -181,6 +181,16 @@ static void append(struct upload *upload, struct uvh_static_part *part)
     upload->last = part;
 }
 
+/* The path of a request was checked before. */
+static bool is_hidden(const struct upload *upload, const char *name)
+{
+    const struct uvh_static_publish *publish = &upload->publish;
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s%s%s", publish->directory,
+             publish->directory[0] == '\0' ? "" : "/", name);
+    return uvh_static_path_matches(path, publish->settings->hide);
+}
+
 /* A part of a form begins; one without a file name is skipped. */
 static int begin_part(struct upload *upload)
 {
@@ -196,6 +206,8 @@ static int begin_part(struct upload *upload)
     *part = (struct uvh_static_part){.name = name};
     if (!uvh_store_name_is_plain(uvh_slice(name)))
         return uvh_spool_refuse(upload->spool.response, 400, "a file in the form has no name");
+    if (is_hidden(upload, name))
+        return uvh_spool_refuse(upload->spool.response, 403, "the name is hidden");
     for (const struct uvh_static_part *other = upload->publish.parts; other != NULL;
          other = other->next) {
         if (strcmp(other->name, name) == 0)
@@ -284,41 +296,7 @@ static int finish_prepare(uvhttp_response_t *response, void *arg)
 static void release(void *data)
 {
     struct upload *upload = data;
-    for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++)
-        uvh_digest_free(upload->publish.sums[i]);
-}
-
-/* Reads the digest fields of the body: without a content coding both mean the same. False when one
- * is malformed. */
-static bool read_digests(uvhttp_request_t *request, struct uvh_digest_field *digests)
-{
-    static const uvhttp_slice_t names[] = {{"content-digest", 14}, {"repr-digest", 11}};
-    for (size_t i = 0; i < uvhttp_request_header_count(request); i++) {
-        uvhttp_slice_t name, value;
-        uvhttp_request_header_at(request, i, &name, &value);
-        for (size_t k = 0; k < UVH_COUNT_OF(names); k++) {
-            if (uvh_field_name_equal(name, names[k]) && !uvh_digest_field_read(digests, value))
-                return false;
-        }
-    }
-    return true;
-}
-
-/* Starts the digests that the client wants to verify. Returns 0, -ENOTSUP or UVHTTP_ENOMEM. */
-static int begin_sums(struct upload *upload)
-{
-    for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++) {
-        if (!upload->publish.digests.present[i])
-            continue;
-        if (!uvh_digest_available())
-            return -ENOTSUP;
-        upload->publish.sums[i] =
-            uvh_digest_new(uvh_digest_field_size((enum uvh_digest_algorithm)i));
-        if (upload->publish.sums[i] == NULL)
-            return UVHTTP_ENOMEM;
-        upload->spool.wrote = add_to_sums;
-    }
-    return 0;
+    uvh_body_digest_release(&upload->publish.digest);
 }
 
 /* A browser sends the form of any page without a preflight, with the user's credentials, so only
@@ -431,16 +409,17 @@ static int begin_put(struct upload *upload)
     struct uvh_static_part *part = upload->publish.parts;
     if (!uvh_store_name_is_plain(uvh_slice(part->name)))
         return uvh_spool_refuse(response, 400, "invalid file name");
-    if (!read_digests(request, &upload->publish.digests))
-        return uvh_spool_refuse(response, 400, "a digest is malformed");
     int err = read_conditions(upload);
     if (err == 0)
         err = uvhttp_request_attach(request, &key, upload, release);
-    if (err == 0)
-        err = begin_sums(upload);
-    if (err == -ENOTSUP)
-        return uvh_spool_refuse(response, 501, "this server does not support digests");
-    return err != 0 ? err : uvh_spool_to_disk(&upload->spool, &part->file);
+    if (err != 0)
+        return err;
+    err = uvh_body_digest_begin(&upload->publish.digest, request, false);
+    if (err != 0)
+        return uvh_body_digest_refuse(response, err);
+    if (uvh_body_digest_is_needed(&upload->publish.digest))
+        upload->spool.wrote = add_to_sums;
+    return uvh_spool_to_disk(&upload->spool, &part->file);
 }
 
 static int begin_form(struct upload *upload)

@@ -1,6 +1,9 @@
-/* uvhttp/passwords.h: users sorted by name, a cache of HMACs of recently verified credentials, and
- * the number of verifications that are running or pending. All workers share a table: a lock
- * protects the cache and the number; the rest is constant. */
+/* uvhttp/passwords.h: a table of users sorted by name, with a cache of HMACs of recently verified
+ * credentials, and the number of verifications that are running or pending. All workers share it.
+ *
+ * A changed file gives a new table with an empty cache; verifications keep the one they began with.
+ * A lock protects the pointer to the table, its references and cache, and the number; users are
+ * constant. */
 #include <uvhttp/passwords.h>
 
 #include <stdio.h>
@@ -14,6 +17,7 @@
 #include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
+#include "platform/file.h"
 #include "platform/hmac.h"
 #include "platform/lock.h"
 #include "platform/password.h"
@@ -28,6 +32,7 @@ enum {
     /* Running or pending, of one table, so that guessed passwords do not fill the queue of the
      * heavy lane. */
     MAX_VERIFICATIONS = 4,
+    CHECK_MS = 1000, /* between two checks whether the file has changed */
 };
 
 struct user {
@@ -41,21 +46,35 @@ struct cached {
     uint64_t expires;
 };
 
-struct uvhttp_passwords {
+struct table {
     struct uvh_owned owned;
+    unsigned references;
     struct user *users;
     size_t user_count;
+    struct cached cache[CACHE_SLOTS];
+};
+
+struct uvhttp_passwords {
+    struct uvh_owned owned;
+    struct user *given; /* the users of the options */
+    size_t given_count;
+    const char *file; /* or NULL */
     uint64_t remember_ms;
     uint64_t key[UVH_HMAC_SIZE / sizeof(uint64_t)];
     struct uvh_lock lock;
     unsigned verifications;
-    struct cached cache[CACHE_SLOTS];
+    uint64_t next_check; /* milliseconds by uvhttp_response_now */
+    struct table *table;
+    struct uvh_lock reading;    /* of the file: one thread at a time */
+    struct uvh_file_facts seen; /* of the file when it was read; zero: there was none */
 };
 
-/* One verification. It and the password are in the memory of the exchange, which a job references;
- * the hash belongs to the table. */
+/* One verification. It and the credentials are in the memory of the exchange, which a job
+ * references; the hash belongs to the table. */
 struct verification {
     struct uvhttp_passwords *passwords;
+    struct table *table;
+    const char *user;
     const char *hash;
     const char *password;
     bool is_user; /* else the hash is another user's, and the result is ignored */
@@ -64,27 +83,65 @@ struct verification {
     int result;
 };
 
+/* A check whether the file has changed, before a verification. */
+struct file_check {
+    struct verification *verification;
+    int result; /* 1 if the file was read again, 0 if it is unchanged, or an error */
+    uvhttp_error_t error;
+};
+
+/* ---- tables ---- */
+
+static struct table *ref_table(struct uvhttp_passwords *passwords)
+{
+    uvh_lock_acquire(&passwords->lock);
+    struct table *table = passwords->table;
+    table->references++;
+    uvh_lock_release(&passwords->lock);
+    return table;
+}
+
+static void unref_table(struct uvhttp_passwords *passwords, struct table *table)
+{
+    uvh_lock_acquire(&passwords->lock);
+    bool last = --table->references == 0;
+    uvh_lock_release(&passwords->lock);
+    if (last)
+        uvh_owned_free(&table->owned);
+}
+
+static void replace_table(struct uvhttp_passwords *passwords, struct table *table)
+{
+    uvh_lock_acquire(&passwords->lock);
+    struct table *old = passwords->table;
+    passwords->table = table;
+    uvh_lock_release(&passwords->lock);
+    unref_table(passwords, old);
+}
+
 /* ---- cache ---- */
 
-static struct cached *slot_of(struct uvhttp_passwords *passwords, const unsigned char *hmac)
+static struct cached *slot_of(struct table *table, const unsigned char *hmac)
 {
-    return &passwords->cache[(hmac[0] | (size_t)hmac[1] << 8) % CACHE_SLOTS];
+    return &table->cache[(hmac[0] | (size_t)hmac[1] << 8) % CACHE_SLOTS];
 }
 
 static bool cache_has(struct uvhttp_passwords *passwords, const unsigned char *hmac, uint64_t now)
 {
     uvh_lock_acquire(&passwords->lock);
-    const struct cached *cached = slot_of(passwords, hmac);
+    const struct cached *cached = slot_of(passwords->table, hmac);
     bool found = now < cached->expires &&
                  uvhttp_equal_constant_time(cached->hmac, UVH_HMAC_SIZE, hmac, UVH_HMAC_SIZE);
     uvh_lock_release(&passwords->lock);
     return found;
 }
 
-static void cache_add(struct uvhttp_passwords *passwords, const unsigned char *hmac, uint64_t now)
+/* To the table that has verified it, which may have been replaced meanwhile. */
+static void cache_add(struct uvhttp_passwords *passwords, struct table *table,
+                      const unsigned char *hmac, uint64_t now)
 {
     uvh_lock_acquire(&passwords->lock);
-    struct cached *cached = slot_of(passwords, hmac);
+    struct cached *cached = slot_of(table, hmac);
     memcpy(cached->hmac, hmac, UVH_HMAC_SIZE);
     cached->expires = now + passwords->remember_ms;
     uvh_lock_release(&passwords->lock);
@@ -140,12 +197,14 @@ static int finish_verification(uvhttp_response_t *response, void *arg)
     const struct verification *verification = arg;
     bool accepted = verification->result == 1 && verification->is_user;
     end_verification(verification->passwords);
+    if (accepted && verification->has_hmac)
+        cache_add(verification->passwords, verification->table, verification->hmac,
+                  uvhttp_response_now(response));
+    unref_table(verification->passwords, verification->table);
     if (!uvhttp_response_open(response))
         return 0;
     if (verification->result < 0)
         return verification->result;
-    if (accepted && verification->has_hmac)
-        cache_add(verification->passwords, verification->hmac, uvhttp_response_now(response));
     return uvhttp_auth_decide(response, accepted ? UVHTTP_AUTH_ACCEPT : UVHTTP_AUTH_REFUSE);
 }
 
@@ -154,18 +213,18 @@ static int compare_users(const void *a, const void *b)
     return strcmp(((const struct user *)a)->name, ((const struct user *)b)->name);
 }
 
-static const struct user *find_user(const struct uvhttp_passwords *passwords, const char *name)
+static const struct user *find_user(const struct table *table, const char *name)
 {
     const struct user wanted = {name, NULL};
-    return bsearch(&wanted, passwords->users, passwords->user_count, sizeof(wanted), compare_users);
+    return bsearch(&wanted, table->users, table->user_count, sizeof(wanted), compare_users);
 }
 
 /* The user whose hash is computed for an unknown name. If it were the same for all names, a name
  * with another method or cost would be known by its time. */
-static const struct user *substitute(const struct uvhttp_passwords *passwords, const char *name)
+static const struct user *substitute(const struct uvhttp_passwords *passwords,
+                                     const struct table *table, const char *name)
 {
-    return &passwords
-                ->users[uvh_hash(name, strlen(name), passwords->key[0]) % passwords->user_count];
+    return &table->users[uvh_hash(name, strlen(name), passwords->key[0]) % table->user_count];
 }
 
 /* LATER, because the response is sent: the middleware must not send another. */
@@ -177,30 +236,116 @@ static int respond_busy(uvhttp_response_t *response)
     return err == 0 ? UVHTTP_AUTH_LATER : err;
 }
 
+/* With the users that are loaded now. */
+static int check_loaded(uvhttp_response_t *response, struct verification *verification)
+{
+    struct uvhttp_passwords *passwords = verification->passwords;
+    if (verification->has_hmac &&
+        cache_has(passwords, verification->hmac, uvhttp_response_now(response)))
+        return UVHTTP_AUTH_ACCEPT;
+    if (!begin_verification(passwords))
+        return respond_busy(response);
+    struct table *table = ref_table(passwords);
+    const struct user *user = find_user(table, verification->user);
+    verification->table = table;
+    verification->is_user = user != NULL;
+    verification->hash =
+        user != NULL ? user->hash : substitute(passwords, table, verification->user)->hash;
+    int err = uvhttp_response_defer_heavy(response, verify, finish_verification, verification);
+    if (err == 0)
+        return UVHTTP_AUTH_LATER;
+    end_verification(passwords);
+    unref_table(passwords, table);
+    return err;
+}
+
+static bool begin_check(struct uvhttp_passwords *passwords, uint64_t now)
+{
+    uvh_lock_acquire(&passwords->lock);
+    bool due = passwords->file != NULL && now >= passwords->next_check;
+    if (due)
+        passwords->next_check = now + CHECK_MS;
+    uvh_lock_release(&passwords->lock);
+    return due;
+}
+
+static int load_table(struct uvhttp_passwords *passwords, struct table **table,
+                      uvhttp_error_t *error);
+
+static struct uvh_file_facts facts_of(const char *file)
+{
+    struct uvh_file_facts facts;
+    bool found = uvh_file_facts_read_anywhere(file, &facts) == 0;
+    return found ? facts : (struct uvh_file_facts){0};
+}
+
+/* The job, on a thread of the quick lane. A file that cannot be read is tried again when it has
+ * changed. */
+static void read_changed_file(void *arg)
+{
+    struct file_check *check = arg;
+    struct uvhttp_passwords *passwords = check->verification->passwords;
+    struct table *table;
+    uvh_lock_acquire(&passwords->reading);
+    struct uvh_file_facts facts = facts_of(passwords->file);
+    if (!uvh_file_facts_equal(&facts, &passwords->seen)) {
+        int err = load_table(passwords, &table, &check->error);
+        check->result = err == 0 ? 1 : err;
+        if (err == 0)
+            replace_table(passwords, table);
+        if (err != UVHTTP_ENOMEM)
+            passwords->seen = facts;
+    }
+    uvh_lock_release(&passwords->reading);
+}
+
+/* After the job, on the loop. */
+static int finish_check(uvhttp_response_t *response, void *arg)
+{
+    struct file_check *check = arg;
+    struct verification *verification = check->verification;
+    if (check->result == 1)
+        uvhttp_response_log(response, UVHTTP_LOG_INFO, "the password file '%s' was read again",
+                            verification->passwords->file);
+    else if (check->result < 0)
+        uvhttp_response_log(response, UVHTTP_LOG_WARNING,
+                            "the changed password file is not used: %s", check->error.text);
+    if (!uvhttp_response_open(response))
+        return 0;
+    int verdict = check_loaded(response, verification);
+    if (verdict == UVHTTP_AUTH_ACCEPT)
+        return uvhttp_auth_decide(response, UVHTTP_AUTH_ACCEPT);
+    return verdict == UVHTTP_AUTH_LATER ? 0 : verdict;
+}
+
+static int check_file(uvhttp_request_t *request, uvhttp_response_t *response,
+                      struct verification *verification)
+{
+    struct file_check *check = uvhttp_request_allocate(request, sizeof(*check));
+    if (check == NULL)
+        return UVHTTP_ENOMEM;
+    *check = (struct file_check){.verification = verification};
+    int err = uvhttp_response_defer(response, read_changed_file, finish_check, check);
+    if (err == UVHTTP_EFULL) /* another request will check it */
+        return check_loaded(response, verification);
+    return err == 0 ? UVHTTP_AUTH_LATER : err;
+}
+
 static int check(uvhttp_request_t *request, uvhttp_response_t *response,
                  const uvhttp_credentials_t *credentials, struct uvhttp_passwords *passwords)
 {
     struct verification *verification = uvhttp_request_allocate(request, sizeof(*verification));
     if (verification == NULL)
         return UVHTTP_ENOMEM;
-    const struct user *user = find_user(passwords, credentials->user);
     *verification = (struct verification){
         .passwords = passwords,
-        .hash = user != NULL ? user->hash : substitute(passwords, credentials->user)->hash,
+        .user = credentials->user,
         .password = credentials->password,
-        .is_user = user != NULL,
     };
     verification->has_hmac = compute_hmac(request, passwords, credentials, verification->hmac);
-    if (verification->has_hmac &&
-        cache_has(passwords, verification->hmac, uvhttp_response_now(response)))
-        return UVHTTP_AUTH_ACCEPT;
-    if (!begin_verification(passwords))
-        return respond_busy(response);
-    int err = uvhttp_response_defer_heavy(response, verify, finish_verification, verification);
-    if (err == 0)
-        return UVHTTP_AUTH_LATER;
-    end_verification(passwords);
-    return err;
+    return begin_check(passwords, uvhttp_response_now(response))
+               ? check_file(request, response, verification)
+               : check_loaded(response, verification);
 }
 
 int uvhttp_passwords_check(uvhttp_request_t *request, uvhttp_response_t *response,
@@ -226,10 +371,10 @@ static bool is_name(const char *name)
 
 /* `where` is the field of an error: "users", or a line of the file. A message has the name, if it
  * is valid, but never the hash. */
-static int add_user(struct uvhttp_passwords *passwords, const char *name, const char *hash,
-                    const char *where, uvhttp_error_t *error)
+static int add_user(struct table *table, const char *name, const char *hash, const char *where,
+                    uvhttp_error_t *error)
 {
-    if (passwords->user_count == MAX_USERS)
+    if (table->user_count == MAX_USERS)
         return uvh_error_string(error, where, name, "at most 10000 users are allowed");
     if (!is_name(name))
         return uvh_error_string(
@@ -239,17 +384,17 @@ static int add_user(struct uvhttp_passwords *passwords, const char *name, const 
         return uvh_error_string(error, where, name,
                                 "unsupported hash; create one with `uvhttp hash-password`, "
                                 "htpasswd -B or mkpasswd");
-    struct user *user = &passwords->users[passwords->user_count];
-    user->name = uvh_owned_string(&passwords->owned, name, strlen(name));
-    user->hash = uvh_owned_string(&passwords->owned, hash, strlen(hash));
+    struct user *user = &table->users[table->user_count];
+    user->name = uvh_owned_string(&table->owned, name, strlen(name));
+    user->hash = uvh_owned_string(&table->owned, hash, strlen(hash));
     if (user->name == NULL || user->hash == NULL)
         return UVHTTP_ENOMEM;
-    passwords->user_count++;
+    table->user_count++;
     return 0;
 }
 
 /* `number` counts from 1. */
-static int add_line(struct uvhttp_passwords *passwords, char *line, size_t length, size_t number,
+static int add_line(struct table *table, char *line, size_t length, size_t number,
                     uvhttp_error_t *error)
 {
     char where[48];
@@ -266,10 +411,10 @@ static int add_line(struct uvhttp_passwords *passwords, char *line, size_t lengt
     if (colon == NULL)
         return uvh_error_string(error, where, NULL, "must be NAME:HASH");
     *colon = '\0';
-    return add_user(passwords, line, colon + 1, where, error);
+    return add_user(table, line, colon + 1, where, error);
 }
 
-static int add_file(struct uvhttp_passwords *passwords, const char *path, uvhttp_error_t *error)
+static int add_file(struct table *table, const char *path, uvhttp_error_t *error)
 {
     char *line = NULL;
     size_t size = 0;
@@ -279,7 +424,7 @@ static int add_file(struct uvhttp_passwords *passwords, const char *path, uvhttp
     if (file == NULL)
         return uvh_error_string(error, "file", path, "the file cannot be opened");
     for (size_t number = 1; err == 0 && (length = getline(&line, &size, file)) >= 0; number++)
-        err = add_line(passwords, line, (size_t)length, number, error);
+        err = add_line(table, line, (size_t)length, number, error);
     if (err == 0 && !feof(file))
         err = uvh_error_string(error, "file", path, "the file cannot be read");
     uvh_error_set_field(error, "file");
@@ -291,38 +436,76 @@ static int add_file(struct uvhttp_passwords *passwords, const char *path, uvhttp
     return err;
 }
 
-static int add_all(struct uvhttp_passwords *passwords, const uvhttp_passwords_options_t *options,
+static int add_all(struct table *table, const struct uvhttp_passwords *passwords,
                    uvhttp_error_t *error)
 {
     int err = 0;
-    passwords->users = uvh_owned_alloc(&passwords->owned, MAX_USERS * sizeof(*passwords->users));
-    if (passwords->users == NULL)
+    table->users = uvh_owned_alloc(&table->owned, MAX_USERS * sizeof(*table->users));
+    if (table->users == NULL)
         return UVHTTP_ENOMEM;
-    for (size_t i = 0; i < options->user_count && err == 0; i++) {
-        const uvhttp_hashed_user_t *user = &options->users[i];
-        err = add_user(passwords, user->name != NULL ? user->name : "",
-                       user->hash != NULL ? user->hash : "", "users", error);
+    for (size_t i = 0; i < passwords->given_count && err == 0; i++) {
+        err = add_user(table, passwords->given[i].name, passwords->given[i].hash, "users", error);
         if (err != 0) {
             uvh_error_set_field(error, "");
             uvh_error_within(error, "users", i);
         }
     }
-    if (err == 0 && options->file != NULL)
-        err = add_file(passwords, options->file, error);
-    if (err == 0 && passwords->user_count == 0)
+    if (err == 0 && passwords->file != NULL)
+        err = add_file(table, passwords->file, error);
+    if (err == 0 && table->user_count == 0)
         err =
-            options->file != NULL
-                ? uvh_error_string(error, "file", options->file, "the file contains no users")
+            passwords->file != NULL
+                ? uvh_error_string(error, "file", passwords->file, "the file contains no users")
                 : uvh_error_string(error, "users", "", "no request can pass: set users or a file");
     if (err != 0)
         return err;
-    qsort(passwords->users, passwords->user_count, sizeof(*passwords->users), compare_users);
-    for (size_t i = 1; i < passwords->user_count; i++) {
-        if (compare_users(&passwords->users[i - 1], &passwords->users[i]) == 0)
-            return uvh_error_string(error, "users", passwords->users[i].name,
+    qsort(table->users, table->user_count, sizeof(*table->users), compare_users);
+    for (size_t i = 1; i < table->user_count; i++) {
+        if (compare_users(&table->users[i - 1], &table->users[i]) == 0)
+            return uvh_error_string(error, "users", table->users[i].name,
                                     "the user is listed twice");
     }
     return 0;
+}
+
+/* Reads the file. The table has one reference. */
+static int load_table(struct uvhttp_passwords *passwords, struct table **table,
+                      uvhttp_error_t *error)
+{
+    struct table *made = uvh_owned_new(passwords->owned.allocator, sizeof(*made));
+    if (made == NULL)
+        return UVHTTP_ENOMEM;
+    made->references = 1;
+    int err = add_all(made, passwords, error);
+    if (err != 0)
+        uvh_owned_free(&made->owned);
+    else
+        *table = made;
+    return err;
+}
+
+static int copy_options(struct uvhttp_passwords *passwords,
+                        const uvhttp_passwords_options_t *options)
+{
+    struct uvh_owned *owned = &passwords->owned;
+    if (options->file != NULL) {
+        passwords->file = uvh_owned_string(owned, options->file, strlen(options->file));
+        if (passwords->file == NULL)
+            return UVHTTP_ENOMEM;
+    }
+    if (options->user_count == 0)
+        return 0;
+    passwords->given = uvh_owned_alloc(owned, options->user_count * sizeof(*passwords->given));
+    for (size_t i = 0; i < options->user_count && passwords->given != NULL; i++) {
+        const char *name = options->users[i].name != NULL ? options->users[i].name : "";
+        const char *hash = options->users[i].hash != NULL ? options->users[i].hash : "";
+        struct user *user = &passwords->given[passwords->given_count++];
+        user->name = uvh_owned_string(owned, name, strlen(name));
+        user->hash = uvh_owned_string(owned, hash, strlen(hash));
+        if (user->name == NULL || user->hash == NULL)
+            return UVHTTP_ENOMEM;
+    }
+    return passwords->given == NULL ? UVHTTP_ENOMEM : 0;
 }
 
 static int make_key(struct uvhttp_passwords *passwords)
@@ -355,10 +538,15 @@ static int create(uvhttp_passwords_t **passwords, const uvhttp_passwords_options
     if (made == NULL)
         return UVHTTP_ENOMEM;
     uvh_lock_init(&made->lock);
+    uvh_lock_init(&made->reading);
     made->remember_ms = options->remember_ms != 0 ? options->remember_ms : DEFAULT_REMEMBER_MS;
     err = make_key(made);
     if (err == 0)
-        err = add_all(made, options, error);
+        err = copy_options(made, options);
+    if (err == 0 && made->file != NULL)
+        made->seen = facts_of(made->file); /* before it is read: a change meanwhile is noticed */
+    if (err == 0)
+        err = load_table(made, &made->table, error);
     if (err != 0) {
         uvhttp_passwords_free(made);
         return err;
@@ -379,7 +567,10 @@ void uvhttp_passwords_free(void *passwords)
     uvhttp_passwords_t *old = passwords;
     if (old == NULL)
         return;
+    if (old->table != NULL)
+        uvh_owned_free(&old->table->owned);
     uvh_lock_destroy(&old->lock);
+    uvh_lock_destroy(&old->reading);
     uvh_hmac_wipe(old->key, sizeof(old->key));
     uvh_owned_free(&old->owned);
 }

@@ -15,9 +15,8 @@ struct uvh_digest;
 struct uvh_digest *uvh_digest_new(size_t size);
 void uvh_digest_add(struct uvh_digest *digest, uvhttp_slice_t bytes);
 
-/* Ends the digest; true if it equals `expected`, which has the size given at creation. Call
- * once. */
-bool uvh_digest_matches(struct uvh_digest *digest, const unsigned char *expected);
+/* Ends the digest and writes it to `value`, of the size given at creation. Call once. */
+bool uvh_digest_end(struct uvh_digest *digest, unsigned char *value);
 
 /* NULL is allowed. */
 void uvh_digest_free(struct uvh_digest *digest);

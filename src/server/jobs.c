@@ -266,7 +266,8 @@ static uvhttp_job_stats_t read_lane(struct uvh_thread_pool *pool)
 void uvh_jobs_read_stats(struct uvh_server *server, uvhttp_stats_t *stats)
 {
     struct uvh_jobs *jobs = &server->jobs;
-    if (!jobs->open)
+    /* A start that fails closes them again before there are workers. */
+    if (uvh_server_workers(server) == NULL || !jobs->open)
         return;
     stats->quick_jobs = read_lane(&jobs->lanes[UVH_LANE_QUICK]);
     stats->heavy_jobs = read_lane(&jobs->lanes[UVH_LANE_HEAVY]);

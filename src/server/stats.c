@@ -71,7 +71,8 @@ int uvhttp_server_read_stats(uvhttp_server_t *view, uvhttp_stats_t *stats)
     struct uvh_server *server = uvh_server_of(view);
     if (stats == NULL)
         return UVHTTP_EINVAL;
-    read_workers(server, 0, server->config.workers, stats);
+    /* config.workers may change before the server listens */
+    read_workers(server, 0, uvh_server_workers(server) == NULL ? 0 : server->worker_count, stats);
     uvh_jobs_read_stats(server, stats);
     stats->tls_expires = tls_expires(server);
     return 0;

@@ -19,6 +19,15 @@ int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_options_t *options, uvht
     return uvh_error_end(error, tls == NULL || options == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP);
 }
 
+int uvhttp_tls_make_self_signed(char **pem, const char *const *names, uvhttp_error_t *error)
+{
+    (void)names;
+    uvh_error_clear(error);
+    if (pem != NULL)
+        *pem = NULL;
+    return uvh_error_end(error, pem == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP);
+}
+
 void uvhttp_tls_free(uvhttp_tls_t *tls)
 {
     (void)tls;

@@ -84,6 +84,8 @@ static int write_some(struct uvh_spool *spool, struct uvh_spool_block *first,
     if (err != 0 || !last->ends_file)
         return err;
     err = uvh_store_end(&spool->store, spool->mode, spool->sync);
+    if (err == 0 && spool->complete != NULL)
+        err = spool->complete(spool, file);
     if (err != 0 || file->target == NULL)
         return err;
     err = uvh_store_publish(&spool->store, file->name, file->target, file->keep, spool->sync,

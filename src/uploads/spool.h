@@ -51,6 +51,10 @@ struct uvh_spool {
     /* Called in the job with the data just written, in order. May be NULL. */
     void (*wrote)(struct uvh_spool *spool, const uvhttp_slice_t *slices, size_t count);
 
+    /* Called in the job when a file is complete, before it gets its name: 0, or an error. May be
+     * NULL. */
+    int (*complete)(struct uvh_spool *spool, struct uvh_spool_file *file);
+
     /* The following fields are private to the spool. */
     /* Owned by the job while one runs. May be opened before the first job, instead of by the path
      * `directory`. */

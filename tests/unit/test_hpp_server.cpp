@@ -1625,6 +1625,7 @@ static void test_uploads_and_forms_are_received(void **)
 {
     const TempDirectory directory;
     int alive = 0;
+    std::uint64_t progress = 0;
     Stage stage;
     stage.server->put(
         "/plain/:name",
@@ -1635,7 +1636,14 @@ static void test_uploads_and_forms_are_received(void **)
         [&](Request req) {
             return req.uploadToFile(
                 directory.text(), req.param("name"),
-                {.maxSize = 5, .mode = 0600, .keepExisting = true},
+                {.maxSize = 5,
+                 .mode = 0600,
+                 .keepExisting = true,
+                 .progress = [](uvhttp_request_t *, std::uint64_t received, std::uint64_t,
+                                void *sum) { *static_cast<std::uint64_t *>(sum) += received; },
+                 .check = [](const uvhttp_upload_t *upload,
+                             void *) { return upload->size == 2 ? 422 : 0; },
+                 .arg = &progress},
                 [tracked = Tracked(alive)](Response res, const uvhttp::Upload &upload) {
                     if (upload.size == 1)
                         throw std::runtime_error("too small");
@@ -1683,6 +1691,9 @@ static void test_uploads_and_forms_are_received(void **)
     assert_int_equal(stage.request("/told/b", "", "abc", "PUT").status, 409);
     stage.connect();
     assert_int_equal(stage.request("/told/c", "", "abcdef", "PUT").status, 413);
+    stage.connect();
+    assert_true(progress >= 3);
+    assert_int_equal(stage.request("/told/e", "", "ab", "PUT").status, 422);
     stage.connect();
     assert_int_equal(stage.request("/told/d", "", "a", "PUT").status, 500);
     stage.connect();
@@ -1743,7 +1754,7 @@ static void test_files_are_served_with_options(void **)
     directory.write("app.0123456789abcdef.js", "x");
     directory.write("pre.txt", "plain");
     directory.write("pre.txt.gz", "coded");
-    static constexpr const char *types[] = {"weird=text/weird"};
+    static constexpr const char *types[] = {"weird=text/weird"}, *hidden[] = {"*.gz"};
     static constexpr uvhttp::FileRule rules[] = {{"*.weird", "X-Rule", "yes"}};
     const std::string root = directory.text();
     uvhttp::FileOptions options = {.root = root,
@@ -1754,7 +1765,8 @@ static void test_files_are_served_with_options(void **)
                                    .uploads = true,
                                    .uploadMaxSize = 10,
                                    .cleanUrls = true,
-                                   .errorPages = "404=/pre.txt"};
+                                   .errorPages = "404=/pre.txt",
+                                   .hide = hidden};
     const uvhttp::Files files(options), mounted(options);
     assert_true(files.error() == 0);
     uvhttp::Prewarmed found = {};
@@ -1779,6 +1791,7 @@ static void test_files_are_served_with_options(void **)
         assert_true(contains(reply.head, "\r\nX-Rule: yes\r\n") &&
                     contains(reply.head, "\r\nContent-Type: text/weird\r\n"));
         assert_response(stage.request(prefix + "nowhere"s), 404, "plain");
+        assert_response(stage.request(prefix + "pre.txt.gz"s), 404, "plain");
         assert_true(contains(stage.request(prefix + "app.0123456789abcdef.js"s).head, "immutable"));
         assert_response(stage.request(prefix + "pre.txt"s, "Accept-Encoding: gzip\r\n"), 200,
                         "coded");
@@ -1925,7 +1938,11 @@ template <class Call> static std::string output_of(Call &&call)
 
 static void main_prints_the_url_of_a_listener(void **)
 {
-    const uvhttp::TlsCertificate pairs[] = {{.certificate = TLS_CERTIFICATE, .key = TLS_KEY}};
+    const std::string own = uvhttp::makeSelfSigned({"a.test"});
+    assert_true(own.empty() == !UVHTTP_TESTS_HTTPS);
+    uvhttp::SetupError details;
+    assert_true(uvhttp::makeSelfSigned({"a b"}, &details).empty() && details.code < 0);
+    const uvhttp::TlsCertificate pairs[] = {{.certificate = own.c_str()}};
     const uvhttp::Tls tls({.certificates = pairs});
     Server server;
     if (UVHTTP_TESTS_HTTPS)

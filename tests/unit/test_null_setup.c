@@ -65,6 +65,8 @@ static void tls_functions_check_null(void **state)
 {
     (void)state;
     const uvhttp_tls_options_t empty = {0};
+    const char *const names[] = {"a.test", NULL}, *const invalid[] = {"a b", NULL};
+    char *pem;
     uvhttp_tls_t *created;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     null_rows_begin();
@@ -76,6 +78,14 @@ static void tls_functions_check_null(void **state)
     NULL_ROW(uvhttp_tls_replace, options,
              uvhttp_tls_replace(created, NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_replace, error, uvhttp_tls_replace(NULL, &empty, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_make_self_signed, pem,
+             uvhttp_tls_make_self_signed(NULL, names, &error) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_make_self_signed, names,
+             uvhttp_tls_make_self_signed(&pem, NULL, &error) ==
+                 (TLS_REFUSED == UVHTTP_ENOTSUP ? UVHTTP_ENOTSUP : 0));
+    uvhttp_file_release(pem);
+    NULL_ROW(uvhttp_tls_make_self_signed, error,
+             uvhttp_tls_make_self_signed(&pem, invalid, NULL) == TLS_REFUSED && pem == NULL);
     NULL_ROW(uvhttp_tls_reload, tls, uvhttp_tls_reload(NULL, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_reload, error, uvhttp_tls_reload(NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_expires, tls, uvhttp_tls_expires(NULL) == 0);

@@ -204,7 +204,7 @@ static void new_fails_without_memory(void **state)
         assert_null(passwords);
         assert_int_equal(heap.live, 0);
     }
-    assert_int_equal(failed, 4);
+    assert_int_equal(failed, 8);
     uvhttp_passwords_free(passwords);
     assert_int_equal(heap.live, 0);
 }

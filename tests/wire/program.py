@@ -29,6 +29,17 @@ def run(name, *arguments, environment=None, **extra):
                           timeout=3 * SAFETY_TIMEOUT, **extra)
 
 
+def with_free_port(start, attempts=10):
+    """The result of `start`, which starts a program with one free port on several addresses.
+    Another process may have the port that was chosen for the first address on another one."""
+    for attempt in range(attempts):
+        try:
+            return start()
+        except AssertionError as error:
+            if attempt + 1 == attempts or "is in use" not in str(error):
+                raise
+
+
 class Program:
     """A server that runs until it is stopped. The first line of its output contains its URLs.
 

@@ -718,7 +718,7 @@ sites:
 
 
 def test_printed_configuration_loads_again(write):
-    environment = {"TEXT": "x: [ # \n- '\"\\ ${HOME} $$ \x7f ü"}
+    environment = {"TEXT": "x: [ # \n- '\"\\ ${{HOME}} $$ \x7f ü"}
     once = run("uvhttp", "run", "--print-config", write(STRANGE), environment=environment)
     assert once.returncode == 0, once.stderr
     for wanted in ("listing: true", 'index: ""', "cache_memory: 3145728", "revalidate_ms: 6",
@@ -758,7 +758,7 @@ def test_serve_print_config_equals_run(write, start, tmp_path):
     ("listen: :80\n", "1:1: the configuration requires 'sites'"),
     ("sites:\n", "1:7: sites: expected a list, found nothing"),
     ("sites: {}\n", "1:8: sites: expected a list, found a map"),
-    ("sites: []\n", "1:1: the configuration requires 'sites'"),
+    ("sites: []\n", "1:8: sites is an empty list; give a value, or omit the key"),
     ("sites: [{}]\n", "1:9: a site requires 'routes'"),
     ("site: []\n", "1:1: unknown key 'site' in the configuration; did you mean 'sites'?"),
     ("quite_other: 1\n", "1:1: unknown key 'quite_other' in the configuration"),
@@ -860,7 +860,7 @@ def test_invalid_top_level_values(write, line, expected):
 @pytest.mark.parametrize(
     "site, expected",
     [("host: a", "2:5: unknown key 'host' in a site; did you mean 'hosts'?"),
-     ("hosts: []", "2:12: hosts is an empty list; omit it if this is the site for all other hosts"),
+     ("hosts: []", "2:12: hosts is an empty list; give a value, or omit the key"),
      ("hosts: [a b]", "2:13: route \"a b\" refused: it is neither a host name"),
      ("hosts: [a.example, A.Example.]",
       "2:24: duplicate host 'A.Example.'; line 2 has it as 'a.example'"),
@@ -896,7 +896,7 @@ def test_invalid_site_values(write, site, expected):
      "3:16: 'get' is not a method; methods are upper case, such as GET"),
     ("path: /, methods: ['A B'], respond: {}", "3:16: 'A B' is not a method"),
     ("path: /, methods: [], respond: {}",
-     "3:28: methods is an empty list; omit it for the default methods"),
+     "3:28: methods is an empty list; give a value, or omit the key"),
     ("path: /, redirect: /x, listing: true, file: y, more_roots: [z], index: y",
      "3:33: 'listing' requires 'static'"),
     ("path: /, methods: [GET, POST], static: site", "3:34: 'static' allows only GET"),
@@ -1033,9 +1033,11 @@ def test_consequence_of_another_error_is_not_reported(write, options, expected):
     ("/a:", "/a://evil.example/?q"),
 ])
 def test_target_is_appended_to_location(start, location, expected):
+    # With rewrites redirects to themselves are not refused.
     program = start(f"""
 sites:
-  - routes:
+  - rewrites: [{{path: /a, to: /b}}]
+    routes:
       - {{path: /*, redirect: "{location}{{target}}"}}
 """)
     assert get(program, "//evil.example/?q").headers["location"] == expected
@@ -1325,13 +1327,25 @@ def test_configuration_page_example_works(start, tmp_path, write):
 
 def test_configuration_page_blocks_work(start, write):
     page = (ROOT / "docs/configuration.md").read_text()
-    placeholders, rewrites = (text.split("```")[0] for text in page.split("```yaml\n")[2:])
+    blocks = (text.split("```")[0] for text in page.split("```yaml\n")[2:])
+    placeholders, rewrites, passwords = blocks
     program = start(write("listen: 127.0.0.1:0\n" + placeholders))
     assert get(program, "/old/a?b").headers["location"] == "/new/a?b"
     assert get(program, "/users/5").json() == {"user": {"id": 5}}
     program = start(write("listen: 127.0.0.1:0\n" + rewrites))
     assert get(program, "/blog/a?b").text == "post a ?b\n"
     assert get(program, "/item/5?a=b").text == "item ?id=5\n"
+    path = write("listen: 127.0.0.1:0\n" + passwords)
+    for name in ("site/private/a", "site/drafts/a", "incoming/a"):
+        (path.parent / name).parent.mkdir()
+        (path.parent / name).write_text(name)
+    done = subprocess.run([built("uvhttp"), "hash-password", "--bcrypt", "ann"], input="secret\n",
+                          text=True, capture_output=True, check=True, timeout=60)
+    (path.parent / "staff").write_text(done.stdout)
+    program = start(path)
+    assert [get(program, target).status_code
+            for target in ("/", "/drafts/a", "/private/a", "/incoming/a")] == [200, 404, 401, 200]
+    assert get(program, "/incoming/b", method="PUT").status_code == 401
 
 
 def test_configuration_page_has_every_key():

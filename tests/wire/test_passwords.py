@@ -313,6 +313,43 @@ def test_concurrent_password_checks(root, start):
                              range(300))) == [200 if number % 3 else 401 for number in range(300)]
 
 
+def test_changed_password_file_is_read_again(root, start, tmp_path):
+    write(root, "a", b"x")
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
+                   f"ann:{CHEAP}\n")
+    status = lambda name, password="secret": server.request(  # noqa: E731
+        "/a", credentials(name, password)).status
+    assert [status("ann"), status("bob")] == [200, 401]
+    other = tmp_path / "other"
+    other.write_text(f"bob:{CHEAP}\n")
+    os.rename(other, tmp_path / "staff")
+    eventually(lambda: status("bob") == 200, "the new user is known")
+    assert status("ann") == 401, "a cached password is forgotten with its user"
+    (tmp_path / "staff").write_text(f"bob:{crypt('new', '$2b$04$' + 'd' * 22)}\n")
+    eventually(lambda: status("bob", "new") == 200, "the new password is known")
+    assert status("bob") == 401
+    assert server.log().count(f"the password file '{tmp_path}/staff' was read again") == 2
+
+
+@pytest.mark.parametrize("change, reason", [
+    (lambda path: path.write_text("bob\n"), ', line 1, is "(not shown)"; must be NAME:HASH'),
+    (lambda path: path.write_text(""), "; the file contains no users"),
+    (lambda path: path.unlink(), "; the file cannot be opened"),
+])
+def test_unusable_password_file_keeps_users(root, start, tmp_path, change, reason):
+    write(root, "a", b"x")
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
+                   f"ann:{CHEAP}\n")
+    status = lambda name: server.request("/a", credentials(name, "secret")).status  # noqa: E731
+    assert status("ann") == 200
+    change(tmp_path / "staff")
+    eventually(lambda: status("ann") == 200 and reason in server.log(), "the error is logged")
+    assert server.log().count("the changed password file is not used: file") == 1
+    (tmp_path / "staff").write_text(f"bob:{CHEAP}\n")
+    eventually(lambda: status("bob") == 200, "the corrected file is used")
+    assert status("ann") == 401
+
+
 @pytest.mark.parametrize(
     "keys, passwords, message",
     [("{}", "", "basic_auth requires 'users' or 'file'"),

@@ -120,6 +120,7 @@ def test_aliases_are_in_the_listing_of_the_root(root, other, serve):
 def test_alias_option(root, other, serve):
     write(root, "img/a", b"hidden by the alias")
     write(root, "c", b"root")
+    write(root, "index.html", b"index")
     for name in ("a", "sub/index.html", "icon.png"):
         write(other, name, name.encode())
     server = serve("--alias", f"/img/={other}", "--alias", f"/favicon.ico={other}/icon.png",
@@ -168,7 +169,7 @@ def test_printed_configuration_serves_the_same(root, other, passwords, tmp_path)
     flags = [
         "--more-root", "other", "--alias", "/x/=other", "--listing", "--alias=/y=other/b",
         "--auth", passwords, "--download", "*.pdf", "--header", "*.pdf=X-A: b: c", "--header",
-        "b=content-type: text/x-b", "--spa", "--prewarm", "a.pdf"
+        "b=content-type: text/x-b", "--fallback", "a.pdf", "--prewarm", "a.pdf"
     ]
     done = run("uvhttp", "serve", "root", "-l", "127.0.0.1:0", *flags, "--print-config",
                cwd=os.path.dirname(root))
@@ -179,9 +180,10 @@ def test_printed_configuration_serves_the_same(root, other, passwords, tmp_path)
     first, directory, file = site["routes"]
     assert site["basic_auth"] == {"file": str(passwords)}
     assert (first["static"], first["more_roots"], first["prewarm"]) == (root, [other], ["a.pdf"])
-    assert (directory["path"], directory["static"], directory["spa"]) == ("/x/", other, True)
-    assert (file["path"], file["static"], file["file"], file["spa"]) == ("/y", other, "b", False)
-    assert "more_roots" not in directory and "prewarm" not in directory
+    assert (directory["path"], directory["static"]) == ("/x/", other)
+    assert (file["path"], file["static"], file["file"]) == ("/y", other, "b")
+    assert first["fallback"] == "a.pdf" and "fallback" not in file
+    assert not {"more_roots", "prewarm", "fallback"} & set(directory)
     program = Program("uvhttp", "run", path)
     try:
         login = credentials("ann", "secret")
@@ -209,7 +211,7 @@ def test_printed_configuration_serves_the_same(root, other, passwords, tmp_path)
     (["--header", "x=ETag: y"], '--header: field is "ETag"; must be the name of a field'),
     (["--header", "[=a: b"], '--header: pattern is "["; must be a pattern such as'),
     (["--download", "["], '--download: pattern is "["; must be a pattern such as'),
-    (["--download", ""], '--download: pattern is ""; must be a pattern such as'),
+    (["--download", ""], "--download: the value is empty; allowed is PATTERN, or omit"),
     (["--header", "a=b: c"] * 65, "--header: too many values; at most 64 are allowed"),
     (["--alias", "x/=."], "--alias: 'x/=.' is invalid; allowed are /PATH/=DIRECTORY and "
      "/PATH=FILE"),

@@ -76,7 +76,7 @@ def test_trusted_proxy_names_client(start, lines, flags, text):
 
 def test_access_log_and_redirect_use_client_of_proxy(start, tmp_path):
     program = start(PROXY + "access_log: access.log\n"
-                    "sites: [{routes: [{path: /*, redirect: '{scheme}://{host}/x'}]}]\n")
+                    "sites: [{routes: [{path: /, redirect: '{scheme}://{host}/x'}]}]\n")
     reply = fetch(program, "/", *FORWARDED)
     assert reply.get("location") == "https://shop.test/x"
     program.stop()

@@ -678,6 +678,8 @@ def test_printed_configuration_loads_again(tmp_path, root):
         "--clean-urls", "--fallback", "/a $b.html", "--error-pages", "404=/x.html 5xx=/y.html",
         "--symlinks", "owner"
     ]
+    for name in ("a $b.html", "x.html", "y.html"):
+        write(root, name, b"")
     printed = run("uvhttp", "serve", root, *flags, "--print-config").stdout
     route = yaml.safe_load(printed)["sites"][0]["routes"][0]
     assert route["clean_urls"] is True and route["spa"] is False and route["symlinks"] == "owner"
@@ -685,6 +687,8 @@ def test_printed_configuration_loads_again(tmp_path, root):
     path = tmp_path / "site.yaml"
     path.write_text(printed)
     assert run("uvhttp", "run", path, "--print-config").stdout == printed
+    for name in ("a: b", "y"):
+        write(root, name, b"")
     path.write_text(
         yaml.dump({
             "sites": [{

@@ -302,7 +302,7 @@ def test_rule_without_match_is_for_all_files(root, tmp_path):
     ("rules: {a: b}", "rules: expected a list, found a map"),
     ("rules: [a]", "expected a map of keys and values, found a single value"),
     ("rules: [{match: [], cache_control: no-cache}]",
-     "match is an empty list; omit it for all files"),
+     "match is an empty list; give a value, or omit the key"),
     ("rules: [{}]", "a rule requires 'type', 'cache_control', 'download' or 'headers'"),
     ("rules: [{match: a}]",
      "a rule requires 'type', 'cache_control', 'download' or 'headers'"),

@@ -1,6 +1,8 @@
 """Request bodies stored in files: a file is complete or does not exist, after any error, and the
 client gets the reason."""
 
+import base64
+import hashlib
 import os
 import resource
 import signal
@@ -59,6 +61,65 @@ def test_handler_gets_path_and_size(server, tmp_path):
     assert put(server, "x", tmp_path, b"abcd", report=1,
                sync=1).body == f"{tmp_path}/x 4 replaced\n".encode()
     assert (tmp_path / "x").read_bytes() == b"abcd"
+
+
+# SHA-256 of "abc" (FIPS 180-4, examples of NIST)
+ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def digest(body, algorithm="sha256", field="Content-Digest", name="sha-256"):
+    value = base64.b64encode(hashlib.new(algorithm, body).digest()).decode()
+    return f"{field}: {name}=:{value}:"
+
+
+@pytest.mark.parametrize("size", [0, 3, 400_000])
+@pytest.mark.parametrize("field", ["Content-Digest", "Repr-Digest"])
+@pytest.mark.parametrize("algorithm, name", [("sha256", "sha-256"), ("sha512", "sha-512")])
+def test_digest_of_body_is_verified(server, tmp_path, size, field, algorithm, name):
+    body = raw.pattern(size)
+    send = lambda text: server.request(  # noqa: E731
+        "PUT", target("x", tmp_path), f"Content-Length: {size}", text, body=body)
+    wrong = send(digest(body + b"!", algorithm, field, name))
+    assert wrong.status == 400 and wrong.body.endswith(b"\nthe body does not match its digest\n")
+    wait_until_empty(tmp_path)
+    assert send(digest(body, algorithm, field, name)).status == 201
+    assert (tmp_path / "x").read_bytes() == body
+    assert send(digest(body + b"!", algorithm, field, name)).status == 400
+    assert (tmp_path / "x").read_bytes() == body
+
+
+def test_malformed_digest_is_refused(server, tmp_path):
+    response = server.request("PUT", target("x", tmp_path), "Content-Length: 1",
+                              "Content-Digest: sha-256=:eA==:", body=b"x")
+    assert response.status == 400 and names(tmp_path) == []
+
+
+def test_handler_gets_sha256(server, tmp_path):
+    assert put(server, "x", tmp_path, b"abc", report=1,
+               sha256=1).body == f"{tmp_path}/x 3 created {ABC}\n".encode()
+    body = raw.pattern(3_000_001)
+    assert put(server, "y", tmp_path, body, report=1, sha256=1).body.split()[-1].decode() == (
+        hashlib.sha256(body).hexdigest())
+
+
+@pytest.mark.parametrize("given, status", [(422, 422), (503, 503), (1, 500), (200, 500)])
+def test_check_can_refuse_complete_file(server, tmp_path, given, status):
+    response = put(server, "a", tmp_path, b"x" + raw.pattern(300_000), check=given)
+    assert response.status == status
+    assert response.body.endswith(b"\nthe file is not accepted\n")
+    wait_until_empty(tmp_path)
+    assert put(server, "a", tmp_path, b"y" + raw.pattern(300_000), check=given).status == 201
+    assert put(server, "a", tmp_path, b"xy", check=given).status == status
+    assert names(tmp_path) == ["a"] and (tmp_path / "a").stat().st_size == 300_001
+
+
+def test_progress_is_reported(server, tmp_path):
+    body = raw.pattern(3_000_001)
+    assert put(server, "x", tmp_path, body, report=1,
+               progress=1).body == b"3000001 of 3000001\n"
+    response = server.request("PUT", target("x", tmp_path, report=1, progress=1),
+                              "Transfer-Encoding: chunked", body=raw.chunked(b"ab", b"cde"))
+    assert response.body == b"5 of 0\n"
 
 
 def test_file_has_requested_mode(server, tmp_path):

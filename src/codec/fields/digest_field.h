@@ -1,6 +1,6 @@
 /* Digests of a body in fields: Content-Digest and Repr-Digest (RFC 9530).
  *
- * Called by files/static_upload.c. */
+ * Called by uploads/body_digest.c. */
 #ifndef UVH_CODEC_FIELDS_DIGEST_FIELD_H
 #define UVH_CODEC_FIELDS_DIGEST_FIELD_H
 

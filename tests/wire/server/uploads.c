@@ -19,24 +19,60 @@ static bool has_query(uvhttp_request_t *req, const char *name)
 
 /* ---- bodies in files ---- */
 
+static struct {
+    size_t calls;
+    uint64_t received, total;
+    bool grows;
+} progress;
+
+static void upload_progress(uvhttp_request_t *req, uint64_t received, uint64_t total, void *arg)
+{
+    (void)req, (void)arg;
+    progress.grows = (progress.calls++ == 0 || progress.grows) && received > progress.received;
+    progress.received = received;
+    progress.total = total;
+}
+
 static int upload_report(uvhttp_request_t *req, uvhttp_response_t *res,
                          const uvhttp_upload_t *upload, void *arg)
 {
     char text[4200];
-    (void)req;
     if (arg != &app)
         return UVHTTP_EINVAL;
-    (void)snprintf(text, sizeof text, "%s %" PRIu64 " %s\n", upload->path, upload->size,
-                   upload->created ? "created" : "replaced");
+    if (has_query(req, "progress")) {
+        (void)snprintf(text, sizeof text, "%" PRIu64 " of %" PRIu64 "%s\n", progress.received,
+                       progress.total, progress.grows ? "" : ", not growing");
+        memset(&progress, 0, sizeof progress);
+        return uvhttp_response_send_text(res, 200, text);
+    }
+    (void)snprintf(text, sizeof text, "%s %" PRIu64 " %s%s%s\n", upload->path, upload->size,
+                   upload->created ? "created" : "replaced", upload->sha256 == NULL ? "" : " ",
+                   upload->sha256 == NULL ? "" : upload->sha256);
     return uvhttp_response_send_text(res, 200, text);
+}
+
+/* Refuses files that begin with an 'x', with the status. */
+static int upload_check(const uvhttp_upload_t *upload, void *status)
+{
+    char *data;
+    size_t size;
+    int err = uvhttp_file_load(upload->path, &data, &size);
+    bool refused = err != 0 || size != upload->size || data[0] == 'x';
+    uvhttp_file_release(data);
+    return refused ? (int)(intptr_t)status : 0;
 }
 
 int upload(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
-    const uvhttp_upload_options_t options = {.max_size = number_of(req, "max"),
-                                             .mode = (unsigned)number_of(req, "mode"),
-                                             .keep_existing = has_query(req, "keep"),
-                                             .sync = has_query(req, "sync")};
+    const uvhttp_upload_options_t options = {
+        .max_size = number_of(req, "max"),
+        .mode = (unsigned)number_of(req, "mode"),
+        .keep_existing = has_query(req, "keep"),
+        .sync = has_query(req, "sync"),
+        .sha256 = has_query(req, "sha256"),
+        .progress = has_query(req, "progress") ? upload_progress : NULL,
+        .check = has_query(req, "check") ? upload_check : NULL,
+        .arg = (void *)(intptr_t)number_of(req, "check")};
     const char *directory = uvhttp_request_query(req, "folder");
     const char *name =
         has_query(req, "as") ? uvhttp_request_query(req, "as") : uvhttp_request_param(req, "name");

@@ -1,0 +1,85 @@
+/* See option_hint.h. Called by main.c and options.c for unknown words. */
+#include "option_hint.h"
+
+#include <string.h>
+
+#define CONFIG  "'uvhttp run FILE'"
+#define CHECK   "'uvhttp check FILE'"
+#define DIR     "the directory as an argument, as in 'uvhttp DIR'"
+#define LISTEN  "'--listen HOST:PORT'"
+#define LISTING "'--listing', which is the default"
+#define SERVE   "'uvhttp serve DIR'"
+#define TLS     "'--tls-cert FILE' or '--tls-self-signed'"
+
+static const struct {
+    const char *word, *hint;
+} hints[] = {
+    {"-C", "'--tls-cert FILE'"},
+    {"-H", "'--hidden'"},
+    {"-K", "'--tls-key FILE'"},
+    {"-P", "'--symlinks none'"},
+    {"-S", TLS},
+    {"-T", CHECK},
+    {"-V", "'uvhttp version'"},
+    {"-a", "'--auth FILE', or '--listen HOST'"},
+    {"-b", LISTEN},
+    {"-c", CONFIG},
+    {"-d", DIR},
+    {"-g", CONFIG},
+    {"-i", LISTEN},
+    {"-o", "'--upload-overwrite'"},
+    {"-r", "'--archive', or " DIR},
+    {"-s", "'kill -TERM PID' to stop a server, or '--spa'"},
+    {"-t", CHECK},
+    {"-u", "'--uploads'"},
+    {"-z", "'--archive'"},
+    {"--address", LISTEN},
+    {"--autoindex", LISTING},
+    {"--basic-auth", "'--auth FILE'"},
+    {"--bind", LISTEN},
+    {"--brotli", "'--compress' or '--precompressed'"},
+    {"--browse", LISTING},
+    {"--cert", "'--tls-cert FILE'"},
+    {"--config", CONFIG},
+    {"--debug", "'--verbose'"},
+    {"--dir", DIR},
+    {"--directory", DIR},
+    {"--disable-indexing", "'--no-listing'"},
+    {"--domain", "'hosts' of a site, in a file for 'uvhttp run'"},
+    {"--enable-tar", "'--archive'"},
+    {"--enable-tar-gz", "'--archive'"},
+    {"--enable-zip", "'--archive'"},
+    {"--gzip", "'--compress' or '--precompressed'"},
+    {"--host", LISTEN},
+    {"--https", TLS},
+    {"--interfaces", LISTEN},
+    {"--key", "'--tls-key FILE'"},
+    {"--mkdir", "'--upload-directories'"},
+    {"--no-symlinks", "'--symlinks none'"},
+    {"--overwrite-files", "'--upload-overwrite'"},
+    {"--root", DIR},
+    {"--single", "'--spa'"},
+    {"--ssl", TLS},
+    {"--threads", "'--workers N'"},
+    {"--tls", TLS},
+    {"--upload-files", "'--uploads'"},
+    {"adapt", "'uvhttp run --print-config FILE'"},
+    {"build-info", "'uvhttp version'"},
+    {"file-server", SERVE},
+    {"http-server", SERVE},
+    {"http.server", SERVE},
+    {"reload", "'kill -HUP PID', which reloads certificates and reopens logs"},
+    {"start", CONFIG},
+    {"stop", "'kill -TERM PID'"},
+    {"test", CHECK},
+    {"validate", CHECK},
+};
+
+const char *uvh_option_hint(const char *word, size_t length)
+{
+    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+        if (strlen(hints[i].word) == length && memcmp(hints[i].word, word, length) == 0)
+            return hints[i].hint;
+    }
+    return NULL;
+}

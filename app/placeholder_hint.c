@@ -1,0 +1,47 @@
+/* See placeholder_hint.h. Called by expand.c, options.c and site_text.c. */
+#include "placeholder_hint.h"
+
+#include <string.h>
+
+static const struct {
+    const char *foreign, *ours;
+} hints[] = {
+    {"$1", "{rest}"},
+    {"$args", "{query}"},
+    {"$document_uri", "{path}"},
+    {"$host", "{host}"},
+    {"$http_host", "{host}"},
+    {"$is_args", "{query}"},
+    {"$query_string", "{query}"},
+    {"$remote_addr", "{client}"},
+    {"$request_method", "{method}"},
+    {"$request_uri", "{target}"},
+    {"$scheme", "{scheme}"},
+    {"$server_name", "{host}"},
+    {"$uri", "{path}"},
+    {"{hostport}", "{host}"},
+    {"{remote_host}", "{client}"},
+    {"{uri}", "{target}"},
+};
+
+#define WORD "abcdefghijklmnopqrstuvwxyz0123456789_"
+
+static size_t length_of(const char *text)
+{
+    if (*text == '$')
+        return 1 + strspn(text + 1, WORD);
+    size_t length = *text == '{' ? 1 + strspn(text + 1, WORD) : 0;
+    return length > 0 && text[length] == '}' ? length + 1 : 0;
+}
+
+const char *uvh_placeholder_hint(const char *text, size_t *length)
+{
+    *length = length_of(text);
+    if (strncmp(text, "$1$", 3) == 0) /* the hash of a password */
+        return NULL;
+    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+        if (strlen(hints[i].foreign) == *length && memcmp(hints[i].foreign, text, *length) == 0)
+            return hints[i].ours;
+    }
+    return NULL;
+}

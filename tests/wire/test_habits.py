@@ -1,0 +1,356 @@
+"""Habits of users of nginx, Caddy, miniserve and Python's http.server: what does not work names
+what does, and values that can never work are refused at the start."""
+
+import resource
+import signal
+
+import pytest
+
+from program import run
+from test_config_file import get, problems, start, write  # noqa: F401 (fixtures)
+
+
+def refused(*arguments, code=2, **options):
+    """The first line of the error."""
+    done = run("uvhttp", *arguments, **options)
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    return done.stderr.splitlines()[0]
+
+
+# Arguments
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ([""], "uvhttp: '' is not a directory or file; the current directory is '.'"),
+    (["serve", "-p0", ""], "uvhttp: '' is not a directory or file; the current directory is '.'"),
+    (["-p0", ""], "uvhttp: '' is not a directory or file; the current directory is '.'"),
+    (["run", ""], "uvhttp: '' is not a configuration file; without one it is 'uvhttp.yaml'"),
+    (["check", ""], "uvhttp: '' is not a configuration file; without one it is 'uvhttp.yaml'"),
+    (["--fallback", "", "."], "uvhttp: --fallback: the value is empty; allowed is FILE, or omit "
+                              "the option"),
+    (["--access-log=", "."], "uvhttp: --access-log: the value is empty; allowed is FILE, or omit "
+                             "the option"),
+    (["--cors", "", "."], "uvhttp: --cors: the value is empty; allowed is ORIGIN, or omit the "
+                          "option"),
+])
+def test_empty_argument_is_refused(arguments, message):
+    assert refused(*arguments) == message
+
+
+DIRECTORY = "the directory as an argument, as in 'uvhttp DIR'"
+LISTEN = "'--listen HOST:PORT'"
+
+
+@pytest.mark.parametrize("arguments, word, hint", [
+    (["-c", "nginx.conf"], "option '-c'", "'uvhttp run FILE'"),
+    (["-t"], "option '-t'", "'uvhttp check FILE'"),
+    (["-s", "reload"], "option '-s'", "'kill -TERM PID' to stop a server, or '--spa'"),
+    (["file-server", "--browse"], "command 'file-server'", "'uvhttp serve DIR'"),
+    (["validate"], "command 'validate'", "'uvhttp check FILE'"),
+    (["reload"], "command 'reload'",
+     "'kill -HUP PID', which reloads certificates and reopens logs"),
+    (["--listen", ":0", "--root", "site"], "option '--root'", DIRECTORY),
+    (["--root=site"], "option '--root'", DIRECTORY),
+    (["--browse", "site"], "option '--browse'", "'--listing', which is the default"),
+    (["-p", "0", "-i", "127.0.0.1"], "option '-i'", LISTEN),
+    (["-r", "site"], "option '-r'", "'--archive', or " + DIRECTORY),
+    (["-u", "site"], "option '-u'", "'--uploads'"),
+    (["-H", "site"], "option '-H'", "'--hidden'"),
+    (["--bind", "127.0.0.1"], "option '--bind'", LISTEN),
+    (["-b", "127.0.0.1"], "option '-b'", LISTEN),
+    (["-d", "site"], "option '-d'", DIRECTORY),
+    (["--directory", "site"], "option '--directory'", DIRECTORY),
+    (["run", "--config", "x"], "option '--config'", "'uvhttp run FILE'"),
+])
+def test_option_of_another_server_has_hint(arguments, word, hint):
+    assert refused(*arguments) == f"uvhttp: unknown {word}; did you mean {hint}?"
+
+
+@pytest.mark.parametrize("value, foreign, ours", [
+    ("/a=/b$uri", "$uri", "{path}"), ("/a=https://$host/", "$host", "{host}"),
+    ("/a/*=/b/$1", "$1", "{rest}"), ("/a=/b$request_uri", "$request_uri", "{target}"),
+    ("/a=/b$is_args$args", "$is_args", "{query}"),
+])
+def test_variable_of_nginx_in_option_has_hint(value, foreign, ours):
+    message = f"'{foreign}' is a variable of nginx; the placeholder is {ours}"
+    assert refused("--redirect", value, ".") == f"uvhttp: --redirect: {message}"
+    assert refused("--rewrite", value, ".") == f"uvhttp: --rewrite: {message}"
+
+
+def test_try_files_with_variables_of_nginx_have_hint():
+    assert refused("--try-files", "$uri $uri/ =404", ".") == (
+        "uvhttp: --try-files: '$uri' is a variable of nginx; the placeholder is {path}")
+
+
+@pytest.mark.parametrize("text, message", [
+    ("/b$uri", "'$uri' is a variable of nginx; the placeholder is {path}"),
+    ("https://$host/", "'$host' is a variable of nginx; the placeholder is {host}"),
+    ("/${host}", "the environment variable 'host' does not exist; ${host:-default} sets a "
+     "default, and the value of a request is {host}"),
+    ("/$1$salt", "'$' must be followed by {NAME} or {NAME:-default}; write a dollar sign as $$"),
+])
+def test_variable_of_nginx_in_file_has_hint(write, text, message):
+    path = write(f"sites: [{{routes: [{{path: /a, redirect: '{text}'}}]}}]\n")
+    assert problems(path) == [f"1:40: {message}"]
+
+
+@pytest.mark.parametrize("foreign, ours", [("{uri}", "{target}"), ("{remote_host}", "{client}")])
+def test_placeholder_of_caddy_has_hint(write, foreign, ours):
+    path = write(f"sites: [{{routes: [{{path: /a, respond: {{body: 'x{foreign}'}}}}]}}]\n")
+    assert f"{foreign} is not a placeholder; did you mean {ours}?" in problems(path)[0]
+
+
+# Help about a word
+
+
+@pytest.mark.parametrize("word, lines, other", [
+    ("port", ["  -p, --port PORT ", "      --redirect-http PORT ",
+              "In a configuration file: use 'listen' at the top level"], "--hsts"),
+    ("--port", ["  -p, --port PORT "], "--hsts"),
+    ("-p", ["  -p, --port PORT "], "--listen"),
+    ("compress", ["      --[no-]compress "], "--port"),
+    ("COMPRESSED", ["  uvhttp precompress DIR ", "      --[no-]precompressed"], "--port"),
+    ("autoindex", ["In a configuration file: use 'listing' of a route"], "--"),
+])
+def test_help_about_word(word, lines, other):
+    done = run("uvhttp", "help", word)
+    assert (done.returncode, done.stderr) == (0, "")
+    for line in lines:
+        assert f"\n{line}" in "\n" + done.stdout, done.stdout
+    assert other not in done.stdout
+
+
+@pytest.mark.parametrize("word", ["", "zzz", "-Z"])
+def test_help_about_unknown_word(word):
+    assert refused("help", word) == (
+        f"uvhttp: no command and no option is about '{word}'; all options: uvhttp help serve")
+
+
+# Signals
+
+
+def test_upgrade_signal_of_nginx_is_ignored(start):
+    program = start("sites: [{routes: [{path: /, respond: {body: x}}]}]\n")
+    program.send_signal(signal.SIGUSR2)
+    assert get(program).status_code == 200
+    assert program.stop() == 0
+
+
+# Values that can never work
+
+EMPTY = "is an empty list; give a value, or omit the key"
+STATIC = "sites: [{routes: [{path: /, static: site, %s}]}]\n"
+SITE = "sites: [{routes: [{path: /, respond: {body: x}}], %s}]\n"
+
+
+@pytest.mark.parametrize("text, message", [
+    (STATIC % "prewarm: []", f"1:52: prewarm {EMPTY}"),
+    (STATIC % "more_roots: []", f"1:55: more_roots {EMPTY}"),
+    (STATIC % "rules: []", f"1:50: rules {EMPTY}"),
+    (STATIC % "error_pages: ''", "1:56: error_pages is empty; give a value, or omit the key"),
+    (STATIC % "fallback: ''", "1:53: fallback is empty; give a value, or omit the key"),
+    (SITE % "cors: ''", "1:57: cors is empty; give a value, or omit the key"),
+    (SITE % "cors: []", f"1:57: cors {EMPTY}"),
+    (SITE % "rewrites: []", f"1:61: rewrites {EMPTY}"),
+    (SITE % "allow: []", f"1:58: allow {EMPTY}"),
+])
+def test_empty_value_in_file_is_refused(write, text, message):
+    assert problems(write(text)) == [message]
+
+
+@pytest.mark.parametrize("text, allowed", [
+    ("10.1.2.3/8", "10.0.0.0/8 (the network) and 10.1.2.3 (this address)"),
+    ("10.1.2.3/23", "10.1.2.0/23 (the network) and 10.1.2.3 (this address)"),
+    ("2001:db8::1/33", "2001:db8::/33 (the network) and 2001:db8::1 (this address)"),
+    ("10.0.0.1/0", "0.0.0.0/0 (the network) and 10.0.0.1 (this address)"),
+    ("10.0.0.1/33", "all, unix, an address such as 192.0.2.1, and a prefix such as 10.0.0.0/8 "
+     "without host bits"),
+])
+def test_prefix_with_host_bits_names_its_network(text, allowed):
+    assert refused("--allow", text, ".") == (
+        f"uvhttp: --allow: '{text}' is invalid; allowed are {allowed}")
+
+
+NO_CLIENT = ("allow: no client can have the address '{}': no address that is listened on has its "
+             "family; add one, or allow others")
+
+
+@pytest.mark.parametrize("listen, allow, good", [
+    ("127.0.0.1:0", "['::1']", False), ("'[::1]:0'", "127.0.0.1", False),
+    ("127.0.0.1:0", "unix", False), ("unix:s", "192.0.2.1", False),
+    ("127.0.0.1:0", "['::1', 127.0.0.1]", True), ("['[::1]:0', 127.0.0.1:0]", "127.0.0.1", True),
+    ("'*:0'", "'::1'", True), ("unix:s", "unix", True), ("127.0.0.1:0", "all", True),
+    ("127.0.0.1:0", "'::ffff:192.0.2.1'", True),
+])
+def test_allow_of_another_family_is_refused(write, listen, allow, good):
+    site = f"sites: [{{allow: {allow}, routes: [{{path: /, respond: {{}}}}]}}]\n"
+    route = f"sites: [{{routes: [{{path: /, respond: {{}}, allow: {allow}}}]}}]\n"
+    for text in (site, route):
+        path = write(f"listen: {listen}\n{text}")
+        if good:
+            assert run("uvhttp", "check", path).returncode == 0
+        else:
+            address = allow.strip("[]'")
+            assert problems(path)[0].endswith(": " + NO_CLIENT.format(address))
+            proxy = write(f"listen: {listen}\ntrusted_proxies: 127.0.0.1\n{text}")
+            assert run("uvhttp", "check", proxy).returncode == 0
+
+
+def test_allow_flag_of_another_family_is_refused():
+    assert refused("-l127.0.0.1:0", "--allow=::1", ".",
+                   code=1) == "uvhttp: --" + NO_CLIENT.format("::1")
+
+
+@pytest.mark.parametrize("route, good", [
+    ("path: /a, redirect: /a", False),
+    ("path: /a, redirect: '/a{query}'", False),
+    ("path: /a, redirect: '/a?x'", False),
+    ("path: /*, redirect: '{target}'", False),
+    ("path: /*, redirect: '{scheme}://{host}{target}'", False),
+    ("path: /*, redirect: 'http://{host}{path}'", False),
+    ("path: /*, redirect: 'http://a.test/{rest}'", False),
+    ("path: /u/:id(int)/x, redirect: '/u/{id}/x'", False),
+    ("path: /old/*, redirect: '/old/{rest}{query}'", False),
+    ("path: /old/*, redirect: /old/new", False),
+    ("path: /*, redirect: /maintenance", False),
+    ("path: /*, redirect: /maintenance}, {path: /maintenance, respond: {}", True),
+    ("path: /*, redirect: /assets/x}, {path: /assets/, static: site", True),
+    ("path: /*, redirect: 'https://{host}{target}'", True),
+    ("path: /*, redirect: 'http://www.a.test{target}'", True),
+    ("path: /a, redirect: /a/", True),
+    ("path: /a, redirect: /b", True),
+    ("path: /old/*, redirect: '/new/{rest}'", True),
+    ("path: /a, methods: [POST], redirect: /a, status: 303", True),
+])
+def test_redirect_to_itself_is_refused(write, route, good):
+    path = write(f"sites: [{{hosts: [a.test], routes: [{{{route}}}]}}]\n")
+    if good:
+        assert run("uvhttp", "check", path).returncode == 0
+    else:
+        assert " leads to itself at '/" in problems(path)[0]
+
+
+def test_redirect_flag_to_itself_is_refused():
+    assert refused("-l127.0.0.1:0", "--redirect=/a=/a", ".", code=1) == (
+        "uvhttp: --redirect: '/a' leads to itself at '/a', so clients would give up; change the "
+        "location")
+
+
+def test_redirect_from_https_to_https_is_refused(write):
+    path = write("tls: {self_signed: true}\n"
+                 "sites: [{routes: [{path: /*, redirect: 'https://{host}{target}'}]}]\n")
+    assert problems(path)[0].endswith("change the location, or use redirect_http")
+
+
+def test_lowest_version_above_highest_is_refused(write):
+    path = write("tls: {self_signed: true, min_version: '1.3', max_version: '1.2'}\n"
+                 "sites: [{routes: [{path: /, respond: {}}]}]\n")
+    assert problems(path) == ["1:6: min_version is above max_version; omit one of them"]
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.1:0"], ["127.0.0.1:0", "http://127.0.0.2:0"],
+                                       ["unix:socket"]])
+def test_port_without_effect_is_refused(write, addresses):
+    flags = [word for one in addresses for word in ("--listen", one)]
+    message = ("uvhttp: --port: '9000' has no effect: every address of {} has a port; omit one "
+               "of them")
+    assert refused("-p9000", *flags, ".") == message.format("--listen")
+    path = write(f"listen: {addresses}\nsites: [{{routes: [{{path: /, respond: {{}}}}]}}]\n")
+    assert refused("run", "--port=9000", path) == message.format("'listen'")
+    assert refused("check", "--port=9000", path) == message.format("'listen'")
+
+
+def test_port_is_default_of_some_addresses(write):
+    path = write("listen: [127.0.0.1:0, 127.0.0.2]\nsites: [{routes: [{path: /, respond: {}}]}]\n")
+    assert run("uvhttp", "check", "--port=9000", path).returncode == 0
+    path = write("listen: [127.0.0.1:0]\nsites: [{routes: [{path: /, respond: {}}]}]\n")
+    assert run("uvhttp", "check", path, environment={"UVHTTP_PORT": "9000"}).returncode == 0
+
+
+@pytest.mark.parametrize("flags, keys, name, option", [
+    (["--fallback=/app.html"], "fallback: /app.html", "app.html", "fallback"),
+    (["--spa", "--index=a.html b.html"], "spa: true, index: a.html b.html", "a.html", "spa"),
+    (["--error-pages=404=/404.html"], "error_pages: 404=/404.html", "404.html", "error_pages"),
+])
+def test_missing_file_of_option_is_reported_at_start(write, tmp_path, flags, keys, name, option):
+    message = f"the file '{tmp_path}/site/{name}' does not exist"
+    flag = "--" + option.replace("_", "-")
+    for more in ([], ["--print-config"]):
+        assert refused(*flags, *more, "-l127.0.0.1:0", tmp_path / "site",
+                       code=1) == f"uvhttp: {flag}: {message}"
+    path = write(f"sites: [{{routes: [{{path: /, static: site, {keys}}}]}}]\n")
+    assert problems(path) == [f"1:37: {option}: {message}"]
+    (tmp_path / "site" / name).write_text("")
+    assert run("uvhttp", "check", path).returncode == 0
+
+
+@pytest.mark.parametrize("flags, message", [
+    (["--access-log={0}/none/log"], "the access log '{0}/none/log' cannot be written: no such file "
+     "or directory"),
+    (["-l192.0.2.99:0"], "--listen: this machine has no address 192.0.2.99; choose another, or *"),
+    (["-lunix:{0}/none/socket"], "--listen: the directory of '{0}/none/socket' cannot be used: no "
+     "such file or directory"),
+    (["--auth={0}/site/index.html"], "--auth: '{0}/site/index.html', line 1, is \"(not shown)\"; "
+     "must be NAME:HASH"),
+    (["--tls-cert={0}/site/index.html"], "tls: the certificate of {0}/site/index.html "),
+    (["--alias=/x/={0}/none"], "--alias: '{0}/none' cannot be served: no such file or directory"),
+    (["--redirect=/a={{foo}}"], "--redirect: {{foo}} is not a placeholder; "),
+    (["--error-pages=404=/none"], "--error-pages: the file '{0}/site/none' does not exist"),
+])
+def test_print_config_checks_as_start_does(write, tmp_path, flags, message):
+    write("")
+    done = run("uvhttp", "serve", "--print-config", *[one.format(tmp_path) for one in flags],
+               tmp_path / "site")
+    assert done.returncode != 0 and done.stdout == ""
+    assert done.stderr.startswith("uvhttp: " + message.format(tmp_path)), done.stderr
+
+
+def test_check_finds_addresses_of_other_machines(write, tmp_path):
+    path = write("listen: [127.0.0.1:80, 192.0.2.99:80, 'unix:none/socket']\n"
+                 "metrics: {listen: '192.0.2.99:9100'}\n"
+                 "sites: [{routes: [{path: /, respond: {}}]}]\n")
+    found = ["1:24: listen: this machine has no address 192.0.2.99; choose another, or *",
+             f"1:39: listen: the directory of '{tmp_path}/none/socket' cannot be used: no such "
+             "file or directory",
+             "2:10: metrics: this machine has no address 192.0.2.99; choose another, or *"]
+    assert problems(path) == found
+    done = run("uvhttp", "run", "--print-config", path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "".join(f"{path}:{line}\n" for line in found)
+    assert problems(path, "--listen=192.0.2.98")[0] == (
+        "--listen: this machine has no address 192.0.2.98; choose another, or *")
+
+
+def test_check_accepts_port_in_use(start, write):
+    program = start("sites: [{routes: [{path: /, respond: {}}]}]\n")
+    path = write(f"listen: 127.0.0.1:{program.port}\n"
+                 "sites: [{routes: [{path: /, respond: {}}]}]\n")
+    assert run("uvhttp", "check", path).returncode == 0
+
+
+def test_descriptor_limit_below_connections_is_reported(start, write):
+    text = ("server: {max_connections: %d, workers: 1}\n"
+            "sites: [{routes: [{path: /, respond: {}}]}]\n")
+    limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 300))}
+    warning = ("warning: max_connections is 301, but this process may have 300 descriptors only; "
+               "raise the limit (ulimit -Hn, or LimitNOFILE in a systemd unit), or lower "
+               "max_connections\n")
+    for most in (300, 301):
+        done = run("uvhttp", "check", write(text % most), **limited)
+        assert done.returncode == 0 and done.stderr.endswith(warning) == (most == 301)
+        assert start(text % most, **limited).log().count("max_connections is") == 1
+
+
+# Logs
+
+
+@pytest.mark.parametrize("text, arguments", [
+    ("access_log: access.log\n", []), ("access_log: {path: access.log}\n", []),
+    ("", ["--access-log={directory}/access.log"]),
+])
+def test_access_log_is_combined_by_default(start, tmp_path, text, arguments):
+    program = start(f"{text}sites: [{{routes: [{{path: /, respond: {{body: x}}}}]}}]\n",
+                    *[one.format(directory=tmp_path) for one in arguments])
+    program.request("/", "User-Agent: a browser")
+    assert program.stop() == 0
+    assert (tmp_path / "access.log").read_text().endswith(' "-" "a browser"\n')
