@@ -99,7 +99,7 @@ static void check_payload(const struct uvh_h2_frame *frame, const char *payload,
     case UVH_H2_DATA:
     case UVH_H2_HEADERS:
         check_content(frame, payload);
-        if (frame->type == UVH_H2_HEADERS && frame->flags & UVH_H2_PRIORITIZED)
+        if (frame->type == UVH_H2_HEADERS)
             (void)uvh_h2_depends_on_itself(frame, payload);
         break;
     case UVH_H2_PRIORITY:
@@ -130,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     uint32_t max_size = data[0] & 1 ? 20 : UVH_H2_FRAME_SIZE;
-    uint32_t block_stream = data[0] & 2 ? data[0] / 4 : 0;
+    uint32_t block_stream = data[0] & 2 ? data[0] / 4 | 1 : 0;
     int32_t window = UVH_H2_WINDOW;
     data++;
     size--;

@@ -169,6 +169,8 @@ static void dependency_on_itself_is_found(void **state)
     assert_true(uvh_h2_depends_on_itself(&frame, dependency));
     frame.stream = 5;
     assert_false(uvh_h2_depends_on_itself(&frame, dependency));
+    frame = (struct uvh_h2_frame){.type = UVH_H2_HEADERS, .length = 0, .stream = 3};
+    assert_false(uvh_h2_depends_on_itself(&frame, NULL));
 }
 
 static void settings_are_applied(void **state)
