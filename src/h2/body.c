@@ -277,6 +277,7 @@ void uvh_h2_body_read(struct uvh_exchange *base)
     if (stream->closed)
         return;
     uvh_conn_event_begin(conn);
+    uvh_exchange_ref(base);
     stream->body_state = UVH_H2_BODY_STREAM;
     if (stream->body_complete || (stream->ended && kept(stream) == 0)) {
         deliver_end(stream);
@@ -285,5 +286,6 @@ void uvh_h2_body_read(struct uvh_exchange *base)
         pay_continue(stream);
     }
     uvh_h2_set_timeout(stream, true);
+    uvh_exchange_unref(base);
     uvh_conn_event_end(conn);
 }
