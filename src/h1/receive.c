@@ -56,7 +56,7 @@ static void clear_head(struct uvh_h1 *h1, struct uvh_h1_exchange *exchange, cons
     uvhttp_head_t *head = &exchange->head;
     const uint8_t method = head->method, minor_version = head->minor_version;
     const uint16_t method_length = head->method_length;
-    const char *name = data + head->start, *target = data + head->target_offset;
+    const uint32_t name = head->start, target = head->target_offset;
     size_t target_length = data == NULL ? 0 : readable_target(h1, head, length);
     char *copy = target_length == 0
                      ? NULL
@@ -66,8 +66,8 @@ static void clear_head(struct uvh_h1 *h1, struct uvh_h1_exchange *exchange, cons
     uvh_request_clear(&exchange->base.request, head);
     if (copy == NULL)
         return;
-    memcpy(copy, name, method_length);
-    memcpy(copy + method_length + 1, target, target_length);
+    memcpy(copy, data + name, method_length);
+    memcpy(copy + method_length + 1, data + target, target_length);
     copy[method_length] = copy[method_length + 1 + target_length] = '\0';
     head->minor_version = minor_version;
     head->method_length = method_length;
