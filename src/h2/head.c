@@ -431,6 +431,8 @@ static bool take_request(struct uvh_h2_stream *stream, struct block *block)
 {
     struct uvhttp_request *request = &stream->base.request;
     bool out_of_memory = false;
+    if (block->offsets[METHOD] != 0) /* also an error response to HEAD has no body */
+        stream->head.method = (uint8_t)uvh_method_lookup(pseudo(block, METHOD));
     if (block->out_of_memory) {
         finish_block(block);
         uvh_h2_reject(stream, 503, uvhttp_strerror(UVHTTP_ENOMEM));
