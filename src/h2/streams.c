@@ -122,6 +122,10 @@ void uvh_h2_abort_all(struct uvh_h2 *h2)
 
 void uvh_h2_reset_id(struct uvh_h2 *h2, uint32_t id, enum uvh_h2_error error)
 {
+    if (id > h2->last_stream) { /* RFC 9113 section 6.4: an idle stream cannot be reset */
+        uvh_h2_fail(h2, error, "a frame of an idle stream is malformed");
+        return;
+    }
     uvh_h2_send_reset(h2, id, error);
     remember(h2, id, 0);
     uvh_h2_count_reset(h2);
