@@ -29,7 +29,7 @@ enum {
     MAX_STEPS = 300,
     SIZE = 200000,        /* of the longest body */
     PENDING = 64,         /* responses that the application continues */
-    MAX_LIVE = 4000,      /* blocks of memory: pools keep some */
+    SERVER_RUNS = 500,    /* inputs that one server gets */
     ROUNDS = 4000,        /* of the loop, until a connection is finished */
     BODY_LIMIT = 30000,   /* of collected bodies */
     SCRIPT_TIME_MS = 100, /* time of the script that is not its own */
@@ -55,30 +55,52 @@ static int64_t calendar(void *arg)
     return (int64_t)(now_ns / 1000000);
 }
 
-static size_t live; /* blocks; the server's other threads allocate nothing */
+/* The blocks of each server. The list keeps them reachable for LeakSanitizer, which does not look
+ * into the free blocks of an arena. */
+static struct block {
+    struct block *next, *before;
+} lists[SERVERS];
 
-static void *allocate(size_t size, void *arg)
+static void link_block(struct block *block, struct block *list)
 {
-    (void)arg;
-    live++;
-    return malloc(size);
+    block->next = list->next;
+    block->before = list;
+    block->next->before = list->next = block;
 }
 
-static void *reallocate(void *memory, size_t size, void *arg)
+static void unlink_block(struct block *block)
 {
-    (void)arg;
-    live += memory == NULL;
-    return realloc(memory, size);
+    block->before->next = block->next;
+    block->next->before = block->before;
 }
 
-static void release(void *memory, void *arg)
+static void *allocate(size_t size, void *list)
 {
-    (void)arg;
-    live--;
-    free(memory);
+    struct block *block = malloc(sizeof(*block) + size);
+    require(block != NULL);
+    link_block(block, list);
+    return block + 1;
 }
 
-static const uvhttp_allocator_t memory = {allocate, reallocate, release, NULL};
+static void release(void *address, void *list)
+{
+    struct block *block = (struct block *)address - 1;
+    (void)list;
+    unlink_block(block);
+    free(block);
+}
+
+static void *reallocate(void *address, size_t size, void *list)
+{
+    if (address == NULL)
+        return allocate(size, list);
+    struct block *block = (struct block *)address - 1;
+    unlink_block(block);
+    block = realloc(block, sizeof(*block) + size);
+    require(block != NULL);
+    link_block(block, list);
+    return block + 1;
+}
 
 /* ---- the script ---- */
 
@@ -421,6 +443,8 @@ static void continue_pending(struct pending *one, unsigned action)
 
 static uv_loop_t loop;
 static uvhttp_server_t *servers[SERVERS];
+static unsigned runs[SERVERS];
+static uvhttp_allocator_t memory[SERVERS];
 
 static void add_routes(uvhttp_server_t *server)
 {
@@ -456,7 +480,10 @@ static uvhttp_server_t *new_server(unsigned kind)
 {
     uvhttp_config_t *config = uvhttp_config_new();
     require(config != NULL);
-    config->allocator = &memory;
+    lists[kind].next = lists[kind].before = &lists[kind];
+    memory[kind] = (uvhttp_allocator_t){allocate, reallocate, release, &lists[kind]};
+    runs[kind] = 0;
+    config->allocator = &memory[kind];
     config->log = NULL;
     config->clock = calendar;
     config->quick_threads = config->heavy_threads = 1;
@@ -483,9 +510,28 @@ static uvhttp_server_t *new_server(unsigned kind)
     return server;
 }
 
+/* All memory is released with the server. */
+static void free_server(unsigned kind, uvhttp_server_t *server)
+{
+    uvhttp_server_free(server);
+    for (int round = 0; round < 100 && lists[kind].next != &lists[kind]; round++)
+        uv_run(&loop, UV_RUN_NOWAIT);
+    require(lists[kind].next == &lists[kind]);
+    servers[kind] = NULL;
+}
+
+static void free_all(void)
+{
+    for (unsigned i = 0; i < SERVERS; i++) {
+        if (servers[i] != NULL)
+            free_server(i, servers[i]);
+    }
+}
+
 static void begin(void)
 {
     require(uv_loop_init(&loop) == 0);
+    atexit(free_all);
     for (size_t i = 0; i < SIZE; i++)
         bytes[i] = h2_peer_byte(i);
     file = memfd_create("body", MFD_CLOEXEC);
@@ -501,6 +547,7 @@ static uint32_t next_id;
 static bool ended; /* by the server */
 static bool raw;   /* bytes that no frame function has written */
 static uint64_t uploaded[H2_PEER_STREAMS];
+static bool is_text[H2_PEER_STREAMS]; /* of events */
 
 static void run(void)
 {
@@ -647,8 +694,10 @@ static void put_request(void)
     next_id = id + 2;
     put_block(flags, id, block, (size_t)(out - block));
     struct h2_peer_stream *stream = h2_peer_stream(&peer, id);
-    if (stream != NULL)
+    if (stream != NULL) {
         stream->is_head = strcmp(method, "HEAD") == 0;
+        is_text[id / 2] = strcmp(path, "/events") == 0;
+    }
 }
 
 static void put_trailers(void)
@@ -909,7 +958,7 @@ static void check_answers(void)
         const struct h2_peer_stream *stream = h2_peer_stream(&peer, id);
         if (!h2_peer_is_over(&peer, id))
             report("no answer", id);
-        if (stream->wrong_bytes > 0 && !raw)
+        if (stream->wrong_bytes > 0 && !raw && !is_text[id / 2])
             report("the body is wrong", id);
     }
 }
@@ -929,7 +978,6 @@ static void finish(uvhttp_server_t *server)
         pass_time(SCRIPT_TIME_MS);
     require(exchanges == 0 && borrowed == 0);
     require(uvhttp_server_stats(server)->active_connections == 0);
-    require(live < MAX_LIVE);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -967,10 +1015,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_answers();
     finish(server);
     h2_peer_release(&peer);
-    if (servers[kind] == NULL) {
-        uvhttp_server_free(server);
-        for (int round = 0; round < 8; round++)
-            run();
-    }
+    if (servers[kind] == NULL || ++runs[kind] == SERVER_RUNS)
+        free_server(kind, server);
     return 0;
 }
