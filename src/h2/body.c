@@ -96,7 +96,8 @@ void uvh_h2_body_start(struct uvh_h2_stream *stream)
     struct uvh_exchange *base = &stream->base;
     const uvhttp_framing_t *framing = &base->request.framing;
     uint64_t size = framing->body == UVHTTP_BODY_LENGTH ? framing->content_length : 0;
-    bool none = framing->body == UVHTTP_BODY_NONE || (framing->body == UVHTTP_BODY_LENGTH && size == 0);
+    bool none = framing->body == UVHTTP_BODY_NONE ||
+                (framing->body == UVHTTP_BODY_LENGTH && size == 0 && stream->ended);
     bool routed = base->match.route != NULL;
     uint64_t limit = routed ? uvh_exchange_body_limit(base) : 0;
     stream->body_space = limit;
@@ -202,6 +203,7 @@ static void collect(struct uvh_h2_stream *stream, char *data, size_t size, bool 
         return;
     }
     stream->body_space -= size;
+    whole = whole && stream->body.length == 0;
     uvh_h2_consume(stream->h2, whole ? NULL : stream, (uint32_t)size);
     if (whole && (stream->pinned = uvh_receive_pin(conn)) != NULL)
         stream->base.request.body = (uvhttp_slice_t){data, size};

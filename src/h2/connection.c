@@ -141,6 +141,10 @@ static enum uvh_conn_timeout settle(struct uvh_conn *conn)
         return uvh_h2_config(h2)->http2_ping_interval == 0 ? UVH_CONN_TIMEOUT_NONE
                                                            : UVH_CONN_TIMEOUT_PING;
     }
+    /* only a request restarts the timeout of an idle connection */
+    conn->received &= h2->served;
+    conn->sent &= h2->served;
+    h2->served = false;
     return h2->draining ? UVH_CONN_TIMEOUT_LINGER : UVH_CONN_TIMEOUT_IDLE;
 }
 

@@ -169,13 +169,14 @@ void uvh_h2_send_settings(struct uvh_h2 *h2)
 {
     const uvhttp_config_t *config = uvh_h2_config(h2);
     const struct uvh_h2_entry entries[ENTRIES] = {
+        {UVH_H2_ENABLE_PUSH, 0},
         {UVH_H2_MAX_CONCURRENT_STREAMS, (uint32_t)config->http2_max_streams},
         {UVH_H2_INITIAL_WINDOW_SIZE, (uint32_t)config->http2_stream_window},
         {UVH_H2_MAX_HEADER_LIST_SIZE, (uint32_t)config->max_header_size},
         {UVH_H2_NO_RFC7540_PRIORITIES, 1},
         {UVH_H2_HEADER_TABLE_SIZE, (uint32_t)config->http2_header_table},
     };
-    size_t count = config->http2_header_table == UVH_H2_TABLE_SIZE ? 4 : 5;
+    size_t count = config->http2_header_table == UVH_H2_TABLE_SIZE ? 5 : 6;
     char *out = reserve(h2, UVH_H2_HEAD_SIZE + count * UVH_H2_SETTING_SIZE);
     if (out != NULL)
         uvh_output_commit(h2->conn, uvh_h2_write_settings(out, entries, count));
@@ -224,6 +225,9 @@ void uvh_h2_take_settings(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, c
     if (out == NULL)
         return;
     uvh_output_commit(h2->conn, uvh_h2_write_settings_ack(out));
+    /* RFC 9113 section 4.3.1; we use no table, so it is empty from then on */
+    if (h2->peer.header_table_size < UVH_H2_TABLE_SIZE && !h2->table_empty)
+        h2->table_update_due = true;
     if (h2->peer.initial_window_size != window)
         change_windows(h2, (int32_t)(h2->peer.initial_window_size - window));
 }

@@ -55,11 +55,22 @@ static char *put_fields(char *out, const char *end, const struct uvhttp_response
     return out;
 }
 
+/* Begins a field block. */
+static char *put_status(char *out, struct uvh_h2 *h2, int status)
+{
+    if (UVH_UNLIKELY(h2->table_update_due)) {
+        h2->table_update_due = false;
+        h2->table_empty = true;
+        *out++ = UVH_HPACK_TABLE_SIZE_0;
+    }
+    return out + uvh_hpack_encode_status(out, status);
+}
+
 static char *put_head(char *out, const char *end, struct uvh_h2_stream *stream)
 {
     const struct uvhttp_response *response = &stream->base.response;
     uvhttp_slice_t date = uvh_worker_date_field(stream->base.worker);
-    out += uvh_hpack_encode_status(out, response->status);
+    out = put_status(out, stream->h2, response->status);
     memcpy(out, date.base, date.length);
     out = put_fields(out + date.length, end, response);
     /* 304 would need the length of the corresponding 200 (RFC 9110 section 8.6), which is not known
@@ -132,7 +143,7 @@ int uvh_h2_fields_put_interim(struct uvh_h2_stream *stream, int status, bool wit
     if (begin == NULL)
         return err;
     char *block = begin + UVH_H2_HEAD_SIZE;
-    char *out = block + uvh_hpack_encode_status(block, status);
+    char *out = put_status(block, stream->h2, status);
     if (with_fields)
         out = put_fields(out, block + most, &stream->base.response);
     uvh_output_commit(conn, frame_block(stream, begin, (size_t)(out - block), false));

@@ -17,6 +17,7 @@
 
 enum {
     UVH_H2_BUCKETS = 32, /* of the table of streams; a power of two */
+    UVH_H2_UPDATES = 8,  /* priorities of streams that are not open yet */
     UVH_H2_RECENT = 16,  /* streams whose late frames are ignored */
     /* bytes of a body that are discarded after its response, before the stream is reset */
     UVH_H2_DISCARDED_BODY = 65536,
@@ -29,6 +30,12 @@ enum {
 struct uvh_h2_recent {
     uint32_t id;
     uint32_t left; /* bytes of its body that are still discarded; 0: the stream was reset */
+};
+
+/* A priority that was received before its request. */
+struct uvh_h2_update {
+    uint32_t id;
+    struct uvh_h2_priority priority;
 };
 
 /* The frame of a body that is being received. */
@@ -60,7 +67,9 @@ struct uvh_h2 {
     struct uvh_h2_incoming incoming;
     struct uvh_h2_rates rates;
     struct uvh_h2_recent recent[UVH_H2_RECENT];
+    struct uvh_h2_update updates[UVH_H2_UPDATES];
     uint64_t total_resets;
+    uint64_t used_ids; /* bit n: the stream 2 * n before last_stream was opened */
     uint64_t updates_allowed; /* WINDOW_UPDATE frames: two for each DATA frame sent */
     uint32_t refs;         /* the connection, exchanges, and functions on the stack */
     uint32_t exchanges;    /* in `streams` */
@@ -74,6 +83,8 @@ struct uvh_h2 {
     unsigned char block_flags; /* of the HEADERS frame */
     unsigned char ready_mask;  /* bits of `ready` that are not empty */
     unsigned char next_recent;
+    unsigned char next_update;
+    bool served; /* a request began in this event */
     bool preface_received;
     bool settings_received;
     bool depends_on_itself; /* the HEADERS frame gives its stream such a priority */
@@ -81,7 +92,9 @@ struct uvh_h2 {
     bool draining;   /* GOAWAY was sent that still permits requests */
     bool refusing;   /* GOAWAY was sent: further requests are ignored */
     bool failed;     /* a connection error: nothing else is sent or received */
-    bool pinging;    /* keep-alive PING without an answer */
+    bool table_update_due; /* the next field block begins with a table size update */
+    bool table_empty;      /* ... and one was sent */
+    bool pinging;          /* keep-alive PING without an answer */
 };
 
 enum uvh_h2_body {
@@ -230,8 +243,8 @@ void uvh_h2_reject(struct uvh_h2_stream *stream, int status, const char *detail)
 
 /* ---- body.c ---- */
 
-/* A chunk of the body has arrived; `base` is NULL-free memory of the receive buffer. `whole`: it is
- * the whole body. The stream may be invalid after these calls. */
+/* A part of the body has arrived, in the receive buffer. `whole`: it is the last one, and whole. The
+ * stream may be invalid after these calls. */
 void uvh_h2_body_take(struct uvh_h2_stream *stream, char *data, size_t size, bool whole);
 void uvh_h2_body_end(struct uvh_h2_stream *stream);
 /* The middleware has passed the request on. */

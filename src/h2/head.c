@@ -101,7 +101,7 @@ static void add_field(struct block *block, const struct uvh_hpack_field *field, 
         return;
     }
     if (head->field_count == head->field_capacity) {
-        end_block(block);
+        block->first_block = false; /* the rest of it stays in use */
         uvhttp_field_t *fields =
             uvh_arena_alloc(block->arena, block->limits->max_fields * sizeof(*fields));
         if (fields == NULL) {
@@ -482,12 +482,27 @@ static void discard_block(struct uvh_h2 *h2, const char *p, const char *end)
     uvh_arena_release(&arena);
 }
 
+/* PRIORITY_UPDATE wins over the field of the request, even if it was received before (RFC 9218
+ * section 7). */
+static struct uvh_h2_priority priority_of(const struct uvh_h2 *h2, uint32_t id,
+                                          struct uvh_h2_priority priority)
+{
+    for (size_t i = 0; i < UVH_H2_UPDATES; i++) {
+        if (h2->updates[i].id == id)
+            return h2->updates[i].priority;
+    }
+    return priority;
+}
+
 static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *p, const char *end)
 {
     struct uvh_h2_stream *stream = NULL;
     struct block block;
     bool full = h2->exchanges >= uvh_h2_config(h2)->http2_max_streams;
+    uint32_t step = (id - h2->last_stream + 1) / 2;
+    h2->used_ids = (step < 64 ? h2->used_ids << step : 0) | 1;
     h2->last_stream = id;
+    h2->served = true;
     if (!h2->refusing && !full)
         stream = uvh_h2_stream_new(h2, id);
     if (stream == NULL) {
@@ -506,7 +521,7 @@ static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *
     start_block(&block, h2, &stream->base.arena, head);
     if (decode(&block, p, end) == DECODED) {
         size_t most = uvh_h2_config(h2)->max_requests_per_connection;
-        stream->priority = block.priority;
+        stream->priority = priority_of(h2, id, block.priority);
         if (++h2->requests == most)
             uvh_h2_refuse_more(h2);
         if (h2->depends_on_itself || !take_request(stream, &block)) {
@@ -572,6 +587,10 @@ void uvh_h2_take_block(struct uvh_h2 *h2, uint32_t id, bool ends, const char *bl
         if (ends && !h2->failed)
             *uvh_h2_recent(h2, id) = (struct uvh_h2_recent){0};
     } else {
-        uvh_h2_fail(h2, UVH_H2_STREAM_CLOSED, "HEADERS on a stream that is closed");
+        /* RFC 9113 section 5.1.1: ids that were skipped must not be used */
+        uint32_t back = (h2->last_stream - id) / 2;
+        bool skipped = back < 64 && (h2->used_ids >> back & 1) == 0;
+        uvh_h2_fail(h2, skipped ? UVH_H2_PROTOCOL_ERROR : UVH_H2_STREAM_CLOSED,
+                    "HEADERS on a stream that is closed");
     }
 }

@@ -38,7 +38,8 @@ static void take_late_data(struct uvh_h2 *h2, uint32_t id, uint32_t length, bool
 }
 
 /* Counts a frame against the windows. Returns the stream that gets its data, or NULL. */
-static struct uvh_h2_stream *admit_data(struct uvh_h2 *h2, const struct uvh_h2_frame *frame)
+static struct uvh_h2_stream *admit_data(struct uvh_h2 *h2, const struct uvh_h2_frame *frame,
+                                        uint32_t length)
 {
     bool ends = (frame->flags & UVH_H2_END_STREAM) != 0;
     struct uvh_h2_stream *stream = uvh_h2_find(h2, frame->stream);
@@ -47,7 +48,7 @@ static struct uvh_h2_stream *admit_data(struct uvh_h2 *h2, const struct uvh_h2_f
         return NULL;
     }
     h2->receive_window -= (int32_t)frame->length;
-    if (frame->length == 0 && !ends && !uvh_h2_count_control(h2, 1))
+    if (length == 0 && !ends && !uvh_h2_count_control(h2, 1))
         return NULL;
     if (stream == NULL) {
         take_late_data(h2, frame->stream, frame->length, ends);
@@ -103,7 +104,7 @@ static size_t begin_data(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, ch
     }
     if (is_idle_stream(h2, frame->stream))
         return size;
-    struct uvh_h2_stream *stream = admit_data(h2, frame);
+    struct uvh_h2_stream *stream = admit_data(h2, frame, length);
     if (!is_open(h2))
         return size;
     h2->incoming =
@@ -224,8 +225,13 @@ static void take_priority_update(struct uvh_h2 *h2, const struct uvh_h2_frame *f
     }
     struct uvh_h2_stream *stream = uvh_h2_find(h2, id);
     struct uvh_h2_priority priority = UVH_H2_PRIORITY_INITIAL;
-    if (stream != NULL && uvh_h2_priority_read(value, &priority))
+    if (!uvh_h2_priority_read(value, &priority))
+        return;
+    if (stream != NULL)
         uvh_h2_set_priority(stream, priority);
+    else if (id > h2->last_stream)
+        h2->updates[h2->next_update++ % UVH_H2_UPDATES] =
+            (struct uvh_h2_update){.id = id, .priority = priority};
 }
 
 static void take_priority(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, const char *payload)

@@ -11,7 +11,7 @@
 #include "platform/file.h"
 
 enum {
-    FIRST_DATA = 4096,    /* bytes of the first frame of a response, if others are waiting */
+    FIRST_DATA = 4096,    /* bytes of the first frame of a long response */
     MOST_BYTES = 1 << 20, /* in one event */
 };
 
@@ -147,12 +147,10 @@ static size_t copy_output(struct uvh_h2_stream *stream, char *out, size_t size)
 /* Bytes of the next frame; 0: none may be sent now. */
 static size_t next_size(struct uvh_h2_stream *stream)
 {
-    const struct uvh_h2 *h2 = stream->h2;
     size_t size = uvh_h2_allowed(stream);
     uint64_t rate = uvh_exchange_allowed(&stream->base);
-    bool alone = h2->ready[stream->priority.urgency].next->next ==
-                 &h2->ready[stream->priority.urgency];
-    size_t most = stream->began || alone ? UVH_H2_DATA_SIZE : FIRST_DATA;
+    bool is_long = stream->entries == NULL || stream->entries->size > UVH_H2_DATA_SIZE;
+    size_t most = stream->began || !is_long ? UVH_H2_DATA_SIZE : FIRST_DATA;
     if (size > most)
         size = most;
     return rate < size ? (size_t)rate : size;

@@ -58,20 +58,16 @@ static void remember(struct uvh_h2 *h2, uint32_t id, uint32_t left)
     *slot = (struct uvh_h2_recent){id, left};
 }
 
-/* A client may not read the response before it has sent its body, so a short rest of it is
- * discarded (RFC 9113 section 8.1). */
+/* A client may not read the response before it has sent its body, so some of that is discarded (RFC
+ * 9113 section 8.1). Some clients take an immediate reset for a failure of the response. */
 static void end_request(struct uvh_h2_stream *stream)
 {
-    uint64_t left = UVH_H2_DISCARDED_BODY;
-    const uvhttp_framing_t *framing = &stream->base.request.framing;
+    uint32_t left = UVH_H2_DISCARDED_BODY;
     if (stream->receive_window < UVH_H2_DISCARDED_BODY)
         left = stream->receive_window > 0 ? (uint32_t)stream->receive_window : 0;
-    if (framing->body == UVHTTP_BODY_LENGTH && framing->content_length > stream->body_received &&
-        framing->content_length - stream->body_received > left)
-        left = 0;
     if (left == 0)
         uvh_h2_send_reset(stream->h2, stream->id, UVH_H2_NO_ERROR);
-    remember(stream->h2, stream->id, (uint32_t)left);
+    remember(stream->h2, stream->id, left);
 }
 
 void uvh_h2_stream_discount(struct uvh_h2_stream *stream)
