@@ -72,8 +72,8 @@ typedef struct uvhttp_config {
     size_t http2_control_frames;
     size_t http2_resets;
     size_t http2_total_resets; /* the same over the life of the connection; 0 = no limit */
-    /* Interval, in seconds, of PING on a connection with requests that sends nothing; without an
-     * answer it is closed; 0 = none */
+    /* Interval, in seconds, of PING on a connection with requests that sends nothing; without a
+     * reply it is closed; 0 = none */
     size_t http2_ping_interval;
 
     /* Blocking handlers (UVHTTP_ROUTE_BLOCKING) */

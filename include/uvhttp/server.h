@@ -59,8 +59,8 @@ typedef struct uvhttp_stats {
     uint64_t aborted_exchanges; /* client disconnected before the response was complete */
     uint64_t bytes_received;
     uint64_t bytes_sent;
-    uint64_t tls_handshakes; /* completed */
-    uint64_t tls_resumed;    /* of these, resumed sessions */
+    uint64_t tls_handshakes;    /* completed */
+    uint64_t tls_resumed;       /* of these, resumed sessions */
     uint64_t http2_connections; /* of total_connections: HTTP/2 was chosen */
     uint64_t http2_requests;    /* of total_requests: over HTTP/2 */
     uint64_t http2_errors;      /* connections that ended with an error of HTTP/2 (GOAWAY) */

@@ -381,8 +381,7 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
         /* The same timeout may have been restarted for the head that follows the late one. */
         bool goes_on = open && conn->received &&
                        (timeout == UVH_CONN_TIMEOUT_IDLE || timeout == UVH_CONN_TIMEOUT_PING ||
-                        conn->user->settle(conn) != timeout ||
-                        conn->restart_timeout);
+                        conn->user->settle(conn) != timeout || conn->restart_timeout);
         conn->restart_timeout |= open && conn->received;
         if (open && !goes_on && !conn->close_after)
             conn->user->timed_out(conn, timeout);

@@ -182,17 +182,16 @@ static void closed(struct uvh_conn *conn)
     uvh_exchange_finish(&exchange->base, true);
 }
 
-#define CALLBACKS                                                                              \
-    .wants_bytes = wants_bytes, .peer_ended = peer_ended, .awaits_peer_end = awaits_peer_end,  \
-    .peer_end_seen = peer_end_seen, .out_of_memory = uvh_h1_out_of_memory,                     \
-    .sent = uvh_h1_sent, .read_failed = uvh_h1_read_failed, .wants_drain = wants_drain,        \
-    .drain = drain, .is_done = is_done, .timed_out = conn_timed_out, .is_plain = is_plain,     \
-    .closed = closed
+#define CALLBACKS                                                                               \
+    .wants_bytes = wants_bytes, .peer_ended = peer_ended, .awaits_peer_end = awaits_peer_end,   \
+    .peer_end_seen = peer_end_seen, .out_of_memory = uvh_h1_out_of_memory, .sent = uvh_h1_sent, \
+    .read_failed = uvh_h1_read_failed, .wants_drain = wants_drain, .drain = drain,              \
+    .is_done = is_done, .timed_out = conn_timed_out, .is_plain = is_plain, .closed = closed
 
 const struct uvh_conn_user uvh_h1_user = {CALLBACKS, .receive = uvh_h1_receive, .settle = settle};
 
-const struct uvh_conn_user uvh_h1_first_user = {
-    CALLBACKS, .receive = uvh_protocols_receive, .settle = uvh_protocols_settle};
+const struct uvh_conn_user uvh_h1_first_user = {CALLBACKS, .receive = uvh_protocols_receive,
+                                                .settle = uvh_protocols_settle};
 
 bool uvh_h1_is_idle(const struct uvh_conn *conn)
 {

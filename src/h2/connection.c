@@ -15,8 +15,8 @@
 static bool wants_bytes(const struct uvh_conn *conn)
 {
     const struct uvh_h2 *h2 = conn->owner;
-    bool congested = !conn->socket.writable &&
-                     uvh_conn_pending(conn) > uvh_h2_config(h2)->write_backlog;
+    bool congested =
+        !conn->socket.writable && uvh_conn_pending(conn) > uvh_h2_config(h2)->write_backlog;
     return !h2->failed && !conn->close_after && !congested;
 }
 
@@ -125,8 +125,8 @@ static bool is_done(const struct uvh_conn *conn)
 static enum uvh_conn_timeout settle(struct uvh_conn *conn)
 {
     struct uvh_h2 *h2 = conn->owner;
-    bool incomplete = (conn->in.length > 0 && conn->starved) || h2->block_stream != 0 ||
-                      !h2->settings_received;
+    bool incomplete =
+        (conn->in.length > 0 && conn->starved) || h2->block_stream != 0 || !h2->settings_received;
     if (incomplete) {
         /* as a head of HTTP/1.1: within one timeout, regardless of progress */
         conn->restart_timeout |= !h2->head_timed;

@@ -1,5 +1,5 @@
-/* SETTINGS, PING, GOAWAY and the frames that end or open a stream's window; and the limits on what a
- * client may cause without cost for itself. */
+/* SETTINGS, PING, GOAWAY and the frames that end or open a stream's window; and the limits on what
+ * a client may cause without cost for itself. */
 #include <uvhttp/error.h>
 
 #include <string.h>

@@ -23,8 +23,8 @@ static size_t list_size(const struct uvh_header_list *list)
 
 static size_t fields_size(const struct uvhttp_response *response)
 {
-    size_t size = list_size(&response->headers) + response->content_type.length +
-                  UVH_HPACK_FIELD_EXTRA;
+    size_t size =
+        list_size(&response->headers) + response->content_type.length + UVH_HPACK_FIELD_EXTRA;
     return size + (response->prepared == NULL ? 0 : response->prepared->block.length);
 }
 
@@ -45,7 +45,8 @@ static char *put_fields(char *out, const char *end, const struct uvhttp_response
     const uvhttp_prepared_t *prepared = response->prepared;
     bool typed = response->content_type.base != NULL;
     if (typed)
-        out += uvh_hpack_encode_field(out, (size_t)(end - out), content_type, response->content_type);
+        out +=
+            uvh_hpack_encode_field(out, (size_t)(end - out), content_type, response->content_type);
     typed |= prepared != NULL && prepared->has_content_type;
     out = put_list(out, end, &response->headers, typed);
     if (prepared != NULL && prepared->block.length > 0) {

@@ -1,9 +1,9 @@
 /* HTTP/2 on a connection (RFC 9113): many exchanges at a time, each on a stream.
  *
  * Invariants: the owner of an HTTP/2 connection is its struct uvh_h2, which also lives as long as
- * any of its exchanges. A stream begins with its complete head, so a stream is an exchange; one that
- * is refused or malformed leaves nothing behind. `table` has the streams on which frames may still
- * be sent or received, `streams` also those that were reset and whose handler still runs. */
+ * any of its exchanges. A stream begins with its complete head, so a stream is an exchange; one
+ * that is refused or malformed leaves nothing behind. `table` has the streams on which frames may
+ * still be sent or received, `streams` also those that were reset and whose handler still runs. */
 #ifndef UVH_H2_H2_H
 #define UVH_H2_H2_H
 
@@ -69,14 +69,14 @@ struct uvh_h2 {
     struct uvh_h2_recent recent[UVH_H2_RECENT];
     struct uvh_h2_update updates[UVH_H2_UPDATES];
     uint64_t total_resets;
-    uint64_t used_ids; /* bit n: the stream 2 * n before last_stream was opened */
+    uint64_t used_ids;        /* bit n: the stream 2 * n before last_stream was opened */
     uint64_t updates_allowed; /* WINDOW_UPDATE frames: two for each DATA frame sent */
-    uint32_t refs;         /* the connection, exchanges, and functions on the stack */
-    uint32_t exchanges;    /* in `streams` */
-    uint32_t active;       /* of these, not finished */
-    uint32_t requests;     /* so far */
-    uint32_t last_stream;  /* highest id received */
-    uint32_t block_stream; /* its field block is incomplete; 0: none */
+    uint32_t refs;            /* the connection, exchanges, and functions on the stack */
+    uint32_t exchanges;       /* in `streams` */
+    uint32_t active;          /* of these, not finished */
+    uint32_t requests;        /* so far */
+    uint32_t last_stream;     /* highest id received */
+    uint32_t block_stream;    /* its field block is incomplete; 0: none */
     int32_t send_window;
     int32_t receive_window;
     uint32_t consumed;         /* bytes that are to be returned to the client's window */
@@ -88,13 +88,13 @@ struct uvh_h2 {
     bool preface_received;
     bool settings_received;
     bool depends_on_itself; /* the HEADERS frame gives its stream such a priority */
-    bool head_timed; /* the timeout for an incomplete frame is running */
-    bool draining;   /* GOAWAY was sent that still permits requests */
-    bool refusing;   /* GOAWAY was sent: further requests are ignored */
-    bool failed;     /* a connection error: nothing else is sent or received */
-    bool table_update_due; /* the next field block begins with a table size update */
-    bool table_empty;      /* ... and one was sent */
-    bool pinging;          /* keep-alive PING without an answer */
+    bool head_timed;        /* the timeout for an incomplete frame is running */
+    bool draining;          /* GOAWAY was sent that still permits requests */
+    bool refusing;          /* GOAWAY was sent: further requests are ignored */
+    bool failed;            /* a connection error: nothing else is sent or received */
+    bool table_update_due;  /* the next field block begins with a table size update */
+    bool table_empty;       /* ... and one was sent */
+    bool pinging;           /* keep-alive PING without a reply */
 };
 
 enum uvh_h2_body {
@@ -143,8 +143,6 @@ struct uvh_h2_stream {
     struct uvh_exchange base;
     uvhttp_head_t head; /* after base.match: both are large and need no zeroing */
 };
-
-
 
 _Static_assert(sizeof(struct uvh_h2_stream) <= UVH_ARENA_BLOCK_SIZE / 2,
                "a stream fits into its arena's first block");
@@ -243,8 +241,8 @@ void uvh_h2_reject(struct uvh_h2_stream *stream, int status, const char *detail)
 
 /* ---- body.c ---- */
 
-/* A part of the body has arrived, in the receive buffer. `whole`: it is the last one, and whole. The
- * stream may be invalid after these calls. */
+/* A part of the body has arrived, in the receive buffer. `whole`: it is the last one, and whole.
+ * The stream may be invalid after these calls. */
 void uvh_h2_body_take(struct uvh_h2_stream *stream, char *data, size_t size, bool whole);
 void uvh_h2_body_end(struct uvh_h2_stream *stream);
 /* The middleware has passed the request on. */

@@ -1,4 +1,5 @@
-/* Field blocks of requests: a head as HTTP/1.1 would have left it, or trailers (RFC 9113 section 8).
+/* Field blocks of requests: a head as HTTP/1.1 would have left it, or trailers (RFC 9113 section
+ * 8).
  *
  * The bytes are those of the decoder, "name: value" CR LF, also of pseudo-header fields; method and
  * target are their values. A rule that HTTP/2 adds makes a request malformed: its stream is reset.
@@ -16,9 +17,9 @@
 #include "tls/info.h"
 
 enum {
-    LEAST_SPACE = 512,   /* bytes of the first block; with less, another one is taken */
-    EXTRA_SPACE = 4096,  /* for a field after the limit, which is decoded and rejected */
-    MAX_DISCARDED = 4,   /* fields up to so many times the limit are decoded and rejected */
+    LEAST_SPACE = 512,  /* bytes of the first block; with less, another one is taken */
+    EXTRA_SPACE = 4096, /* for a field after the limit, which is decoded and rejected */
+    MAX_DISCARDED = 4,  /* fields up to so many times the limit are decoded and rejected */
     TAIL = UVH_REQUEST_PATH_SLACK, /* bytes after the fields */
 };
 
@@ -42,8 +43,8 @@ struct block {
     bool seen_field;     /* one that is no pseudo-header field */
     bool seen_authority; /* the Host field is that of :authority */
     bool forbidden;      /* a field that no trailer section may have */
-    bool first_block; /* `base` is the rest of the arena's block */
-    bool discards;    /* too large, or of no interest */
+    bool first_block;    /* `base` is the rest of the arena's block */
+    bool discards;       /* too large, or of no interest */
     bool too_many;
     bool malformed;
     bool out_of_memory;
@@ -182,9 +183,9 @@ static void take_field(struct block *block, const struct uvh_hpack_field *field,
     }
     if (field->id == UVHTTP_FIELD_OTHER && field->name_length == sizeof(priority) &&
         memcmp(block->base + offset, priority, sizeof(priority)) == 0)
-        uvh_h2_priority_read((uvhttp_slice_t){block->base + offset + sizeof(priority) + 2,
-                                              field->value_length},
-                             &block->priority);
+        uvh_h2_priority_read(
+            (uvhttp_slice_t){block->base + offset + sizeof(priority) + 2, field->value_length},
+            &block->priority);
     if (field->id == UVHTTP_FIELD_COOKIE)
         block->cookies += field->value_length + 2;
     add_field(block, field, offset, field->id);
@@ -227,8 +228,8 @@ static enum outcome decode(struct block *block, const char *p, const char *end)
             uvh_h2_fail(h2, UVH_H2_ENHANCE_YOUR_CALM, "a field is far too large");
             return CONNECTION_FAILED;
         } else if (result == UVH_HPACK_MEMORY) {
-            h2->hpack.memory = uvh_alloc(h2->conn->shared->allocator,
-                                         uvh_hpack_memory_size(h2->hpack.capacity));
+            h2->hpack.memory =
+                uvh_alloc(h2->conn->shared->allocator, uvh_hpack_memory_size(h2->hpack.capacity));
             if (h2->hpack.memory != NULL)
                 continue;
             uvh_h2_fail(h2, UVH_H2_INTERNAL_ERROR, uvhttp_strerror(UVHTTP_ENOMEM));
@@ -339,8 +340,7 @@ static uvhttp_reason_t fill_head(const struct block *block)
     const uvhttp_field_t *host = uvh_head_first(head, UVHTTP_FIELD_HOST);
     if (host != NULL) {
         uvhttp_slice_t value = value_of(block, host);
-        head->host_name_length =
-            (uint16_t)uvh_scan_reg_name(value.base, value.base + value.length);
+        head->host_name_length = (uint16_t)uvh_scan_reg_name(value.base, value.base + value.length);
     }
     if (target.length > block->limits->max_target)
         return UVHTTP_REASON_TARGET_TOO_LONG;

@@ -1,5 +1,5 @@
-/* Frames from received bytes (RFC 9113 sections 4 and 6). DATA is passed on as it arrives; any other
- * frame is processed when it is complete. */
+/* Frames from received bytes (RFC 9113 sections 4 and 6). DATA is passed on as it arrives; any
+ * other frame is processed when it is complete. */
 #include <string.h>
 
 #include <uvhttp/error.h>
@@ -107,11 +107,10 @@ static size_t begin_data(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, ch
     struct uvh_h2_stream *stream = admit_data(h2, frame, length);
     if (!is_open(h2))
         return size;
-    h2->incoming =
-        (struct uvh_h2_incoming){.stream = frame->stream,
-                                 .data = length,
-                                 .padding = frame->length - offset - length,
-                                 .ends = (frame->flags & UVH_H2_END_STREAM) != 0};
+    h2->incoming = (struct uvh_h2_incoming){.stream = frame->stream,
+                                            .data = length,
+                                            .padding = frame->length - offset - length,
+                                            .ends = (frame->flags & UVH_H2_END_STREAM) != 0};
     uvh_h2_consume(h2, stream, offset);
     size_t used = UVH_H2_HEAD_SIZE + offset;
     return used + take_data(h2, data + used, size - used, true);

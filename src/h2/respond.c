@@ -70,8 +70,7 @@ static void collect(struct uvh_h2_stream *stream, const struct uvh_body *body)
 static struct uvh_output_entry *make_entries(struct uvh_h2_stream *stream)
 {
     const struct uvh_body *body = &stream->base.response.body;
-    struct uvh_output_entry *entries =
-        uvh_send_entries(body, &stream->base.arena, &stream->entry);
+    struct uvh_output_entry *entries = uvh_send_entries(body, &stream->base.arena, &stream->entry);
     if (entries == NULL || !body->transient)
         return entries;
     char *copy = uvh_arena_text(&stream->base.arena, (size_t)body->size);

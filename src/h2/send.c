@@ -63,8 +63,7 @@ static struct uvh_h2_stream *first_ready(const struct uvh_h2 *h2)
 size_t uvh_h2_allowed(const struct uvh_h2_stream *stream)
 {
     const struct uvh_h2 *h2 = stream->h2;
-    int32_t window =
-        stream->send_window < h2->send_window ? stream->send_window : h2->send_window;
+    int32_t window = stream->send_window < h2->send_window ? stream->send_window : h2->send_window;
     return window <= 0 ? 0 : (size_t)window;
 }
 
@@ -169,7 +168,8 @@ static void go_on(struct uvh_h2_stream *stream)
     uvh_h2_set_timeout(stream, true);
 }
 
-/* Appends a frame. Returns its bytes; 0 if nothing was sent, and the stream is not ready any more. */
+/* Appends a frame. Returns its bytes; 0 if nothing was sent, and the stream is not ready any more.
+ */
 static size_t send_frame(struct uvh_h2_stream *stream)
 {
     struct uvh_conn *conn = stream->h2->conn;

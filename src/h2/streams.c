@@ -86,7 +86,7 @@ void uvh_h2_complete(struct uvh_h2_stream *stream)
     uvh_exchange_finish(&stream->base, false);
 }
 
-/* Without a request there is nobody to notify. */
+/* There is no request, so no handler to notify. */
 static void drop(struct uvh_exchange *base)
 {
     uvh_exchange_ref(base);

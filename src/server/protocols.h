@@ -1,5 +1,5 @@
-/* The protocols of a worker's connections, as the worker uses them, and the choice of one. Implemented
- * by protocols/. */
+/* The protocols of a worker's connections, as the worker uses them, and the choice of one.
+ * Implemented by protocols/. */
 #ifndef UVH_SERVER_PROTOCOLS_H
 #define UVH_SERVER_PROTOCOLS_H
 

@@ -118,8 +118,7 @@ static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_lengt
     unsigned skipped = context->http2 ? 0 : sizeof("\x02h2") - 1;
     (void)ssl;
     unsigned char *chosen;
-    int result =
-        SSL_select_next_proto(&chosen, out_length, all + skipped,
+    int result = SSL_select_next_proto(&chosen, out_length, all + skipped,
                                        (unsigned)sizeof(all) - 1 - skipped, in, in_length);
     *out = chosen;
     return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
@@ -397,8 +396,11 @@ struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generatio
         uvh_tls_generation_unref(generation);
         return NULL;
     }
-    *context = (struct uvh_tls_context){
-        .generation = generation, .tickets = tickets, .used_tickets = used_tickets, .http2 = http2, .refs = 1};
+    *context = (struct uvh_tls_context){.generation = generation,
+                                        .tickets = tickets,
+                                        .used_tickets = used_tickets,
+                                        .http2 = http2,
+                                        .refs = 1};
     context->ctx = SSL_CTX_new(TLS_server_method());
     context->bio_method = uvh_tls_session_bio_method();
     /* All settings were checked when the generation was loaded, so only out of memory can fail. */

@@ -18,12 +18,12 @@ struct uvh_tls_context {
     struct uvh_tls_used_tickets *used_tickets;
     BIO_METHOD *bio_method; /* of its sessions */
     size_t refs;
-    bool http2; /* offered by ALPN */
+    bool http2;                 /* offered by ALPN */
     atomic_bool kernel_refuses; /* kernel TLS was tried, and the kernel does not support it */
 };
 
-/* `http2`: offered by ALPN. Returns a context with one reference; NULL if out of memory. Takes over the caller's reference of
- * the generation in either case. */
+/* `http2`: offered by ALPN. Returns a context with one reference; NULL if out of memory. Takes over
+ * the caller's reference of the generation in either case. */
 struct uvh_tls_context *uvh_tls_context_new(struct uvh_tls_generation *generation,
                                             struct uvh_tls_tickets *tickets,
                                             struct uvh_tls_used_tickets *used_tickets, bool http2);

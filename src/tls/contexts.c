@@ -50,7 +50,8 @@ struct uvh_tls_session *uvh_tls_contexts_accept(struct uvh_tls_contexts *context
 {
     struct uvh_tls_slot *slot = &contexts->slots[worker];
     uint64_t number = atomic_load_explicit(&contexts->tls->number, memory_order_acquire);
-    if ((slot->context == NULL || slot->number != number) && !renew(slot, contexts->tls, contexts->http2))
+    if ((slot->context == NULL || slot->number != number) &&
+        !renew(slot, contexts->tls, contexts->http2))
         return NULL;
     return uvh_tls_session_new(slot->context, pool);
 }

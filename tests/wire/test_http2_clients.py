@@ -62,6 +62,8 @@ def test_curl_get(target):
 
 def test_curl_reuses_connection(target):
     url = target.url + "/hello"
+    if target.url.startswith("http:"):
+        pytest.skip("curl 7.88 fails to reuse a connection of prior knowledge with any server")
     connects = curl(target, "-w", "%{num_connects}\n", url, url, url)
     assert connects.replace(b"Hello, world\n", b"").split() == [b"1", b"0", b"0", b"0"]
 
