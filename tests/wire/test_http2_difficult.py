@@ -71,6 +71,6 @@ def test_normal_client_is_served_beside(target, quiet, kind, capsys):
         print(f"\n{kind}: {connections} connections, {sent / 1e6:.1f} MB sent; normal client: "
               f"{len(latencies)} requests, p99 {percentile(latencies) * 1000:.2f} ms "
               f"({percentile(latencies) / quiet:.1f} x quiet); heap {peak / 2**20:.1f} MiB")
-    assert sent > 1000, "the difficult client has sent nothing"
+    assert sent > 500, "the difficult client has sent nothing"
     assert peak < MEMORY
     assert target.request().status == 200
