@@ -89,9 +89,9 @@ def page(runs):
         head = [("group", "cases", *h2spec.COLUMNS), ("---", *["---:"] * (1 + len(h2spec.COLUMNS)))]
         results += f"## {title}\n\n{markdown([*head, *h2spec.table(cases)])}\n"
     rows = [("case", "reason"), ("---", "---"), *CHANGED.items()]
-    return PAGE.format(date=datetime.date.today(), version=h2spec.version(), results=results,
-                       differences=markdown(rows) if CHANGED else
-                       "There is no case in which RFC 9113 demands something else.")
+    differences = markdown(rows).strip() if CHANGED else "None."
+    return PAGE.format(date=datetime.date.today(), version=h2spec.version(),
+                       results=results.strip() + "\n", differences=differences)
 
 
 def main():
