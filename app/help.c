@@ -14,9 +14,11 @@ static int format_default(const struct uvh_options *defaults, const struct uvh_o
                           char *text, size_t size)
 {
     const char *field = (const char *)defaults + option->offset;
-    if (option->kind == UVH_OPTION_SWITCH)
-        return snprintf(text, size, "(default: %s)",
-                        *(const bool *)(const void *)field ? "on" : "off");
+    if (option->kind == UVH_OPTION_SWITCH) {
+        bool on = option->help == NULL ? *(const size_t *)(const void *)field != 0
+                                       : *(const bool *)(const void *)field;
+        return snprintf(text, size, "(default: %s)", on ? "on" : "off");
+    }
     if (option->kind != UVH_OPTION_NUMBER && option->kind != UVH_OPTION_SIZE)
         return 0;
     size_t number = *(const size_t *)(const void *)field;

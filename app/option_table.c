@@ -266,6 +266,8 @@ const struct uvh_option uvh_option_table[] = {
     CONFIG("workers", workers, NUMBER, "N"),
     CONFIG("max-connections", max_connections, NUMBER, "N"),
     CONFIG("max-requests-per-connection", max_requests_per_connection, NUMBER, "N"),
+    CONFIG("http2", http2, SWITCH, NULL),
+    CONFIG("http2-max-streams", http2_max_streams, NUMBER, "N"),
     CONFIG("max-target-size", max_target_size, SIZE, "SIZE"),
     CONFIG("max-header-size", max_header_size, SIZE, "SIZE"),
     CONFIG("max-header-count", max_header_count, NUMBER, "N"),

@@ -182,7 +182,9 @@ static int set_switch(struct uvh_options *options, const struct uvh_option *opti
                 source->text);
         return UVH_EXIT_USAGE;
     }
-    if (option->kind == UVH_OPTION_SWITCH)
+    if (option->kind == UVH_OPTION_SWITCH && option->help == NULL) /* of uvhttp_config_t */
+        *(size_t *)field_of(options, option) = on;
+    else if (option->kind == UVH_OPTION_SWITCH)
         *(bool *)field_of(options, option) = on;
     else if (on)
         *(uvhttp_log_level_t *)field_of(options, option) = (uvhttp_log_level_t)option->low;

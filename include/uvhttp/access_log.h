@@ -73,6 +73,7 @@ typedef struct uvhttp_access_facts {
     uvhttp_slice_t user_agent;
     uvhttp_slice_t request_id;
     int http_minor; /* 0 or 1 */
+    bool is_http2;  /* then http_minor has no meaning */
     uvhttp_outcome_t outcome;
 } uvhttp_access_facts_t;
 

@@ -143,7 +143,11 @@ UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_body(const uvhttp_request_t *request
  *         return uvhttp_response_send_status(res, 400); */
 UVHTTP_EXPORT const char *uvhttp_request_body_text(uvhttp_request_t *request);
 
-/* 1 for HTTP/1.1, 0 for HTTP/1.0 (the minor version of RFC 9112 section 2.3). */
+/* "HTTP/2.0", "HTTP/1.1" or "HTTP/1.0"; static. */
+UVHTTP_EXPORT const char *uvhttp_request_protocol(const uvhttp_request_t *request);
+
+/* 0 for HTTP/1.0, else 1 (the minor version of RFC 9112 section 2.3): HTTP/2 has everything that
+ * HTTP/1.1 has. */
 UVHTTP_EXPORT int uvhttp_request_http_minor(const uvhttp_request_t *request);
 
 /* The client's address as text without port ("127.0.0.1", "::1"; "unix:" for a Unix socket); ""

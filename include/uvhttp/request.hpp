@@ -346,6 +346,8 @@ public:
     /* The pointer of its router (setData), or nullptr. */
     void *routerData() const noexcept { return uvhttp_request_router_data(request_); }
 
+    /* "HTTP/2.0", "HTTP/1.1" or "HTTP/1.0". */
+    std::string_view protocol() const noexcept { return uvhttp_request_protocol(request_); }
     int httpMinor() const noexcept { return uvhttp_request_http_minor(request_); }
     std::string_view clientAddress() const noexcept
     {

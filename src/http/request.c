@@ -314,6 +314,13 @@ uvhttp_slice_t uvhttp_request_body(const uvhttp_request_t *request)
     return request->body;
 }
 
+const char *uvhttp_request_protocol(const uvhttp_request_t *request)
+{
+    if (request->is_http2)
+        return "HTTP/2.0";
+    return request->head->minor_version == 0 ? "HTTP/1.0" : "HTTP/1.1";
+}
+
 int uvhttp_request_http_minor(const uvhttp_request_t *request)
 {
     return request->head->minor_version;

@@ -210,6 +210,8 @@ static uvhttp_slice_t protocol_of(const uvhttp_access_facts_t *facts)
 {
     if (facts->method.length == 0)
         return (uvhttp_slice_t){NULL, 0};
+    if (facts->is_http2)
+        return (uvhttp_slice_t){"HTTP/2.0", 8};
     return (uvhttp_slice_t){facts->http_minor == 0 ? "HTTP/1.0" : "HTTP/1.1", 8};
 }
 

@@ -179,6 +179,7 @@ void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *re
         .user_agent = uvhttp_request_field(request, UVHTTP_FIELD_USER_AGENT),
         .request_id = uvh_slice(id),
         .http_minor = uvhttp_request_http_minor(request),
+        .is_http2 = strcmp(uvhttp_request_protocol(request), "HTTP/2.0") == 0,
         .outcome = *outcome,
     };
     uvhttp_access_log_write(to, &facts);

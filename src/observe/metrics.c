@@ -103,6 +103,11 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
     const uint64_t responses[] = {stats->responses_1xx, stats->responses_2xx, stats->responses_3xx,
                                   stats->responses_4xx, stats->responses_5xx};
     counter(text, "requests_total", "Requests received with a valid head.", stats->total_requests);
+    counter(text, "http2_requests_total", "Of these, over HTTP/2.", stats->http2_requests);
+    counter(text, "http2_connections_total", "Connections that chose HTTP/2.",
+            stats->http2_connections);
+    counter(text, "http2_errors_total", "HTTP/2 connections that ended with an error.",
+            stats->http2_errors);
     begin(text, "responses_total", "counter", "Responses by status class.");
     for (unsigned i = 0; i < UVH_COUNT_OF(responses); i++)
         add(text, "uvhttp_responses_total{class=\"%uxx\"} %llu\n", i + 1,

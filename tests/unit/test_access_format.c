@@ -70,6 +70,9 @@ static void common_and_combined_match_apache(void **state)
         "192.0.2.7 - ada\\x20l\\\"x [11/Oct/2000:02:25:36 +0530] \"GET /a?b=c HTTP/1.1\" "
         "200 2326 \"http://example.org/\" \"curl/8.0\"\n");
     facts.referer = facts.user_agent = (uvhttp_slice_t){NULL, 0};
+    facts.is_http2 = true;
+    assert_non_null(strstr(format_line(&facts, 0), "\"GET /a?b=c HTTP/2.0\" 200"));
+    facts.is_http2 = false;
     facts.http_minor = 0;
     assert_string_equal(
         format_line(&facts, 0),

@@ -92,11 +92,15 @@ static void request_line_parts_are_returned(void **state)
     assert_slice(uvhttp_request_raw_path(&fixture.request), "/a%20b/./c");
     assert_terminated(uvhttp_request_query_string(&fixture.request), "x=1&y");
     assert_int_equal(uvhttp_request_http_minor(&fixture.request), 0);
+    assert_string_equal(uvhttp_request_protocol(&fixture.request), "HTTP/1.0");
     destroy();
     make("PURGE / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_int_equal(uvhttp_request_method(&fixture.request), UVHTTP_METHOD_OTHER);
     assert_string_equal(uvhttp_request_method_name(&fixture.request), "PURGE");
     assert_int_equal(uvhttp_request_http_minor(&fixture.request), 1);
+    assert_string_equal(uvhttp_request_protocol(&fixture.request), "HTTP/1.1");
+    fixture.request.is_http2 = true;
+    assert_string_equal(uvhttp_request_protocol(&fixture.request), "HTTP/2.0");
     assert_terminated(uvhttp_request_query_string(&fixture.request), "");
     assert_slice(uvhttp_request_raw_path(&fixture.request), "/");
     destroy();
