@@ -146,7 +146,7 @@ static int unknown_command(const char *name)
 
 static void help_program(FILE *out)
 {
-    fprintf(out, "uvhttp %s, an HTTP/1.1 server\n\nUsage:\n", uvhttp_version());
+    fprintf(out, "uvhttp %s, a server of HTTP/1.1 and HTTP/2\n\nUsage:\n", uvhttp_version());
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  uvhttp %-20s %s\n", commands[i].usage, commands[i].summary);
     uvh_help_common(out);

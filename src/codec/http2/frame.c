@@ -90,8 +90,12 @@ enum uvh_h2_error uvh_h2_content_length(const struct uvh_h2_frame *frame, const 
 
 bool uvh_h2_depends_on_itself(const struct uvh_h2_frame *frame, const char *payload)
 {
-    bool padded = frame->type == UVH_H2_HEADERS && (frame->flags & UVH_H2_PADDED) != 0;
-    return uvh_h2_number31(payload + (padded ? 1 : 0)) == frame->stream;
+    bool has_priority = true;
+    if (frame->type == UVH_H2_HEADERS) {
+        has_priority = (frame->flags & UVH_H2_PRIORITIZED) != 0;
+        payload += (frame->flags & UVH_H2_PADDED) != 0 ? 1 : 0;
+    }
+    return has_priority && uvh_h2_number31(payload) == frame->stream;
 }
 
 static enum uvh_h2_error set(struct uvh_h2_settings *settings, unsigned setting, uint32_t value)

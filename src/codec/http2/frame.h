@@ -136,7 +136,7 @@ static inline unsigned uvh_h2_content_offset(const struct uvh_h2_frame *frame)
 enum uvh_h2_error uvh_h2_content_length(const struct uvh_h2_frame *frame, const char *payload,
                                         uint32_t *length);
 
-/* True if the priority of a HEADERS frame (with PRIORITIZED) or of a PRIORITY frame makes a stream
+/* True if the priority of a PRIORITY frame, or of a HEADERS frame that has one, makes a stream
  * depend on itself: a stream error PROTOCOL_ERROR in RFC 7540 section 5.3.1. The rest of it is
  * ignored. */
 bool uvh_h2_depends_on_itself(const struct uvh_h2_frame *frame, const char *payload);
