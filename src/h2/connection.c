@@ -25,7 +25,7 @@ static struct uvh_h2_stream *hopeless(const struct uvh_h2 *h2)
 {
     for (struct uvh_list *link = h2->streams.next; link != &h2->streams; link = link->next) {
         struct uvh_h2_stream *stream = UVH_CONTAINER_OF(link, struct uvh_h2_stream, link);
-        if (!stream->base.finished &&
+        if ((!stream->base.finished || stream->tunnel != NULL) &&
             (!stream->ended || (stream->stalled && uvh_h2_has_output(stream))))
             return stream;
     }
@@ -338,12 +338,6 @@ static void released(struct uvh_exchange *base)
     uvh_conn_unref(conn);
 }
 
-static int upgrade(struct uvh_exchange *base)
-{
-    (void)base;
-    return UVHTTP_EINVAL;
-}
-
 static void peer(struct uvh_exchange *base, char *text)
 {
     uvh_socket_peer(uvh_h2_stream_of(base)->h2->conn->socket.fd, text);
@@ -364,7 +358,7 @@ static const struct uvh_protocol h2_protocol = {
     .await_peer_end = await_peer_end,
     .peer_ended = exchange_peer_ended,
     .end = uvh_h2_stream_end,
-    .upgrade = upgrade,
+    .upgrade = uvh_h2_upgrade,
     .interim = uvh_h2_interim,
     .admitted = uvh_h2_body_admitted,
     .pause_body = uvh_h2_body_pause,

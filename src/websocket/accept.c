@@ -141,6 +141,11 @@ static int check_version(const struct offer *offer, struct uvh_ws_refusal *refus
                   shown(offer->version, text));
 }
 
+static bool is_http2(const uvhttp_request_t *request)
+{
+    return strcmp(uvhttp_request_protocol(request), "HTTP/2.0") == 0;
+}
+
 /* Item 5. */
 static int check_key(const struct offer *offer, struct uvh_ws_refusal *refusal)
 {
@@ -232,7 +237,7 @@ int uvh_ws_accept_check(uvhttp_request_t *request, const struct uvh_ws_accept_ru
         return err;
     read_offer(request, rules, accepted, &offer);
     err = check_version(&offer, refusal);
-    if (err == 0)
+    if (err == 0 && !is_http2(request)) /* RFC 8441 section 5 */
         err = check_key(&offer, refusal);
     if (err == 0)
         err = check_origin(&offer, rules, refusal);
@@ -257,14 +262,15 @@ int uvh_ws_accept_fields(uvhttp_response_t *response, const struct uvh_ws_accept
 {
     char extensions[UVH_WS_EXTENSION_MAX] = "";
     char accept[UVH_WS_ACCEPT_SIZE + 1] = "";
-    uvhttp_slice_t key =
-        uvhttp_request_field(uvhttp_response_request(response), UVHTTP_FIELD_SEC_WEBSOCKET_KEY);
-    if (key.length != UVH_WS_KEY_SIZE)
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    uvhttp_slice_t key = uvhttp_request_field(request, UVHTTP_FIELD_SEC_WEBSOCKET_KEY);
+    if (!is_http2(request) && key.length != UVH_WS_KEY_SIZE)
         return UVHTTP_EINVAL;
-    uvh_ws_accept_make(key.base, accept);
+    if (!is_http2(request))
+        uvh_ws_accept_make(key.base, accept);
     if (accepted->compressed)
         uvh_ws_extension_response(&accepted->terms, extensions);
-    int err = uvhttp_response_set_header(response, "Sec-WebSocket-Accept", accept);
+    int err = set_or_remove(0, response, "Sec-WebSocket-Accept", accept);
     err = set_or_remove(err, response, "Sec-WebSocket-Protocol", accepted->protocol);
     return set_or_remove(err, response, "Sec-WebSocket-Extensions", extensions);
 }
