@@ -190,6 +190,8 @@ static inline void uvh_h2_ref(struct uvh_h2 *h2)
     h2->refs++;
 }
 void uvh_h2_unref(struct uvh_h2 *h2);
+/* The peer has ended its side: aborts what cannot be completed. */
+void uvh_h2_abort_hopeless(struct uvh_h2 *h2);
 
 /* ---- control.c: frames of stream 0, limits, and the end of a connection; within an event ---- */
 

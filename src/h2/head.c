@@ -341,7 +341,7 @@ static uvhttp_reason_t fill_head(const struct block *block)
     uvhttp_slice_t method = pseudo(block, METHOD), target = pseudo(block, PATH);
     if (target.base == NULL)
         target = pseudo(block, AUTHORITY); /* of CONNECT */
-    if (block->offsets[PROTOCOL] != 0) { /* as HTTP/1.1 has it */
+    if (block->offsets[PROTOCOL] != 0) {   /* as HTTP/1.1 has it */
         memcpy(block->base + block->offsets[METHOD], "GET", 3);
         method.length = 3;
     }

@@ -37,6 +37,19 @@ static bool is_sent_at_once(const struct uvh_h2_stream *stream, size_t size)
            uvh_output_collected(&conn->out) + size <= COLLECTED_MOST;
 }
 
+/* A response of success to an extended CONNECT would open the tunnel (RFC 8441 section 5), but this
+ * one is for a GET. */
+static void refuse_upgrade(struct uvh_h2_stream *stream)
+{
+    struct uvhttp_response *response = &stream->base.response;
+    if (!stream->base.request.framing.upgrade || response->status >= 300)
+        return;
+    response->status = 501;
+    response->headers.count = 0;
+    response->prepared = NULL;
+    response->content_type = (uvhttp_slice_t){NULL, 0};
+}
+
 /* ---- complete responses ---- */
 
 static bool is_memory(const struct uvh_body *body)
@@ -85,6 +98,7 @@ static int respond(struct uvh_h2_stream *stream)
 {
     struct uvhttp_response *response = &stream->base.response;
     const struct uvh_body *body = &response->body;
+    refuse_upgrade(stream);
     size_t size = is_head_only(stream) ? 0 : (size_t)body->size;
     bool at_once = size <= COLLECTED_BODY && is_sent_at_once(stream, size) &&
                    (size == 0 || (is_memory(body) && response->pace == NULL));
@@ -153,6 +167,7 @@ int uvh_h2_stream_begin(struct uvh_exchange *base)
 {
     struct uvh_h2_stream *stream = uvh_h2_stream_of(base);
     struct uvh_conn *conn = stream->h2->conn;
+    refuse_upgrade(stream);
     bool head_only = is_head_only(stream);
     struct uvh_h2_queue *queue = uvh_h2_queue_new(stream);
     if (queue == NULL)

@@ -102,6 +102,11 @@ static void read_offer(uvhttp_request_t *request, const struct uvh_ws_accept_rul
 
 /* ---- validation: one function per rule ---- */
 
+static bool is_http2(const uvhttp_request_t *request)
+{
+    return strcmp(uvhttp_request_protocol(request), "HTTP/2.0") == 0;
+}
+
 /* Section 4.2.1 items 1, 3 and 4. The server has checked Host already. */
 static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refusal)
 {
@@ -118,6 +123,8 @@ static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refus
     if (uvhttp_request_http_minor(request) < 1)
         return refuse(refusal, 426,
                       "The request is HTTP/1.0; a WebSocket handshake requires HTTP/1.1.");
+    if (is_http2(request) && uvhttp_request_header(request, "Upgrade") != NULL)
+        return refuse(refusal, 501, "This is a WebSocket endpoint; :protocol must be websocket.");
     return refuse(
         refusal, 426,
         "This is a WebSocket endpoint: send \"Connection: Upgrade\" and \"Upgrade: websocket\".");
@@ -139,11 +146,6 @@ static int check_version(const struct offer *offer, struct uvh_ws_refusal *refus
     return refuse(refusal, 426,
                   "Sec-WebSocket-Version is \"%s\"; this server supports " VERSION ".",
                   shown(offer->version, text));
-}
-
-static bool is_http2(const uvhttp_request_t *request)
-{
-    return strcmp(uvhttp_request_protocol(request), "HTTP/2.0") == 0;
 }
 
 /* Item 5. */
