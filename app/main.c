@@ -157,7 +157,7 @@ static void print_command(FILE *out, const struct command *command)
 
 static void help_program(FILE *out)
 {
-    fprintf(out, "uvhttp %s, an HTTP/1.1 server\n\nUsage:\n", uvhttp_version());
+    fprintf(out, "uvhttp %s, a server of HTTP/1.1 and HTTP/2\n\nUsage:\n", uvhttp_version());
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         print_command(out, &commands[i]);
     uvh_help_common(out);

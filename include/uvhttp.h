@@ -1,4 +1,4 @@
-/* uvhttp: an embeddable HTTP/1.1 server on libuv.
+/* uvhttp: an embeddable server of HTTP/1.1 and HTTP/2 on libuv.
  *
  * A complete program:
  *

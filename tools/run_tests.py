@@ -53,8 +53,11 @@ TLS_TESTS = [
 # Tests of HTTP that also run over HTTP/2 (kind `wire-h2`), with prior knowledge and over TLS in
 # turn, with the asan build.
 HTTP2_TESTS = [
-    "blocking", "event_streams", "handler_queries", "http1_bodies", "http1_methods",
-    "http1_responses", "http1_streaming", "routing", "sending"]
+    "blocking", "compress", "event_streams", "form_data", "guards", "handler_queries",
+    "http1_bodies", "http1_methods", "http1_responses", "http1_streaming", "limits_for_clients",
+    "routing", "sending", "site_rules", "static", "static_archive", "static_compression",
+    "static_errors", "static_listing", "static_mapping", "static_ranges", "static_rules",
+    "static_uploads", "uploads"]
 # The same wire tests with another transport: the variable that selects it, and the files.
 TRANSPORTS = {"wire-tls": ("UVHTTP_WIRE_TLS", TLS_TESTS),
               "wire-h2": ("UVHTTP_WIRE_HTTP2", HTTP2_TESTS)}

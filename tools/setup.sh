@@ -15,7 +15,8 @@ test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libc
     python3 python3-pytest python3-pytest-xdist python3-httpx python3-aiohttp python3-websockets
     python3-yaml python3-html5lib python3-cryptography curl openssl nodejs golang-go strace wrk
     chromium prometheus doxygen mandoc python3-venv libcjson-dev nlohmann-json3-dev brotli zstd
-    libhiredis-dev redis-server libnghttp2-dev python3-h2 python3-wsproto nghttp2-client"
+    libhiredis-dev redis-server python3-h2 python3-wsproto nghttp2-client
+    libnghttp2-dev"
 bench_alone="$serve libcmocka-dev python3"
 # A Node from another source includes npm, which conflicts with npm of the distribution.
 if ! command -v npm >/dev/null; then test="$test npm"; fi

@@ -18,14 +18,30 @@ static uint32_t at_most(size_t bytes)
     return (uint32_t)(bytes < most_bytes ? bytes : most_bytes);
 }
 
+/* The connection that carries the stream, or a part of which does; NULL: none yet. */
+static struct uvh_conn *conn_of(const struct uvhttp_stream *stream)
+{
+    if (stream->carrier == UVH_CARRIER_CONN)
+        return stream->on.conn;
+    return stream->carrier == UVH_CARRIER_TUNNEL ? stream->on.tunnel->conn : NULL;
+}
+
 static struct uvh_conn_shared *shared_of(const struct uvhttp_stream *stream)
 {
-    return stream->carrier == UVH_CARRIER_CONN ? stream->on.conn->shared
-                                               : uvh_stream_connect_shared(stream->on.connecting);
+    return stream->carrier == UVH_CARRIER_CONNECTING
+               ? uvh_stream_connect_shared(stream->on.connecting)
+               : conn_of(stream)->shared;
+}
+
+static bool is_tunnel(const struct uvhttp_stream *stream)
+{
+    return UVH_UNLIKELY(stream->carrier == UVH_CARRIER_TUNNEL);
 }
 
 static bool is_ended(const struct uvhttp_stream *stream)
 {
+    if (is_tunnel(stream))
+        return stream->on.tunnel->functions->is_ended(stream->on.tunnel);
     return stream->carrier != UVH_CARRIER_CONN || uvh_conn_is_closed(stream->on.conn) ||
            stream->on.conn->close_after;
 }
@@ -146,6 +162,14 @@ void uvh_stream_begin(struct uvhttp_stream *stream, struct uvh_conn *conn)
         uvh_list_append(&conn->shared->streams, &stream->link);
 }
 
+void uvh_stream_begin_tunnel(struct uvhttp_stream *stream, struct uvh_tunnel *tunnel)
+{
+    tunnel->stream = stream;
+    stream->carrier = UVH_CARRIER_TUNNEL;
+    stream->on.tunnel = tunnel;
+    uvh_list_append(&tunnel->conn->shared->streams, &stream->link);
+}
+
 void uvh_stream_closed(struct uvhttp_stream *stream, struct uvh_conn_shared *shared)
 {
     uvh_list_remove(&stream->link);
@@ -162,7 +186,7 @@ void uvh_stream_on_timer(struct uvhttp_stream *stream)
         uvh_stream_connect_on_timer(stream);
         return;
     }
-    struct uvh_conn *conn = stream->on.conn;
+    struct uvh_conn *conn = conn_of(stream);
     uvh_conn_event_begin(conn);
     stream->events.timer(stream, stream->arg);
     uvh_conn_event_end(conn);
@@ -196,13 +220,34 @@ void uvh_stream_stop_all(struct uvh_conn_shared *shared)
 
 static bool exceeds_backlog(const struct uvhttp_stream *stream)
 {
-    return uvh_conn_pending(stream->on.conn) > stream->backlog;
+    return uvhttp_stream_pending(stream) > stream->backlog;
+}
+
+/* The tunnel of an event may end, and the stream be freed. */
+static int write_tunnel(struct uvhttp_stream *stream, const uvhttp_slice_t *areas, size_t count)
+{
+    struct uvh_tunnel *tunnel = stream->on.tunnel;
+    struct uvh_conn *conn = tunnel->conn;
+    if (exceeds_backlog(stream)) {
+        uvhttp_stream_await_drain(stream);
+        return UVHTTP_EFULL;
+    }
+    uvh_conn_ref(conn);
+    uvh_conn_event_begin(conn);
+    int err = tunnel->functions->write(tunnel, areas, count);
+    uvh_conn_event_end(conn);
+    if (err == 0 && uvh_conn_is_closed(conn))
+        err = UVHTTP_EDISCONNECTED;
+    uvh_conn_unref(conn);
+    return err;
 }
 
 /* `size` is between 1 and most_bytes. */
 static int write_bytes(struct uvhttp_stream *stream, const uvhttp_slice_t *areas, size_t count,
                        size_t size)
 {
+    if (is_tunnel(stream))
+        return write_tunnel(stream, areas, count);
     struct uvh_conn *conn = stream->on.conn;
     int err = 0;
     uvh_conn_event_begin(conn);
@@ -246,11 +291,15 @@ int uvhttp_stream_write_areas(uvhttp_stream_t *stream, const uvhttp_slice_t *are
 
 size_t uvhttp_stream_pending(const uvhttp_stream_t *stream)
 {
+    if (is_tunnel(stream))
+        return stream->on.tunnel->functions->pending(stream->on.tunnel);
     return stream->carrier == UVH_CARRIER_CONN ? uvh_conn_pending(stream->on.conn) : 0;
 }
 
 size_t uvhttp_stream_blocked(const uvhttp_stream_t *stream)
 {
+    if (is_tunnel(stream) && stream->on.tunnel->functions->is_blocked(stream->on.tunnel))
+        return uvhttp_stream_pending(stream);
     bool blocked = stream->carrier == UVH_CARRIER_CONN && !stream->on.conn->socket.writable;
     return blocked ? uvhttp_stream_pending(stream) : 0;
 }
@@ -259,16 +308,19 @@ void uvhttp_stream_await_drain(uvhttp_stream_t *stream)
 {
     if (is_ended(stream))
         return;
-    uvh_conn_event_begin(stream->on.conn);
+    struct uvh_conn *conn = conn_of(stream);
+    uvh_conn_event_begin(conn);
     stream->wants_drain = true;
-    uvh_conn_event_end(stream->on.conn);
+    if (is_tunnel(stream))
+        stream->on.tunnel->functions->changed(stream->on.tunnel);
+    uvh_conn_event_end(conn);
 }
 
 const char *uvhttp_stream_tls_error(const uvhttp_stream_t *stream)
 {
     if (stream->carrier == UVH_CARRIER_CONNECTING)
         return uvh_stream_connect_tls_error(stream->on.connecting);
-    const struct uvh_conn *conn = stream->on.conn;
+    const struct uvh_conn *conn = conn_of(stream);
     return conn->tls == NULL ? NULL : conn->tls->why;
 }
 
@@ -302,11 +354,13 @@ int uvhttp_stream_set_timer(uvhttp_stream_t *stream, uint32_t milliseconds)
 
 static void set_paused(uvhttp_stream_t *stream, bool paused)
 {
+    struct uvh_conn *conn = conn_of(stream);
     stream->paused = paused;
-    if (stream->carrier != UVH_CARRIER_CONN || uvh_conn_is_closed(stream->on.conn))
+    if (conn == NULL || uvh_conn_is_closed(conn))
         return;
-    struct uvh_conn *conn = stream->on.conn;
     uvh_conn_event_begin(conn);
+    if (is_tunnel(stream))
+        stream->on.tunnel->functions->changed(stream->on.tunnel);
     uvh_conn_event_end(conn);
 }
 
@@ -331,12 +385,16 @@ void uvhttp_stream_end(uvhttp_stream_t *stream)
     }
     if (is_ended(stream))
         return;
-    struct uvh_conn *conn = stream->on.conn;
+    struct uvh_conn *conn = conn_of(stream);
     uvh_conn_event_begin(conn);
     uvh_timeout_cancel(&stream->timer);
-    conn->discarding = true;
-    /* lingers until the peer's end, so that the peer receives everything */
-    uvh_conn_close_when_sent(conn, true);
+    if (is_tunnel(stream)) {
+        stream->on.tunnel->functions->end(stream->on.tunnel);
+    } else {
+        conn->discarding = true;
+        /* lingers until the peer's end, so that the peer receives everything */
+        uvh_conn_close_when_sent(conn, true);
+    }
     uvh_conn_event_end(conn);
 }
 
@@ -346,10 +404,13 @@ void uvhttp_stream_close(uvhttp_stream_t *stream)
         uvh_stream_connect_give_up(stream);
         return;
     }
-    struct uvh_conn *conn = stream->on.conn;
+    struct uvh_conn *conn = conn_of(stream);
     if (uvh_conn_is_closed(conn))
         return;
     uvh_conn_event_begin(conn);
-    uvh_conn_close(conn);
+    if (is_tunnel(stream))
+        stream->on.tunnel->functions->close(stream->on.tunnel);
+    else
+        uvh_conn_close(conn);
     uvh_conn_event_end(conn);
 }

@@ -1,8 +1,8 @@
 /* A stream: bytes in both directions for a user's own protocol, on a carrier.
  *
- * The carrier is a connection or, until connected, the state of the connection attempts. Invariant:
- * a connection that carries a stream has it as its owner; the stream is freed after its `closed`
- * callback. */
+ * The carrier is a connection, a tunnel within one or, until connected, the state of the connection
+ * attempts. Invariant: a connection that carries a stream has it as its owner; the stream is freed
+ * after its `closed` callback. */
 #ifndef UVH_CONN_STREAM_H
 #define UVH_CONN_STREAM_H
 
@@ -11,6 +11,7 @@
 #include "net/timeouts.h"
 
 struct uvh_conn;
+struct uvh_tunnel;
 struct uvh_conn_shared;
 struct uvh_connecting;
 
@@ -18,12 +19,39 @@ enum uvh_carrier {
     UVH_CARRIER_NONE = 0, /* not set yet */
     UVH_CARRIER_CONN,
     UVH_CARRIER_CONNECTING, /* stream_connect.c */
+    UVH_CARRIER_TUNNEL,
+};
+
+/* The operations of a tunnel, each within an event of its connection. */
+struct uvh_tunnel_functions {
+    /* True when nothing can be written any more. */
+    bool (*is_ended)(const struct uvh_tunnel *tunnel);
+    /* Takes all of it. Returns 0, UVHTTP_ENOMEM or UVHTTP_EDISCONNECTED with nothing taken. */
+    int (*write)(struct uvh_tunnel *tunnel, const uvhttp_slice_t *areas, size_t count);
+    /* Bytes that are queued. */
+    size_t (*pending)(const struct uvh_tunnel *tunnel);
+    /* True when they wait for the peer. */
+    bool (*is_blocked)(const struct uvh_tunnel *tunnel);
+    /* `paused` or `wants_drain` of the stream has changed. */
+    void (*changed)(struct uvh_tunnel *tunnel);
+    /* Ends our side once everything is sent; then closes. */
+    void (*end)(struct uvh_tunnel *tunnel);
+    void (*close)(struct uvh_tunnel *tunnel);
+};
+
+/* A part of a connection that carries a stream: one of HTTP/2. Its protocol calls uvh_stream_closed
+ * when it has ended. */
+struct uvh_tunnel {
+    const struct uvh_tunnel_functions *functions;
+    struct uvh_conn *conn;
+    struct uvhttp_stream *stream;
 };
 
 struct uvhttp_stream {
     union {
         struct uvh_conn *conn;
         struct uvh_connecting *connecting;
+        struct uvh_tunnel *tunnel;
     } on;
     struct uvh_list link; /* in shared->streams */
     uvhttp_stream_events_t events;
@@ -45,6 +73,9 @@ struct uvhttp_stream *uvh_stream_new(struct uvh_conn_shared *shared,
 /* Within an event: the connection carries the stream from now on; the stream replaces its previous
  * user. */
 void uvh_stream_begin(struct uvhttp_stream *stream, struct uvh_conn *conn);
+
+/* The same for a tunnel, whose `functions` and `conn` are set. */
+void uvh_stream_begin_tunnel(struct uvhttp_stream *stream, struct uvh_tunnel *tunnel);
 
 /* The stream's timer has expired. The stream may be invalid after this call. */
 void uvh_stream_on_timer(struct uvhttp_stream *stream);

@@ -215,6 +215,10 @@ void uvh_h2_body_take(struct uvh_h2_stream *stream, char *data, size_t size, boo
 {
     const uvhttp_framing_t *framing = &stream->base.request.framing;
     stream->body_received += size;
+    if (stream->tunnel != NULL) {
+        uvh_h2_tunnel_receive(stream, data, size);
+        return;
+    }
     if (framing->body == UVHTTP_BODY_LENGTH && stream->body_received > framing->content_length) {
         uvh_h2_consume(stream->h2, NULL, (uint32_t)size);
         uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
@@ -236,6 +240,10 @@ void uvh_h2_body_end(struct uvh_h2_stream *stream)
     const uvhttp_framing_t *framing = &stream->base.request.framing;
     bool has_length = framing->body == UVHTTP_BODY_LENGTH;
     stream->ended = true;
+    if (stream->tunnel != NULL) {
+        uvh_h2_tunnel_peer_ended(stream);
+        return;
+    }
     if (has_length && stream->body_received != framing->content_length) {
         uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
         return;

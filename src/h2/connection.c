@@ -25,23 +25,28 @@ static struct uvh_h2_stream *hopeless(const struct uvh_h2 *h2)
 {
     for (struct uvh_list *link = h2->streams.next; link != &h2->streams; link = link->next) {
         struct uvh_h2_stream *stream = UVH_CONTAINER_OF(link, struct uvh_h2_stream, link);
-        if (!stream->base.finished &&
-            (!stream->ended || (stream->stalled && uvh_h2_has_output(stream))))
+        bool blocked = uvh_h2_has_output(stream) && (stream->stalled || h2->send_window <= 0);
+        if ((!stream->base.finished || stream->tunnel != NULL) && (!stream->ended || blocked))
             return stream;
     }
     return NULL;
+}
+
+void uvh_h2_abort_hopeless(struct uvh_h2 *h2)
+{
+    struct uvh_h2_stream *stream;
+    uvh_h2_ref(h2);
+    while ((stream = hopeless(h2)) != NULL)
+        uvh_h2_abort(stream);
+    uvh_h2_unref(h2);
 }
 
 /* Responses in progress are still sent, as far as the windows permit. */
 static void peer_ended(struct uvh_conn *conn)
 {
     struct uvh_h2 *h2 = conn->owner;
-    struct uvh_h2_stream *stream;
-    uvh_h2_ref(h2);
     h2->draining = h2->refusing = true;
-    while ((stream = hopeless(h2)) != NULL)
-        uvh_h2_abort(stream);
-    uvh_h2_unref(h2);
+    uvh_h2_abort_hopeless(h2);
 }
 
 static struct uvh_h2_stream *awaits_end(const struct uvh_h2 *h2)
@@ -338,12 +343,6 @@ static void released(struct uvh_exchange *base)
     uvh_conn_unref(conn);
 }
 
-static int upgrade(struct uvh_exchange *base)
-{
-    (void)base;
-    return UVHTTP_EINVAL;
-}
-
 static void peer(struct uvh_exchange *base, char *text)
 {
     uvh_socket_peer_text(&uvh_h2_stream_of(base)->h2->conn->peer, text);
@@ -364,7 +363,7 @@ static const struct uvh_protocol h2_protocol = {
     .await_peer_end = await_peer_end,
     .peer_ended = exchange_peer_ended,
     .end = uvh_h2_stream_end,
-    .upgrade = upgrade,
+    .upgrade = uvh_h2_upgrade,
     .interim = uvh_h2_interim,
     .admitted = uvh_h2_body_admitted,
     .pause_body = uvh_h2_body_pause,

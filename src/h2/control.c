@@ -8,7 +8,7 @@
 
 enum {
     SECOND_MS = 1000,
-    ENTRIES = 6, /* of our SETTINGS frame, at most */
+    ENTRIES = 7, /* of our SETTINGS frame, at most */
 };
 
 static const char drain_ping[UVH_H2_PING_SIZE] = {'d', 'r', 'a', 'i', 'n', 0, 0, 0};
@@ -173,10 +173,11 @@ void uvh_h2_send_settings(struct uvh_h2 *h2)
         {UVH_H2_MAX_CONCURRENT_STREAMS, (uint32_t)config->http2_max_streams},
         {UVH_H2_INITIAL_WINDOW_SIZE, (uint32_t)config->http2_stream_window},
         {UVH_H2_MAX_HEADER_LIST_SIZE, (uint32_t)config->max_header_size},
+        {UVH_H2_ENABLE_CONNECT_PROTOCOL, 1},
         {UVH_H2_NO_RFC7540_PRIORITIES, 1},
         {UVH_H2_HEADER_TABLE_SIZE, (uint32_t)config->http2_header_table},
     };
-    size_t count = config->http2_header_table == UVH_H2_TABLE_SIZE ? 5 : 6;
+    size_t count = config->http2_header_table == UVH_H2_TABLE_SIZE ? 6 : 7;
     char *out = reserve(h2, UVH_H2_HEAD_SIZE + count * UVH_H2_SETTING_SIZE);
     if (out != NULL)
         uvh_output_commit(h2->conn, uvh_h2_write_settings(out, entries, count));

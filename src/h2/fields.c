@@ -76,7 +76,7 @@ static char *put_head(char *out, const char *end, struct uvh_h2_stream *stream)
     out = put_fields(out + date.length, end, response);
     /* 304 would need the length of the corresponding 200 (RFC 9110 section 8.6), which is not known
      * here. */
-    if (!uvh_response_is_bodiless(response->status) &&
+    if (!uvh_response_is_bodiless(response->status) && response->body.source != UVH_BODY_STREAM &&
         response->body.size != UVHTTP_LENGTH_UNKNOWN) {
         char digits[UVH_NUMBER_SIZE];
         uvhttp_slice_t length = {digits, uvh_number_write(digits, response->body.size)};

@@ -12,6 +12,7 @@
 #include "codec/http2/hpack.h"
 #include "codec/http2/priority.h"
 #include "conn/conn.h"
+#include "conn/stream.h"
 #include "server/exchange.h"
 #include "server/server.h"
 
@@ -109,6 +110,12 @@ struct uvh_h2_queue {
     size_t begin;
 };
 
+/* A stream that carries an upgraded stream. */
+struct uvh_h2_tunnel {
+    struct uvh_tunnel base;
+    struct uvh_h2_stream *carrier;
+};
+
 struct uvh_h2_stream {
     struct uvh_h2 *h2;
     struct uvh_h2_stream *next; /* in its bucket of `table` */
@@ -140,6 +147,7 @@ struct uvh_h2_stream {
     struct uvh_output_entry *entries;
     struct uvh_output_entry entry;
     struct uvh_h2_queue *queue;
+    struct uvh_h2_tunnel *tunnel; /* NULL unless it was upgraded; the exchange is finished then */
     struct uvh_exchange base;
     uvhttp_head_t head; /* after base.match: both are large and need no zeroing */
 };
@@ -182,6 +190,8 @@ static inline void uvh_h2_ref(struct uvh_h2 *h2)
     h2->refs++;
 }
 void uvh_h2_unref(struct uvh_h2 *h2);
+/* The peer has ended its side: aborts what cannot be completed. */
+void uvh_h2_abort_hopeless(struct uvh_h2 *h2);
 
 /* ---- control.c: frames of stream 0, limits, and the end of a connection; within an event ---- */
 
@@ -296,6 +306,24 @@ void uvh_h2_stream_await_writable(struct uvh_exchange *base);
 int uvh_h2_stream_end(struct uvh_exchange *base);
 int uvh_h2_interim(struct uvh_exchange *base, int status);
 void uvh_h2_abandon(struct uvh_exchange *base);
+/* Within an event: ends the stream once everything is sent. Returns 0, or an error after which the
+ * stream was reset. */
+int uvh_h2_end_stream(struct uvh_h2_stream *stream);
+/* NULL when out of memory. */
+struct uvh_h2_queue *uvh_h2_queue_new(struct uvh_h2_stream *stream);
+
+/* ---- tunnel.c, within an event; the stream may be closed after these calls ---- */
+
+int uvh_h2_upgrade(struct uvh_exchange *base);
+void uvh_h2_tunnel_receive(struct uvh_h2_stream *stream, char *data, size_t size);
+void uvh_h2_tunnel_peer_ended(struct uvh_h2_stream *stream);
+bool uvh_h2_tunnel_is_due(const struct uvh_h2_stream *stream);
+void uvh_h2_tunnel_continue(struct uvh_h2_stream *stream);
+/* The stream is closed: notifies the user. */
+void uvh_h2_tunnel_closed(struct uvh_h2_stream *stream);
+
+/* ---- respond.c ---- */
+
 /* A stream of h2->waiting can continue. */
 bool uvh_h2_is_drainable(const struct uvh_h2_stream *stream);
 void uvh_h2_drain_stream(struct uvh_h2_stream *stream);

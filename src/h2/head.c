@@ -23,7 +23,7 @@ enum {
     TAIL = UVH_REQUEST_PATH_SLACK, /* bytes after the fields */
 };
 
-enum { AUTHORITY = 0, METHOD, PATH, SCHEME, PSEUDO_COUNT };
+enum { AUTHORITY = 0, METHOD, PATH, SCHEME, PROTOCOL, PSEUDO_COUNT };
 
 /* A field block while it is decoded. */
 struct block {
@@ -126,6 +126,17 @@ static void add_field(struct block *block, const struct uvh_hpack_field *field, 
                          .id = (uint8_t)id};
 }
 
+/* A pseudo-header field becomes the field that HTTP/1.1 has instead: its name, which is shorter, is
+ * written over the end of the other one. */
+static void rename_field(struct block *block, uint32_t value, uint32_t length, uvhttp_field_id_t id)
+{
+    uvhttp_slice_t name = uvh_field_name(id);
+    uint32_t offset = value - 2 - (uint32_t)name.length;
+    struct uvh_hpack_field field = {.value_length = length, .name_length = (uint16_t)name.length};
+    memcpy(block->base + offset, name.base, name.length);
+    add_field(block, &field, offset, id);
+}
+
 static void take_pseudo(struct block *block, const struct uvh_hpack_field *field, uint32_t offset)
 {
     static const signed char slots[] = {
@@ -134,7 +145,7 @@ static void take_pseudo(struct block *block, const struct uvh_hpack_field *field
         [UVH_HPACK_PATH - UVHTTP_FIELD_COUNT] = PATH,
         [UVH_HPACK_SCHEME - UVHTTP_FIELD_COUNT] = SCHEME,
         [UVH_HPACK_STATUS - UVHTTP_FIELD_COUNT] = -1,
-        [UVH_HPACK_PROTOCOL - UVHTTP_FIELD_COUNT] = -1,
+        [UVH_HPACK_PROTOCOL - UVHTTP_FIELD_COUNT] = PROTOCOL,
     };
     int slot = slots[field->id - UVHTTP_FIELD_COUNT];
     if (slot < 0 || block->seen_field || block->is_trailer || block->offsets[slot] != 0) {
@@ -144,13 +155,11 @@ static void take_pseudo(struct block *block, const struct uvh_hpack_field *field
     uint32_t value = offset + field->name_length + 2;
     block->offsets[slot] = value;
     block->lengths[slot] = field->value_length;
-    if (slot != AUTHORITY)
-        return;
-    /* becomes the Host field, whose name is written over the end of ":authority" */
-    struct uvh_hpack_field host = {.value_length = field->value_length, .name_length = 4};
-    memcpy(block->base + value - 6, "host", 4);
-    block->seen_authority = true;
-    add_field(block, &host, value - 6, UVHTTP_FIELD_HOST);
+    if (slot == AUTHORITY)
+        rename_field(block, value, field->value_length, UVHTTP_FIELD_HOST);
+    if (slot == PROTOCOL)
+        rename_field(block, value, field->value_length, UVHTTP_FIELD_UPGRADE);
+    block->seen_authority |= slot == AUTHORITY;
 }
 
 static uvhttp_slice_t value_of(const struct block *block, const uvhttp_field_t *field)
@@ -315,7 +324,11 @@ static bool has_valid_pseudo(const struct block *block)
     uvhttp_slice_t scheme = pseudo(block, SCHEME);
     if (!uvh_field_name_valid(method))
         return false;
-    if (method.length == 7 && memcmp(method.base, "CONNECT", 7) == 0)
+    bool is_connect = method.length == 7 && memcmp(method.base, "CONNECT", 7) == 0;
+    bool extended = block->offsets[PROTOCOL] != 0; /* RFC 8441 section 4 */
+    if (extended && (!is_connect || block->offsets[AUTHORITY] == 0))
+        return false;
+    if (is_connect && !extended)
         return path.base == NULL && scheme.base == NULL && block->offsets[AUTHORITY] != 0;
     bool is_asterisk = path.length == 1 && path.base[0] == '*';
     return scheme.length > 0 && path.length > 0 && (path.base[0] == '/' || is_asterisk);
@@ -328,6 +341,10 @@ static uvhttp_reason_t fill_head(const struct block *block)
     uvhttp_slice_t method = pseudo(block, METHOD), target = pseudo(block, PATH);
     if (target.base == NULL)
         target = pseudo(block, AUTHORITY); /* of CONNECT */
+    if (block->offsets[PROTOCOL] != 0) {   /* as HTTP/1.1 has it */
+        memcpy(block->base + block->offsets[METHOD], "GET", 3);
+        method.length = 3;
+    }
     head->minor_version = 1;
     head->start = (uint32_t)(method.base - block->base);
     head->method_length = (uint16_t)method.length;
@@ -352,6 +369,11 @@ static uvhttp_reason_t fill_head(const struct block *block)
 /* Without Content-Length a body has the length at which the stream ends, as one in chunks. */
 static bool set_body(struct uvh_h2_stream *stream, uvhttp_framing_t *framing)
 {
+    framing->upgrade = uvh_head_has(&stream->head, UVHTTP_FIELD_UPGRADE);
+    if (framing->upgrade) { /* what follows is not a body */
+        framing->body = UVHTTP_BODY_NONE;
+        return true;
+    }
     if (stream->ended)
         return framing->body == UVHTTP_BODY_NONE || framing->content_length == 0;
     if (framing->body == UVHTTP_BODY_NONE)

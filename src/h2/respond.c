@@ -37,6 +37,19 @@ static bool is_sent_at_once(const struct uvh_h2_stream *stream, size_t size)
            uvh_output_collected(&conn->out) + size <= COLLECTED_MOST;
 }
 
+/* A response of success to an extended CONNECT would open the tunnel (RFC 8441 section 5), but this
+ * one is for a GET. */
+static void refuse_upgrade(struct uvh_h2_stream *stream)
+{
+    struct uvhttp_response *response = &stream->base.response;
+    if (!stream->base.request.framing.upgrade || response->status >= 300)
+        return;
+    response->status = 501;
+    response->headers.count = 0;
+    response->prepared = NULL;
+    response->content_type = (uvhttp_slice_t){NULL, 0};
+}
+
 /* ---- complete responses ---- */
 
 static bool is_memory(const struct uvh_body *body)
@@ -85,6 +98,7 @@ static int respond(struct uvh_h2_stream *stream)
 {
     struct uvhttp_response *response = &stream->base.response;
     const struct uvh_body *body = &response->body;
+    refuse_upgrade(stream);
     size_t size = is_head_only(stream) ? 0 : (size_t)body->size;
     bool at_once = size <= COLLECTED_BODY && is_sent_at_once(stream, size) &&
                    (size == 0 || (is_memory(body) && response->pace == NULL));
@@ -138,16 +152,26 @@ int uvh_h2_interim(struct uvh_exchange *base, int status)
 
 /* ---- streamed responses ---- */
 
+struct uvh_h2_queue *uvh_h2_queue_new(struct uvh_h2_stream *stream)
+{
+    struct uvh_exchange *base = &stream->base;
+    struct uvh_h2_queue *queue = uvh_arena_alloc(&base->arena, sizeof(*queue));
+    if (queue == NULL)
+        return NULL;
+    uvh_bytes_init(&queue->bytes, base->worker->server->allocator, SIZE_MAX / 2);
+    queue->begin = 0;
+    return queue;
+}
+
 int uvh_h2_stream_begin(struct uvh_exchange *base)
 {
     struct uvh_h2_stream *stream = uvh_h2_stream_of(base);
     struct uvh_conn *conn = stream->h2->conn;
+    refuse_upgrade(stream);
     bool head_only = is_head_only(stream);
-    struct uvh_h2_queue *queue = uvh_arena_alloc(&base->arena, sizeof(*queue));
+    struct uvh_h2_queue *queue = uvh_h2_queue_new(stream);
     if (queue == NULL)
         return UVHTTP_ENOMEM;
-    uvh_bytes_init(&queue->bytes, base->worker->server->allocator, SIZE_MAX / 2);
-    queue->begin = 0;
     uvh_conn_event_begin(conn);
     /* the stream ends with the call of `end` */
     int err = uvh_h2_fields_put(stream, false, 0);
@@ -255,6 +279,8 @@ static bool is_drained(const struct uvh_h2_stream *stream)
 
 bool uvh_h2_is_drainable(const struct uvh_h2_stream *stream)
 {
+    if (stream->tunnel != NULL)
+        return uvh_h2_tunnel_is_due(stream);
     return is_bodiless_events(stream) || is_drained(stream) || uvh_h2_body_is_due(stream);
 }
 
@@ -262,7 +288,9 @@ void uvh_h2_drain_stream(struct uvh_h2_stream *stream)
 {
     struct uvh_exchange *base = &stream->base;
     uvh_exchange_ref(base);
-    if (uvh_h2_body_is_due(stream))
+    if (stream->tunnel != NULL)
+        uvh_h2_tunnel_continue(stream);
+    else if (uvh_h2_body_is_due(stream))
         uvh_h2_body_deliver(stream);
     else if (is_bodiless_events(stream))
         uvh_exchange_end_events(base);
@@ -291,6 +319,21 @@ static int put_end(struct uvh_h2_stream *stream)
     return err;
 }
 
+int uvh_h2_end_stream(struct uvh_h2_stream *stream)
+{
+    int err = uvh_h2_has_output(stream) ? 0 : put_end(stream);
+    if (err != 0) {
+        uvh_h2_reset(stream, UVH_H2_INTERNAL_ERROR);
+        return err;
+    }
+    stream->ending = true;
+    if (uvh_h2_has_output(stream))
+        uvh_h2_set_timeout(stream, false);
+    else
+        uvh_h2_complete(stream);
+    return 0;
+}
+
 int uvh_h2_stream_end(struct uvh_exchange *base)
 {
     struct uvh_h2_stream *stream = uvh_h2_stream_of(base);
@@ -298,22 +341,15 @@ int uvh_h2_stream_end(struct uvh_exchange *base)
     uint64_t left = base->response.body.size;
     int err = 0;
     uvh_conn_event_begin(conn);
-    if (!stream->head_only && left != UVHTTP_LENGTH_UNKNOWN && left > 0)
-        err = UVHTTP_ELENGTH;
-    else if (!uvh_h2_has_output(stream))
-        err = put_end(stream);
-    if (err != 0) {
+    if (!stream->head_only && left != UVHTTP_LENGTH_UNKNOWN && left > 0) {
         uvh_h2_reset(stream, UVH_H2_INTERNAL_ERROR);
+        err = UVHTTP_ELENGTH;
     } else {
         base->response.state = UVH_RESPONSE_SENT;
         /* may have been set after the head was sent */
         if (base->response.close_after)
             uvh_h2_shut_down(stream->h2);
-        stream->ending = true;
-        if (uvh_h2_has_output(stream))
-            uvh_h2_set_timeout(stream, false);
-        else
-            uvh_h2_complete(stream);
+        err = uvh_h2_end_stream(stream);
     }
     uvh_conn_event_end(conn);
     return err;

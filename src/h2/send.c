@@ -230,5 +230,7 @@ void uvh_h2_fill(struct uvh_conn *conn)
         size_t sent = send_frame(first_ready(h2));
         left -= sent < left ? sent : left;
     }
+    if (UVH_UNLIKELY(conn->end_reported) && !uvh_conn_is_closed(conn))
+        uvh_h2_abort_hopeless(h2);
     uvh_h2_unref(h2);
 }

@@ -83,7 +83,10 @@ void uvh_h2_complete(struct uvh_h2_stream *stream)
         end_request(stream);
     uvh_h2_stream_close(stream);
     uvh_h2_stream_discount(stream);
-    uvh_exchange_finish(&stream->base, false);
+    if (stream->tunnel != NULL)
+        uvh_h2_tunnel_closed(stream);
+    else
+        uvh_exchange_finish(&stream->base, false);
 }
 
 /* There is no request, so no handler to notify. */
@@ -99,7 +102,9 @@ void uvh_h2_abort(struct uvh_h2_stream *stream)
     struct uvh_exchange *base = &stream->base;
     uvh_h2_stream_close(stream);
     uvh_h2_stream_discount(stream);
-    if (base->began == 0 && base->response.state == UVH_RESPONSE_OPEN)
+    if (stream->tunnel != NULL)
+        uvh_h2_tunnel_closed(stream);
+    else if (base->began == 0 && base->response.state == UVH_RESPONSE_OPEN)
         drop(base);
     else
         uvh_exchange_finish(base, true);
@@ -169,8 +174,14 @@ void uvh_h2_set_timeout(struct uvh_h2_stream *stream, bool progress)
     bool begun = base->response.state == UVH_RESPONSE_BEGUN;
     bool has_output = uvh_h2_has_output(stream);
     bool reads = stream->body_state != UVH_H2_BODY_KEEP && !stream->ended;
-    if (base->finished)
+    if (base->finished && stream->tunnel == NULL)
         return;
+    if (stream->tunnel != NULL) {
+        bool waits = has_output && stream->stalled;
+        uvh_exchange_set_timeout(
+            base, waits ? UVH_EXCHANGE_TIMEOUT_WRITE : UVH_EXCHANGE_TIMEOUT_NONE, progress);
+        return;
+    }
     if (base->response.pace != NULL && (has_output || (begun && base->response.wants_drain)) &&
         uvh_exchange_allowed(base) == 0)
         uvh_exchange_set_timeout(base, UVH_EXCHANGE_TIMEOUT_PACE, false);

@@ -265,6 +265,8 @@ int uvhttp_response_proceed(uvhttp_response_t *response)
 
 static int respond_upgrade_required(struct uvh_exchange *exchange, const char *protocol)
 {
+    if (exchange->request.is_http2 && exchange->request.framing.upgrade)
+        return uvhttp_response_send_status(&exchange->response, 501); /* RFC 9220 section 3 */
     int err = uvhttp_response_set_header(&exchange->response, "Upgrade", protocol);
     return err != 0 ? err : uvhttp_response_send_status(&exchange->response, 426);
 }

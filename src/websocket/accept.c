@@ -102,6 +102,11 @@ static void read_offer(uvhttp_request_t *request, const struct uvh_ws_accept_rul
 
 /* ---- validation: one function per rule ---- */
 
+static bool is_http2(const uvhttp_request_t *request)
+{
+    return strcmp(uvhttp_request_protocol(request), "HTTP/2.0") == 0;
+}
+
 /* Section 4.2.1 items 1, 3 and 4. The server has checked Host already. */
 static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refusal)
 {
@@ -118,6 +123,8 @@ static int check_upgrade(uvhttp_request_t *request, struct uvh_ws_refusal *refus
     if (uvhttp_request_http_minor(request) < 1)
         return refuse(refusal, 426,
                       "The request is HTTP/1.0; a WebSocket handshake requires HTTP/1.1.");
+    if (is_http2(request) && uvhttp_request_header(request, "Upgrade") != NULL)
+        return refuse(refusal, 501, "This is a WebSocket endpoint; :protocol must be websocket.");
     return refuse(
         refusal, 426,
         "This is a WebSocket endpoint: send \"Connection: Upgrade\" and \"Upgrade: websocket\".");
@@ -232,7 +239,7 @@ int uvh_ws_accept_check(uvhttp_request_t *request, const struct uvh_ws_accept_ru
         return err;
     read_offer(request, rules, accepted, &offer);
     err = check_version(&offer, refusal);
-    if (err == 0)
+    if (err == 0 && !is_http2(request)) /* RFC 8441 section 5 */
         err = check_key(&offer, refusal);
     if (err == 0)
         err = check_origin(&offer, rules, refusal);
@@ -257,14 +264,15 @@ int uvh_ws_accept_fields(uvhttp_response_t *response, const struct uvh_ws_accept
 {
     char extensions[UVH_WS_EXTENSION_MAX] = "";
     char accept[UVH_WS_ACCEPT_SIZE + 1] = "";
-    uvhttp_slice_t key =
-        uvhttp_request_field(uvhttp_response_request(response), UVHTTP_FIELD_SEC_WEBSOCKET_KEY);
-    if (key.length != UVH_WS_KEY_SIZE)
+    uvhttp_request_t *request = uvhttp_response_request(response);
+    uvhttp_slice_t key = uvhttp_request_field(request, UVHTTP_FIELD_SEC_WEBSOCKET_KEY);
+    if (!is_http2(request) && key.length != UVH_WS_KEY_SIZE)
         return UVHTTP_EINVAL;
-    uvh_ws_accept_make(key.base, accept);
+    if (!is_http2(request))
+        uvh_ws_accept_make(key.base, accept);
     if (accepted->compressed)
         uvh_ws_extension_response(&accepted->terms, extensions);
-    int err = uvhttp_response_set_header(response, "Sec-WebSocket-Accept", accept);
+    int err = set_or_remove(0, response, "Sec-WebSocket-Accept", accept);
     err = set_or_remove(err, response, "Sec-WebSocket-Protocol", accepted->protocol);
     return set_or_remove(err, response, "Sec-WebSocket-Extensions", extensions);
 }

@@ -2,8 +2,8 @@
  * and sets the response fields.
  *
  * Uses requests and responses by their public functions, and is independent of connections and
- * messages. RFC 8441 (WebSocket over HTTP/2) omits the method, the upgrade and the key and keeps
- * the rest: a function for it would skip those and call the same checks. Called by
+ * messages. A handshake over HTTP/2 (RFC 8441) has no key; the server presents its extended CONNECT
+ * as a GET with Upgrade. Called by
  * websocket/endpoint.c, on the request's thread. */
 #ifndef UVH_WEBSOCKET_ACCEPT_H
 #define UVH_WEBSOCKET_ACCEPT_H

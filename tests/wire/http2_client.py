@@ -203,7 +203,7 @@ class Client:
         self.frames = []  # all frames of the server
         self.streams = {}
         self.next_stream = 1
-        self.decoder = hpack.Decoder()
+        self.decoder = hpack.Decoder(max_header_list_size=2**24)
         self.peer = {INITIAL_WINDOW_SIZE: DEFAULT_WINDOW, MAX_FRAME_SIZE: DEFAULT_FRAME_SIZE}
         self.settled = False  # SETTINGS of the server were read
         self.acknowledged = 0
@@ -341,7 +341,8 @@ class Client:
     def complete_headers(self):
         (first, coded), self.assembling = self.assembling, None
         stream = self.streams[first.stream]
-        fields = [(as_text(name), as_text(value)) for name, value in self.decoder.decode(coded)]
+        fields = [(name.decode("latin-1"), value.decode("latin-1"))
+                  for name, value in self.decoder.decode(coded, raw=True)]
         end = bool(first.flags & END_STREAM)
         for name, _ in fields:
             assert name == name.lower(), f"RFC 9113 8.2.1: {name} in upper case"
@@ -523,7 +524,3 @@ class Client:
             return True
         plain = getattr(self.socket, "plain", self.socket)
         return bool(select.select([plain], [], [], seconds)[0])
-
-
-def as_text(value):
-    return value if isinstance(value, str) else value.decode("latin-1")

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 
+import http2_transport
 import raw
 from wire_server import SAFETY_TIMEOUT, built, read_output
 
@@ -80,6 +81,9 @@ class Program:
         self.line = self.output.split("\n")[0]
         self.urls = [found.group(0) for found in URL.finditer(self.line)]
         self.port = int(URL.search(self.line).group(2) or 80)
+        raw.TRANSPORTS.pop(self.port, None)
+        if os.environ.get("UVHTTP_WIRE_HTTP2") and self.url.startswith("http:"):
+            raw.TRANSPORTS[self.port] = http2_transport.Socket
 
     @property
     def url(self):
@@ -112,6 +116,7 @@ class Program:
 
     def stop(self, number=signal.SIGTERM):
         """Ends the program with a signal; returns the exit code."""
+        raw.TRANSPORTS.pop(self.port, None)  # another server may get this port
         if self.process.poll() is None:
             self.send_signal(number)
         try:

@@ -205,16 +205,16 @@ class Connection:
         return response
 
     def chunked_body(self):
-        body = b""
+        chunks = []
         while True:
             size = int(self.line().split(b";")[0], 16)
             if size == 0:
                 break
-            body += self.receive_exactly(size)
+            chunks.append(self.receive_exactly(size))
             assert self.line() == b""
         while self.line():
             pass
-        return body
+        return b"".join(chunks)
 
     def responses(self, count):
         return [self.response() for _ in range(count)]

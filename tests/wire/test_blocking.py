@@ -212,6 +212,7 @@ def test_disconnect_during_blocking_stream_frees_thread(start):
     assert server.request("GET", "/block/tell/x").status == 202
 
 
+@pytest.mark.http1
 def test_blocking_handler_timeout_gets_503(start):
     server = start(blocking_threads=1)
     with server.connect() as connection:

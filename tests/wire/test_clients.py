@@ -95,14 +95,6 @@ def test_curl_offering_http_2_uses_http_1_1(server):
     assert curl(server, "--http2", "--data", "abc", path="/echo") == b"abc"
 
 
-def test_curl_requiring_http_2_fails_at_once(server):
-    result = subprocess.run([
-        installed("curl", "curl"), "-sS", "--noproxy", "*", "--http2-prior-knowledge", "--max-time",
-        "60", f"http://127.0.0.1:{server.port}/hello"
-    ], capture_output=True, timeout=90, check=False)
-    assert result.returncode not in (0, 28), result
-
-
 def test_curl_with_tls_on_plain_port_fails_at_once(server):
     result = subprocess.run([
         installed("curl", "curl"), "-sS", "--noproxy", "*", "--insecure", "--max-time", "60",

@@ -290,6 +290,7 @@ def test_form_memory_grows_little_with_file_count(start, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.plain
 def test_curl_sends_form(server, tmp_path):
     source = tmp_path / "source.bin"
     source.write_bytes(raw.pattern(2_000_000))
@@ -303,6 +304,7 @@ def test_curl_sends_form(server, tmp_path):
     assert names(tmp_path) == ["kept", "source.bin"]
 
 
+@pytest.mark.plain
 def test_curl_sends_form_slowly(server, tmp_path):
     source = tmp_path / "source.bin"
     source.write_bytes(raw.pattern(3_000_000))
@@ -311,6 +313,7 @@ def test_curl_sends_form_slowly(server, tmp_path):
     assert "|3000000|-|file\n" in text
 
 
+@pytest.mark.plain
 def test_httpx_and_aiohttp_send_forms(server, tmp_path):
     import aiohttp
     import httpx
@@ -335,6 +338,7 @@ def test_httpx_and_aiohttp_send_forms(server, tmp_path):
     wait_until_empty(tmp_path)
 
 
+@pytest.mark.plain
 def test_node_sends_form(server, tmp_path):
     script = """
         const form = new FormData();

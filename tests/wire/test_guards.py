@@ -266,6 +266,7 @@ def test_options_without_preflight_fields_passes(server):
     assert without_origin.body.startswith(b"run=") and cors_fields(without_origin) == {}
 
 
+@pytest.mark.plain
 def test_cors_with_curl_and_httpx(server):
     head = curl(server, "/who", "-i", "-X", "OPTIONS", "-H", f"Origin: {APP}", "-H",
                 "Access-Control-Request-Method: PUT", host="cors.test")
@@ -415,6 +416,7 @@ def test_disconnect_during_basic_decision(server):
     assert fetch(server, "/who", basic("later-yes", "x"), host="basic.auth.test").status == 200
 
 
+@pytest.mark.plain
 def test_basic_with_real_clients(server):
     assert curl(server, "/who", "-u", "ada:pa:ss w\u00f6rd",
                 host="table.auth.test").startswith(b"run=")
@@ -515,6 +517,7 @@ def security_fields(response):
     return {name.lower(): value for name, value in response.fields if name.lower() not in own}
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("target, method, status", [("/who", "GET", 200), ("/nowhere", "GET", 404),
                                                     ("/who", "DELETE", 405),
                                                     ("/who", "OPTIONS", 204), ("/fail", "GET", 500),
@@ -527,6 +530,7 @@ def test_security_headers_on_every_response(server, target, method, status):
     assert response.status == status and security_fields(response) == DEFAULT
 
 
+@pytest.mark.plain
 def test_security_headers_keep_fields_of_handler(server):
     assert security_fields(fetch(server, "/own", host="headers.test")) == {
         **DEFAULT, "x-frame-options": "DENY", "content-security-policy": "default-src 'none'"
@@ -547,6 +551,7 @@ def test_security_headers_configured(server):
 # ---- rules by address ----
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("host, status", [("local", 200), ("refused", 403), ("nobody", 403),
                                           ("everybody", 200)])
 def test_address_rules(server, host, status):

@@ -42,6 +42,7 @@ def test_pending_reports_queued_bytes(start):
 UPGRADE = "Connection: Upgrade"
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize(
     "protocol, fields, version, said",
     [("websocket", [UPGRADE, "Upgrade: websocket"], "HTTP/1.1", b"yes"),

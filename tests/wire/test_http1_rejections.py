@@ -268,8 +268,8 @@ def test_rejection_follows_first_invalid_byte(server):
 # ---- other protocols and random bytes on this port ----
 
 
-def test_http_2_preface_gets_505(server):
-    with server.connect() as connection:
+def test_http_2_preface_gets_505_without_http2(start):
+    with start(http2=0).connect() as connection:
         connection.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
                         b"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
         assert connection.response().status == 505

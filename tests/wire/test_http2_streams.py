@@ -443,6 +443,17 @@ def test_disconnected_client_aborts_all_streams(server, how):
     server.release(f"disconnect-{how}")
 
 
+def test_end_of_blocked_client_closes_connection(start):
+    # After the end of the client's side no window can grow.
+    server = start()
+    with Client(server.port, (h2.INITIAL_WINDOW_SIZE, 2**20), grants=False) as client:
+        client.sync()
+        client.response(client.request("GET", f"/large?size={h2.DEFAULT_WINDOW}"))
+        client.request("GET", "/large?size=1000")
+        client.sync()
+    server.wait_for_connections(0)
+
+
 def test_statistics_count_streams_as_requests(server, client):
     before = server.stats()
     for _ in range(10):

@@ -67,7 +67,7 @@ def has_ipv6():
 
 
 def option_names():
-    return re.findall(r"--(?:\[no-\])?([a-z][a-z-]+)",
+    return re.findall(r"--(?:\[no-\])?([a-z][a-z0-9-]+)",
                       run("uvhttp", "help", "serve").stdout.split("\nSIZE is")[0])
 
 
@@ -89,7 +89,7 @@ def test_help_of_the_program(arguments):
 
 
 def options_of(page):
-    return re.findall(r"^  (?:-\w, |    )--(?:\[no-\])?([a-z-]+)", page, re.M)
+    return re.findall(r"^  (?:-\w, |    )--(?:\[no-\])?([a-z0-9-]+)", page, re.M)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["serve", "-h"],
@@ -282,7 +282,7 @@ def config_options():
     ]
 
 
-@pytest.mark.parametrize("option", config_options())
+@pytest.mark.parametrize("option", sorted(set(config_options()) - {"http2"}))  # is a switch
 def test_limit_out_of_range_is_reported_with_range(site, option):
     done = run("uvhttp", "serve", f"--{option}", "99999999999999999999999", site)
     assert done.returncode == 2

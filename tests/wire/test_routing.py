@@ -53,6 +53,7 @@ def test_host_of_absolute_target_is_used(server):
     assert fetch(server, "http://localhost/hello", host=HOST).body == b"Hello, world\n"
 
 
+@pytest.mark.http1
 def test_http_1_0_without_host_gets_default_routes(server):
     with server.connect() as connection:
         connection.send(b"GET /hello HTTP/1.0\r\n\r\n")

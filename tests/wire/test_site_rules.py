@@ -390,6 +390,7 @@ def lines_of(path):
     return path.read_text().splitlines() if path.exists() else []
 
 
+@pytest.mark.http1
 def test_sites_have_access_logs(start, tmp_path):
     program = start(LOGS)
     for name in "abcde":

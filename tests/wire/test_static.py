@@ -277,6 +277,7 @@ def traversal_targets():
                 "/dev/fd/0")
 
 
+@pytest.mark.http1
 def test_path_traversal_is_denied(root, serve):
     write(root, "sub/file", b"x")
     os.symlink("..", os.path.join(root, "link-out"))

@@ -218,6 +218,7 @@ def test_archive_too_large_gets_error_page(root, serve):
                 response.get("Content-Disposition")) == (403, b"<no>", None)
 
 
+@pytest.mark.http1
 def test_archive_of_file_above_8_gib(root, serve):
     with open(os.path.join(root, "large"), "wb") as file:
         file.truncate(9 << 30)
@@ -238,6 +239,7 @@ def resident(server):
     return int(status.split("VmRSS:")[1].split()[0]) * KIB
 
 
+@pytest.mark.http1
 def test_archive_without_reader_takes_little_memory(root, serve):
     with open(os.path.join(root, "large"), "wb") as file:
         file.truncate(100 * MIB)

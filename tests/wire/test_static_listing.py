@@ -429,6 +429,7 @@ def make_entries(root, count):
             os.link(first, os.path.join(directory, f"file with number {number:06}"))
 
 
+@pytest.mark.http1
 def test_large_listing_does_not_block_others(root, serve):
     """While 100,000 entries are read, sorted and sent, other requests get responses. The memory is
     that of the names and two slices."""
@@ -469,6 +470,7 @@ def test_disconnect_during_long_listing(root, serve):
     assert len(listing(server, "/").links) == 4000
 
 
+@pytest.mark.http1
 def test_long_listing_for_http_1_0_and_1_1(root, serve):
     for number in range(2000):
         write(

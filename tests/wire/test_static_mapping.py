@@ -390,6 +390,7 @@ def test_error_pages_with_try_files_and_fallback(root, serve):
     assert (response.status, response.body, response.get("Vary")) == (404, b"gone", "Accept")
 
 
+@pytest.mark.http1
 def test_error_page_without_descriptors_is_text(root, serve):
     write(root, "busy.html", b"busy")
     server = serve("--error-pages", "503=/busy.html", descriptors=40)

@@ -444,6 +444,7 @@ def test_upload_never_writes_outside_root(root, serve, target):
     assert names(os.path.dirname(root)) == ["root", "secret.txt"]
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize("coded", [False, True], ids=["length", "chunks"])
 def test_upload_beyond_limit_gets_413(root, serve, coded):
     server, body = serve("--uploads", "--upload-max-size", "300000"), raw.pattern(300_001)
@@ -533,6 +534,7 @@ def small_disk(size):
     return limit
 
 
+@pytest.mark.http1
 def test_upload_beyond_file_size_limit(root, serve):
     server = serve("--uploads", prepare=small_disk(200_000))
     assert put(server, "/fits", raw.pattern(200_000)).status == 201

@@ -119,7 +119,7 @@ def pem_of(path):
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 @pytest.mark.parametrize("kind", ["ec", "rsa"])
 def test_versions_and_key_types(start, version, kind):
-    info = start(cert=tls.default_cert(kind)).info(only=version, alpn=["h2", "http/1.1"])
+    info = start(cert=tls.default_cert(kind)).info(only=version, alpn=["h3", "http/1.1"])
     assert info["scheme"] == "https" and info["version"] == f"TLSv{version}"
     assert (info["server_name"], info["protocol"], info["resumed"]) == ("localhost", "http/1.1",
                                                                         False)
@@ -175,14 +175,14 @@ def test_configured_ciphers_and_groups(start):
     assert server.info(only="1.3")["cipher"] == "TLS_CHACHA20_POLY1305_SHA256"
 
 
-@pytest.mark.parametrize("offer, chosen", [(["h2", "http/1.1"], "http/1.1"), (None, "")])
+@pytest.mark.parametrize("offer, chosen", [(["h3", "http/1.1"], "http/1.1"), (None, "")])
 def test_alpn_selects_protocol(server, offer, chosen):
     assert server.info(alpn=offer)["protocol"] == chosen
 
 
 def test_alpn_without_common_protocol_is_rejected(server):
     assert "no application protocol" in handshake_error(server,
-                                                        alpn=["h2",
+                                                        alpn=["h3",
                                                               "spdy/3"]).lower().replace("_", " ")
 
 

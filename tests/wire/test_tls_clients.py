@@ -55,8 +55,9 @@ def test_curl_over_tls(secure, tmp_path):
     assert run(*command, secure.url + "/large?size=6000000") == raw.pattern(6000000)
     connects = run(*command, "-w", "%{num_connects}\n", *[secure.url + "/hello"] * 3)
     assert connects.replace(b"Hello, world\n", b"").split() == [b"1", b"0", b"0"]
-    assert run(*command, "--http2", "-o", os.devnull, "-w", "%{http_version} %{ssl_verify_result}",
-               secure.url + "/hello") == b"1.1 0"
+    for option, version in (("--http2", b"2"), ("--http1.1", b"1.1")):
+        assert run(*command, option, "-o", os.devnull, "-w", "%{http_version} %{ssl_verify_result}",
+                   secure.url + "/hello") == version + b" 0"
 
 
 def test_curl_rejects_unknown_authority(secure):

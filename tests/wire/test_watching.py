@@ -15,7 +15,7 @@ import raw
 from program import Program
 from wire_server import SAFETY_TIMEOUT, eventually
 
-SAMPLE = re.compile(r"^([a-z_]+(?:\{[^}]*\})?) ([0-9.]+)$")
+SAMPLE = re.compile(r"^([a-z0-9_]+(?:\{[^}]*\})?) ([0-9.]+)$")
 # Apache's "combined".
 COMBINED = re.compile(
     r'(\S+) - - \[(\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2} [+-]\d{4})\] "((?:[^"\\]|\\.)*)" '
