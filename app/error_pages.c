@@ -49,14 +49,15 @@ char *uvh_error_pages_of_library(const char *given)
     for (const char *word = given + strspn(given, " "); text != NULL && *word != '\0';
          word += strspn(word, " ")) {
         size_t length = strcspn(word, " "), codes = strcspn(word, "="), begin = used;
-        if (codes >= length) /* the library refuses it */
-            codes = 0;
-        for (const char *code = word; code <= word + codes; code += strcspn(code, ",=") + 1) {
+        bool is_list = codes < length; /* the library refuses others */
+        for (const char *code = word; is_list && code <= word + codes;
+             code += strcspn(code, ",=") + 1) {
             size_t own = strcspn(code, ",=");
             if (is_of_library(code, own))
                 used += (size_t)snprintf(text + used, size - used, "%s%.*s",
                                          used == begin ? "" : ",", (int)own, code);
         }
+        codes = is_list ? codes : 0;
         if (codes == 0 || used > begin)
             used += (size_t)snprintf(text + used, size - used, "%.*s ", (int)(length - codes),
                                      word + codes);
