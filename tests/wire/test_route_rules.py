@@ -75,6 +75,13 @@ def test_hidden_files_are_not_in_listing_and_archive(tree, serve):
     assert sorted(names) == ["a.txt", "index.html", "sub/c.txt", "sub/private/e.txt"]
 
 
+def test_hidden_readme_is_not_shown(tree, serve):
+    write(tree, "sub/README.md", b"# The text of it\n")
+    server = serve("--hide=README.md", "--listing")
+    assert b"The text of it" not in server.request("/sub/").body
+    assert b"The text of it" in serve("--listing").request("/sub/").body
+
+
 def test_hidden_files_cannot_be_uploaded(tree, serve):
     server = serve(*HIDE, "--uploads", "--upload-overwrite")
     for target in ("/a.bak", "/new.bak", "/private/new", "/sub/node_modules/new.txt"):
