@@ -31,6 +31,16 @@ static int find(const struct uvh_setup_route *route, const char *path, size_t le
     return error;
 }
 
+bool uvh_named_files_path(const struct uvh_setup_route *route, const char *path, size_t length,
+                          char whole[PATH_MAX])
+{
+    struct stat facts;
+    const char *root;
+    size_t skip = strspn(path, "/");
+    return find(route, path + skip, length - skip, &facts, &root) == 0 &&
+           snprintf(whole, PATH_MAX, "%s/%.*s", root, (int)(length - skip), path + skip) < PATH_MAX;
+}
+
 /* True if `path` is a file. A path that cannot be examined counts as one: the log will report the
  * reason when the file is requested. */
 static bool check_file(const struct uvh_setup_route *route, const char *option, const char *path,
@@ -67,7 +77,7 @@ static bool check_fallback(const struct uvh_setup_route *route, char *message, s
 
 bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, size_t size)
 {
-    const char *word = route->files.error_pages != NULL ? route->files.error_pages : "";
+    const char *word = route->error_pages != NULL ? route->error_pages : "";
     const char *file = route->files.file;
     if (file != NULL && !check_file(route, "file", file, strlen(file), message, size))
         return false;
@@ -87,15 +97,15 @@ bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, s
 void uvh_named_files_drop(struct uvh_setup_route *route)
 {
     char message[1];
-    const char *pages = route->files.error_pages;
-    route->files.error_pages = NULL;
+    const char *pages = route->error_pages;
+    route->error_pages = NULL;
     if (!uvh_named_files_check(route, message, sizeof(message))) {
         route->files.spa = false;
         route->files.fallback = NULL;
     }
-    route->files.error_pages = pages;
+    route->error_pages = pages;
     if (!uvh_named_files_check(route, message, sizeof(message)))
-        route->files.error_pages = NULL;
+        route->error_pages = route->files.error_pages = NULL;
 }
 
 bool uvh_named_files_can_match(const struct uvh_setup_route *route)

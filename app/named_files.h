@@ -6,12 +6,18 @@
 #ifndef UVH_APP_NAMED_FILES_H
 #define UVH_APP_NAMED_FILES_H
 
+#include <limits.h>
+
 #include "setup.h"
 
 /* True if the files of the options `file`, `fallback`, `spa` and `error_pages` exist. A file that
  * cannot be examined, for example for lack of permissions, counts as existing. False with a message
  * that begins with the name of the option. */
 bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, size_t size);
+
+/* The path of a file of the route's directories; false if there is none. */
+bool uvh_named_files_path(const struct uvh_setup_route *route, const char *path, size_t length,
+                          char whole[PATH_MAX]);
 
 /* Omits these options, except `file`, where their files do not exist: an alias of `serve` need not
  * have those of the directory. */

@@ -10,6 +10,7 @@
 #include <uvhttp/metrics.h>
 
 #include "alias.h"
+#include "error_pages.h"
 #include "listen.h"
 #include "named_files.h"
 #include "prewarm.h"
@@ -176,6 +177,17 @@ static int add_metrics(uvhttp_server_t *server, const char *path)
     return UVH_EXIT_USAGE;
 }
 
+/* Those of the first directory apply to refusals of all paths. */
+static int use_error_pages(uvhttp_server_t *server, const struct uvh_setup_route *route)
+{
+    struct uvh_problems problems = {.count = 0};
+    void *pages;
+    if (!uvh_error_pages_open(server, route, &pages, &problems))
+        return refuse("", &problems);
+    int err = pages == NULL ? 0 : uvhttp_server_use(server, uvh_error_pages_use, pages);
+    return err == 0 ? UVH_EXIT_OK : print_error(err);
+}
+
 static int add_routes(uvhttp_server_t *server, struct uvh_serve_site *made)
 {
     int code = UVH_EXIT_OK, err = 0;
@@ -198,7 +210,9 @@ static int build(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_p
 {
     (void)metrics, (void)problems;
     struct uvh_serve_site *made = arg;
-    int code = limit_clients(server, &made->site.clients);
+    int code = use_error_pages(server, &made->routes[0]);
+    if (code == UVH_EXIT_OK)
+        code = limit_clients(server, &made->site.clients);
     if (code == UVH_EXIT_OK)
         code = allow_origins(server, made->site.cors.text);
     if (code == UVH_EXIT_OK)

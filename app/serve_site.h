@@ -21,8 +21,9 @@ struct uvh_serve_site {
     struct uvh_text more_roots[UVH_OPTIONS_LIST_MAX];
     const char *more_root_paths[UVH_OPTIONS_LIST_MAX + 1]; /* the same in the library's form */
     /* referenced by the other members, freed with them */
-    char *texts[8 + 6 * UVH_OPTIONS_LIST_MAX];
+    char *texts[9 + 6 * UVH_OPTIONS_LIST_MAX];
     size_t text_count;
+    const char *error_pages;          /* as given */
     const char *metrics, *access_log; /* as struct uvh_setup has them */
     const char *root; /* the absolute path of the directory or file, for the start output */
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "banner.h"
+#include "error_pages.h"
 #include "hangup.h"
 #include "listen.h"
 #include "logger.h"
@@ -144,6 +145,7 @@ static int build(struct running *running, uvhttp_server_t *server, struct uvh_pr
     if (!given->test)
         uvh_run_as_create(&running->as, setup->tls.config.key_log_file, 0600);
     bool loaded = uvh_tls_open(&running->tls, &setup->tls, given->options, given->test, problems);
+    uvhttp_server_on_error(server, uvh_error_pages_apply, NULL);
     int err = uvh_tls_add_hsts(server, &setup->tls);
     if (err != 0)
         uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));

@@ -9,6 +9,7 @@
 
 #include "access_logs.h"
 #include "alias.h"
+#include "error_pages.h"
 #include "responses.h"
 #include "site_auth.h"
 #include "site_clients.h"
@@ -88,7 +89,7 @@ struct site_build {
 
 /* The middleware of a route, in the order in which it runs. */
 struct chain {
-    uvhttp_middleware_t items[6];
+    uvhttp_middleware_t items[7];
     size_t count;
 };
 
@@ -175,11 +176,11 @@ static void add_route(const struct builder *builder, const struct site_build *bu
                               ? build->cors
                               : uvh_site_cors_make(builder->server, &route->cors, problems);
     struct uvh_clients clients;
-    void *arg = route;
+    void *arg = route, *pages;
     uvh_site_clients_make(builder->server, &route->clients, build->site, &clients, problems);
     if (route->kind == UVH_ROUTE_STATIC)
         arg = uvh_site_files_open(builder->server, build->site, route, problems);
-    if (arg == NULL)
+    if (arg == NULL || !uvh_error_pages_open(builder->server, route, &pages, problems))
         return;
     if (strlen(route->path.text) + 2 > sizeof(pattern)) {
         uvh_problems_add(problems, route->path.mark, "this path is longer than any request target");
@@ -187,6 +188,7 @@ static void add_route(const struct builder *builder, const struct site_build *bu
     }
     snprintf(pattern, sizeof(pattern), "%s%s", route->path.text, star_of(route));
     push(&chain, uvh_access_logs_skip, route->no_log ? route : NULL);
+    push(&chain, uvh_error_pages_use, pages);
     push(&chain, uvh_responses_add_fields, route->headers.count > 0 ? &route->headers : NULL);
     push_clients(&chain, &clients);
     push(&chain, uvhttp_cors_handle_request, cors); /* a preflight has no password */

@@ -81,7 +81,8 @@ int uvh_dir_listing_open(struct uvh_dir_listing *listing, const uvhttp_allocator
     *listing = (struct uvh_dir_listing){.order = *order};
     int result = uvh_dir_entries_read(&listing->entries, allocator, query);
     if (result == 0 && order->format == UVH_DIR_HTML)
-        result = uvh_dir_readme_read(&listing->readme, allocator, query->root, query->directory);
+        result = uvh_dir_readme_read(&listing->readme, allocator, query->root, query->directory,
+                                     query->hide);
     if (result != 0)
         uvh_dir_listing_close(listing);
     return result;

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "codec/text/utf8_sequence.h"
+#include "files/static_path.h"
 
 enum { LONGEST_CHARACTER = 4 };
 
@@ -48,7 +49,7 @@ static bool fill(struct uvh_dir_readme *readme, int descriptor, const struct uvh
 
 /* Returns 0, UVHTTP_ENOMEM, or the reason not to show it (negative, or 1). */
 static int read_one(struct uvh_dir_readme *readme, const struct uvh_file_root *root,
-                    const char *directory, const char *name)
+                    const char *directory, const char *name, const char *const *hide)
 {
     char path[PATH_MAX];
     struct uvh_file_facts facts;
@@ -58,6 +59,8 @@ static int read_one(struct uvh_dir_readme *readme, const struct uvh_file_root *r
         return 1;
     memcpy(path, directory, length);
     memcpy(path + length, name, name_length + 1);
+    if (uvh_static_path_matches(path, hide))
+        return 1;
     int result = uvh_file_facts_read(root, path, &facts);
     if (result != 0 || facts.kind != UVH_FILE_REGULAR)
         return 1;
@@ -74,13 +77,14 @@ static int read_one(struct uvh_dir_readme *readme, const struct uvh_file_root *r
 }
 
 int uvh_dir_readme_read(struct uvh_dir_readme *readme, const uvhttp_allocator_t *allocator,
-                        const struct uvh_file_root *root, const char *directory)
+                        const struct uvh_file_root *root, const char *directory,
+                        const char *const *hide)
 {
     static const char *const names[] = {"README.md", "README.txt", "README"};
     *readme = (struct uvh_dir_readme){0};
     uvh_bytes_init(&readme->text, allocator, UVH_DIR_README_MAX + 1);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        int result = read_one(readme, root, directory, names[i]);
+        int result = read_one(readme, root, directory, names[i], hide);
         if (result <= 0)
             return result;
         uvh_dir_readme_release(readme);

@@ -19,9 +19,10 @@ struct uvh_dir_readme {
 };
 
 /* Returns 0 (also without a README) or UVHTTP_ENOMEM. The caller releases it whatever the result.
- * `directory` as in uvh_dir_query. */
+ * `directory` and `hide` as in uvh_dir_query. */
 int uvh_dir_readme_read(struct uvh_dir_readme *readme, const uvhttp_allocator_t *allocator,
-                        const struct uvh_file_root *root, const char *directory);
+                        const struct uvh_file_root *root, const char *directory,
+                        const char *const *hide);
 void uvh_dir_readme_release(struct uvh_dir_readme *readme);
 
 #endif

@@ -75,6 +75,13 @@ def test_hidden_files_are_not_in_listing_and_archive(tree, serve):
     assert sorted(names) == ["a.txt", "index.html", "sub/c.txt", "sub/private/e.txt"]
 
 
+def test_hidden_readme_is_not_shown(tree, serve):
+    write(tree, "sub/README.md", b"# The text of it\n")
+    server = serve("--hide=README.md", "--listing")
+    assert b"The text of it" not in server.request("/sub/").body
+    assert b"The text of it" in serve("--listing").request("/sub/").body
+
+
 def test_hidden_files_cannot_be_uploaded(tree, serve):
     server = serve(*HIDE, "--uploads", "--upload-overwrite")
     for target in ("/a.bak", "/new.bak", "/private/new", "/sub/node_modules/new.txt"):
@@ -259,3 +266,70 @@ def test_access_log_of_route_can_only_be_off(tmp_path):
     path = tmp_path / "site.yaml"
     path.write_text("sites: [{routes: [{path: /, access_log: x.log, respond: {}}]}]\n")
     assert "1:41: access_log of a route can only be off" in run("uvhttp", "check", path).stderr
+
+
+# Error pages of refusals
+
+PAGES = "401=/in.html 403,429=/no.html 4xx=/other.html"
+
+
+@pytest.fixture
+def pages(root):
+    for name in ("in.html", "no.html", "other.html", "a"):
+        write(root, name, name.encode())
+    return root
+
+
+def seen(reply):
+    return reply.status, reply.body, reply.get("Content-Type")
+
+
+HTML = "text/html; charset=utf-8"
+
+
+def test_error_pages_of_refusals(pages, configure):
+    server = configure(
+        "basic_auth: {file: ann}\n    routes:\n"
+        f"      - {{path: /, static: {{place}}, error_pages: '{PAGES}', uploads: true}}\n"
+        f"      - {{path: /denied/, static: {{place}}, error_pages: '{PAGES}', deny: all}}\n"
+        f"      - {{path: /few/, static: {{place}}, error_pages: '{PAGES}', "
+        "limit_requests: 1/h}\n")
+    reply = server.request("/a")
+    assert seen(reply) == (401, b"in.html", HTML) and reply.get("WWW-Authenticate")
+    assert seen(server.request("/a", credentials("ann", "x"))) == (401, b"in.html", HTML)
+    assert server.request("/a", method="HEAD").get("Content-Length") == "7"
+    assert server.request("/a", LOGIN).status == 200
+    assert seen(server.request("/none", LOGIN))[:2] == (404, b"other.html")
+    assert seen(server.request("/denied/a")) == (403, b"no.html", HTML)
+    assert server.request("/few/a", LOGIN).status == 200
+    reply = server.request("/few/a", LOGIN)
+    assert seen(reply) == (429, b"no.html", HTML) and reply.get("Retry-After")
+    reply = server.request("/b", "Content-Length: 1", method="PUT", body=b"x")
+    assert reply.status == 401 and reply.body != b"in.html"
+
+
+def test_class_has_error_page_for_refusals(pages, configure):
+    server = configure("routes: [{path: /, static: {place}, error_pages: 4xx=/other.html, "
+                       "basic_auth: {file: ann}}]\n")
+    assert seen(server.request("/a")) == (401, b"other.html", HTML)
+
+
+def test_error_pages_of_refusals_as_flags(pages, serve, tmp_path):
+    (tmp_path / "ann").write_text(f"ann:{CHEAP}\n")
+    flags = ["--auth", str(tmp_path / "ann"), "--error-pages", PAGES]
+    server = serve(*flags)
+    assert seen(server.request("/a")) == (401, b"in.html", HTML)
+    assert seen(server.request("/none", LOGIN))[:2] == (404, b"other.html")
+    printed = run("uvhttp", "serve", "--print-config", *flags, pages).stdout
+    assert f'error_pages: "{PAGES}"\n' in printed
+    path = tmp_path / "again.yaml"
+    path.write_text(printed)
+    assert run("uvhttp", "run", "--print-config", path).stdout == printed
+    assert seen(serve("--deny=127.0.0.1", "--error-pages=403=/no.html").request("/a")) == (
+        403, b"no.html", HTML)
+
+
+def test_missing_error_page_of_refusals_is_reported(root, tmp_path):
+    done = run("uvhttp", "serve", "--error-pages=401=/none.html", root)
+    assert (done.returncode, done.stderr) == (
+        1, f"uvhttp: --error-pages: the file '{root}/none.html' does not exist\n")

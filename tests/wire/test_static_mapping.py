@@ -499,7 +499,7 @@ def test_symlink_of_another_owner(root, serve):
     *[(["--error-pages", f"{status}=/x", "--uploads", "--archive"],
        f"--error-pages: '{status}' is never sent here; allowed are 403, "
        f"404, 500, 503, 4xx, 5xx and the status at the end of --try-files"
-       ) for status in (400, 401, 408, 409, 410, 413, 414, 415, 431, 499, 501, 507)],
+       ) for status in (400, 402, 408, 409, 410, 413, 414, 415, 431, 499, 501, 507)],
     (["--error-pages", "404="], "--error-pages: '' is a directory; a file is required"),
     (["--error-pages", " ".join(f"404=/{i}" for i in range(50))
       ], "--error-pages: '/32' is one file too many; at most 32 different files are allowed"),

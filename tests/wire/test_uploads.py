@@ -110,7 +110,8 @@ def test_check_can_refuse_complete_file(server, tmp_path, given, status):
     wait_until_empty(tmp_path)
     assert put(server, "a", tmp_path, b"y" + raw.pattern(300_000), check=given).status == 201
     assert put(server, "a", tmp_path, b"xy", check=given).status == status
-    assert names(tmp_path) == ["a"] and (tmp_path / "a").stat().st_size == 300_001
+    eventually(lambda: names(tmp_path) == ["a"], "the refused file is removed")
+    assert (tmp_path / "a").stat().st_size == 300_001
 
 
 def test_progress_is_reported(server, tmp_path):
