@@ -67,7 +67,7 @@ def test_reset_stream_counts_until_its_handler_has_finished(start):
         client.sync()
         for count in (b"1", b"2"):
             number = client.request("GET", "/block/gate")
-            eventually(lambda: server.request("GET", "/block/state").body.split()[0] == count,
+            eventually(lambda: server.request("GET", "/blocking-state").body.split()[0] == count,
                        "the handler is running")
             client.send(h2.reset(number))
         refused = client.request()
