@@ -227,6 +227,13 @@ static int set_word(struct uvh_options *options, const struct uvh_option *option
     return UVH_EXIT_USAGE;
 }
 
+static bool has_placeholders(const struct uvh_option *option)
+{
+    return option->offset == offsetof(struct uvh_options, rewrites) ||
+           option->offset == offsetof(struct uvh_options, redirects) ||
+           option->offset == offsetof(struct uvh_options, files.try_files);
+}
+
 /* A text that has variables of nginx, or is empty and must not be. */
 static int check_text(const struct uvh_option *option, const struct source *source)
 {
@@ -235,7 +242,8 @@ static int check_text(const struct uvh_option *option, const struct source *sour
         fprintf(stderr, "the value is empty; allowed is %s, or omit the option\n", option->value);
         return UVH_EXIT_USAGE;
     }
-    for (const char *at = source->text; (at = strchr(at, '$')) != NULL; at++) {
+    const char *at = has_placeholders(option) ? source->text : "";
+    for (; (at = strchr(at, '$')) != NULL; at++) {
         size_t length;
         const char *ours = uvh_placeholder_hint(at, &length);
         if (ours == NULL)

@@ -82,6 +82,12 @@ def test_try_files_with_variables_of_nginx_have_hint():
         "uvhttp: --try-files: '$uri' is a variable of nginx; the placeholder is {path}")
 
 
+def test_dollar_sign_in_option_without_placeholders(write, tmp_path):
+    write("")
+    assert run("uvhttp", "serve", "--print-config", "--header=X-A: $uri",
+               tmp_path / "site").returncode == 0
+
+
 @pytest.mark.parametrize("text, message", [
     ("/b$uri", "'$uri' is a variable of nginx; the placeholder is {path}"),
     ("https://$host/", "'$host' is a variable of nginx; the placeholder is {host}"),
