@@ -65,6 +65,7 @@ struct uvh_h2 {
     struct uvh_hpack_decoder hpack;
     struct uvh_bytes block; /* a field block in several frames */
     struct uvh_h2_settings peer;
+    char peer_text[UVH_SOCKET_ADDRESS_TEXT]; /* its address; "" until requested */
     struct uvh_h2_incoming incoming;
     struct uvh_h2_rates rates;
     struct uvh_h2_recent recent[UVH_H2_RECENT];
