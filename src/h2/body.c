@@ -227,18 +227,15 @@ static void collect(struct uvh_h2_stream *stream, char *data, size_t size, bool 
 void uvh_h2_body_take(struct uvh_h2_stream *stream, char *data, size_t size, bool whole)
 {
     const uvhttp_framing_t *framing = &stream->base.request.framing;
+    bool has_length = framing->body == UVHTTP_BODY_LENGTH;
     stream->body_received += size;
+    uvh_exchange_ref(&stream->base);
     if (stream->tunnel != NULL) {
         uvh_h2_tunnel_receive(stream, data, size);
-        return;
-    }
-    if (framing->body == UVHTTP_BODY_LENGTH && stream->body_received > framing->content_length) {
+    } else if (has_length && stream->body_received > framing->content_length) {
         uvh_h2_consume(stream->h2, NULL, (uint32_t)size);
         uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
-        return;
-    }
-    uvh_exchange_ref(&stream->base);
-    if (stream->body_state == UVH_H2_BODY_COLLECT && !stream->base.request.body_paused)
+    } else if (stream->body_state == UVH_H2_BODY_COLLECT && !stream->base.request.body_paused)
         collect(stream, data, size, whole);
     else if (is_read(stream) && kept(stream) == 0)
         deliver(stream, data, size);
@@ -253,17 +250,13 @@ void uvh_h2_body_end(struct uvh_h2_stream *stream)
     const uvhttp_framing_t *framing = &stream->base.request.framing;
     bool has_length = framing->body == UVHTTP_BODY_LENGTH;
     stream->ended = true;
-    if (stream->tunnel != NULL) {
-        uvh_h2_tunnel_peer_ended(stream);
-        return;
-    }
-    if (has_length && stream->body_received != framing->content_length) {
-        uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
-        return;
-    }
     uvh_exchange_ref(&stream->base);
-    if (stream->body_state == UVH_H2_BODY_COLLECT && !stream->base.finished &&
-        !stream->base.request.body_paused)
+    if (stream->tunnel != NULL)
+        uvh_h2_tunnel_peer_ended(stream);
+    else if (has_length && stream->body_received != framing->content_length)
+        uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
+    else if (stream->body_state == UVH_H2_BODY_COLLECT && !stream->base.finished &&
+             !stream->base.request.body_paused)
         body_complete(stream);
     else if (is_read(stream) && kept(stream) == 0)
         deliver_end(stream);

@@ -80,6 +80,8 @@ static size_t take_data(struct uvh_h2 *h2, char *data, size_t size, bool begins)
     if (complete)
         frame->stream = 0;
     uvh_h2_consume(h2, ends ? NULL : stream, padding);
+    if (!is_open(h2))
+        return part + padding;
     if (stream == NULL)
         uvh_h2_consume(h2, NULL, part);
     else if (part > 0)
