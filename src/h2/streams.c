@@ -142,11 +142,13 @@ void uvh_h2_reset(struct uvh_h2_stream *stream, enum uvh_h2_error error)
     uint32_t id = stream->id;
     bool open = !stream->closed;
     uvh_h2_ref(h2);
+    uvh_exchange_ref(&stream->base); /* as above */
     if (open) {
         uvh_h2_send_reset(h2, id, error);
         remember(h2, id, 0);
     }
     uvh_h2_abort(stream);
+    uvh_exchange_unref(&stream->base);
     /* the server's own errors are no fault of the client */
     if (open && error != UVH_H2_INTERNAL_ERROR)
         uvh_h2_count_reset(h2);
