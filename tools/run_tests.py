@@ -57,7 +57,7 @@ HTTP2_TESTS = [
     "http1_bodies", "http1_methods", "http1_responses", "http1_streaming", "limits_for_clients",
     "routing", "sending", "site_rules", "static", "static_archive", "static_compression",
     "static_errors", "static_listing", "static_mapping", "static_ranges", "static_rules",
-    "static_uploads", "uploads"]
+    "static_uploads", "uploads", "websocket_frames", "websocket_life"]
 # The same wire tests with another transport: the variable that selects it, and the files.
 TRANSPORTS = {"wire-tls": ("UVHTTP_WIRE_TLS", TLS_TESTS),
               "wire-h2": ("UVHTTP_WIRE_HTTP2", HTTP2_TESTS)}

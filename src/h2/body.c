@@ -54,7 +54,7 @@ static void run_exchange(struct uvh_h2_stream *stream)
 
 static size_t kept(const struct uvh_h2_stream *stream)
 {
-    return stream->body.length;
+    return stream->body.length - stream->body_begin;
 }
 
 static void body_complete(struct uvh_h2_stream *stream)
@@ -161,19 +161,32 @@ static bool deliver(struct uvh_h2_stream *stream, const char *data, size_t size)
     return !stream->base.finished && !stream->closed;
 }
 
+/* As much as a read of HTTP/1.1 would deliver at a time: then the handler may pause. */
+static void deliver_kept(struct uvh_h2_stream *stream)
+{
+    struct uvh_bytes *body = &stream->body;
+    size_t most = uvh_h2_config(stream->h2)->buffer_size;
+    bool open = true;
+    while (open && is_read(stream) && kept(stream) > 0) {
+        size_t size = kept(stream) < most ? kept(stream) : most;
+        const char *data = body->data + stream->body_begin;
+        stream->body_begin += (uint32_t)size;
+        stream->held -= (uint32_t)size;
+        open = deliver(stream, data, size);
+    }
+    if (kept(stream) == 0) {
+        uvh_bytes_release(body);
+        stream->body_begin = 0;
+    }
+}
+
 void uvh_h2_body_deliver(struct uvh_h2_stream *stream)
 {
-    size_t size = kept(stream);
     uvh_exchange_ref(&stream->base);
-    if (stream->body_state == UVH_H2_BODY_COLLECT) {
+    if (stream->body_state == UVH_H2_BODY_COLLECT)
         start_collecting(stream);
-    } else if (size > 0) {
-        struct uvh_bytes bytes = stream->body;
-        uvh_bytes_init(&stream->body, bytes.allocator, bytes.maximum);
-        stream->held = 0;
-        deliver(stream, bytes.data, size);
-        uvh_bytes_release(&bytes);
-    }
+    else
+        deliver_kept(stream);
     if (is_read(stream) && stream->ended && kept(stream) == 0)
         deliver_end(stream);
     uvh_h2_set_timeout(stream, true);
@@ -214,18 +227,15 @@ static void collect(struct uvh_h2_stream *stream, char *data, size_t size, bool 
 void uvh_h2_body_take(struct uvh_h2_stream *stream, char *data, size_t size, bool whole)
 {
     const uvhttp_framing_t *framing = &stream->base.request.framing;
+    bool has_length = framing->body == UVHTTP_BODY_LENGTH;
     stream->body_received += size;
+    uvh_exchange_ref(&stream->base);
     if (stream->tunnel != NULL) {
         uvh_h2_tunnel_receive(stream, data, size);
-        return;
-    }
-    if (framing->body == UVHTTP_BODY_LENGTH && stream->body_received > framing->content_length) {
+    } else if (has_length && stream->body_received > framing->content_length) {
         uvh_h2_consume(stream->h2, NULL, (uint32_t)size);
         uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
-        return;
-    }
-    uvh_exchange_ref(&stream->base);
-    if (stream->body_state == UVH_H2_BODY_COLLECT && !stream->base.request.body_paused)
+    } else if (stream->body_state == UVH_H2_BODY_COLLECT && !stream->base.request.body_paused)
         collect(stream, data, size, whole);
     else if (is_read(stream) && kept(stream) == 0)
         deliver(stream, data, size);
@@ -240,17 +250,13 @@ void uvh_h2_body_end(struct uvh_h2_stream *stream)
     const uvhttp_framing_t *framing = &stream->base.request.framing;
     bool has_length = framing->body == UVHTTP_BODY_LENGTH;
     stream->ended = true;
-    if (stream->tunnel != NULL) {
-        uvh_h2_tunnel_peer_ended(stream);
-        return;
-    }
-    if (has_length && stream->body_received != framing->content_length) {
-        uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
-        return;
-    }
     uvh_exchange_ref(&stream->base);
-    if (stream->body_state == UVH_H2_BODY_COLLECT && !stream->base.finished &&
-        !stream->base.request.body_paused)
+    if (stream->tunnel != NULL)
+        uvh_h2_tunnel_peer_ended(stream);
+    else if (has_length && stream->body_received != framing->content_length)
+        uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
+    else if (stream->body_state == UVH_H2_BODY_COLLECT && !stream->base.finished &&
+             !stream->base.request.body_paused)
         body_complete(stream);
     else if (is_read(stream) && kept(stream) == 0)
         deliver_end(stream);

@@ -238,15 +238,14 @@ bool uvh_h2_begin(struct uvh_conn *conn)
     conn->owner = h2;
     uvh_conn_ref(conn);
     uvh_counter_add(&worker->counters.http2_connections, 1);
-    uvh_h2_ref(h2); /* without memory for output the connection is closed at once */
+    uvh_h2_ref(h2);
     uvh_h2_send_settings(h2);
     if (!is_secure(conn))
         uvh_h2_fail(h2, UVH_H2_INADEQUATE_SECURITY, "the cipher of TLS 1.2 is not permitted");
     else if (worker->draining)
         uvh_h2_shut_down(h2);
-    bool open = !uvh_conn_is_closed(conn);
     uvh_h2_unref(h2);
-    return open;
+    return !uvh_conn_is_closed(conn);
 }
 
 void uvh_h2_unref(struct uvh_h2 *h2)

@@ -14,7 +14,8 @@ enum {
 static const char drain_ping[UVH_H2_PING_SIZE] = {'d', 'r', 'a', 'i', 'n', 0, 0, 0};
 static const char alive_ping[UVH_H2_PING_SIZE] = {'a', 'l', 'i', 'v', 'e', 0, 0, 0};
 
-/* Reserves space for a frame; NULL: the connection is closed. */
+/* Reserves space for a frame. NULL: the connection is closed, and so is every stream; those without
+ * a reference are freed, and `h2` too. */
 static char *reserve(struct uvh_h2 *h2, size_t size)
 {
     struct uvh_conn *conn = h2->conn;
@@ -51,6 +52,7 @@ void uvh_h2_fail(struct uvh_h2 *h2, enum uvh_h2_error error, const char *reason)
 {
     if (h2->failed || uvh_conn_is_closed(h2->conn))
         return;
+    uvh_h2_ref(h2);
     h2->failed = true;
     uvh_counter_add(&uvh_h2_worker(h2)->counters.http2_errors, 1);
     log_failure(h2, error, reason);
@@ -58,6 +60,7 @@ void uvh_h2_fail(struct uvh_h2 *h2, enum uvh_h2_error error, const char *reason)
     uvh_conn_close_when_sent(h2->conn, true);
     h2->conn->discarding = true;
     uvh_h2_abort_all(h2);
+    uvh_h2_unref(h2);
 }
 
 /* ---- the regular end ---- */
@@ -66,11 +69,13 @@ void uvh_h2_shut_down(struct uvh_h2 *h2)
 {
     if (h2->draining || h2->refusing || h2->failed)
         return;
+    uvh_h2_ref(h2);
     h2->draining = true;
     send_goaway(h2, UVH_H2_STREAM_MAX, UVH_H2_NO_ERROR, "");
     char *out = reserve(h2, UVH_H2_HEAD_SIZE + UVH_H2_PING_SIZE);
     if (out != NULL)
         uvh_output_commit(h2->conn, uvh_h2_write_ping(out, drain_ping, 0));
+    uvh_h2_unref(h2);
 }
 
 void uvh_h2_refuse_more(struct uvh_h2 *h2)
@@ -78,9 +83,9 @@ void uvh_h2_refuse_more(struct uvh_h2 *h2)
     if (h2->refusing || h2->failed)
         return;
     h2->refusing = true;
-    send_goaway(h2, h2->last_stream, UVH_H2_NO_ERROR, "");
     /* the client may be sending a request that it will repeat on another connection */
     h2->conn->linger = true;
+    send_goaway(h2, h2->last_stream, UVH_H2_NO_ERROR, "");
 }
 
 void uvh_h2_end_idle(struct uvh_h2 *h2)
@@ -98,9 +103,10 @@ void uvh_h2_drain_all(struct uvh_worker *worker)
     while (!uvh_list_empty(&batch)) {
         struct uvh_h2 *h2 = UVH_CONTAINER_OF(uvh_list_take(&batch), struct uvh_h2, link);
         uvh_list_append(&worker->http2, &h2->link);
-        uvh_conn_event_begin(h2->conn);
+        struct uvh_conn *conn = h2->conn;
+        uvh_conn_event_begin(conn);
         uvh_h2_shut_down(h2);
-        uvh_conn_event_end(h2->conn);
+        uvh_conn_event_end(conn);
     }
 }
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <uvhttp/error.h>
+
 #include "codec/fields/field.h"
 #include "codec/text/number.h"
 
@@ -120,6 +122,10 @@ int uvh_h2_fields_put(struct uvh_h2_stream *stream, bool ends, size_t space_afte
     const struct uvhttp_response *response = &stream->base.response;
     size_t most = FIXED_SIZE + fields_size(response);
     int err;
+    if (response->close_after)
+        uvh_h2_shut_down(stream->h2);
+    if (stream->closed)
+        return UVHTTP_EDISCONNECTED;
     char *begin = uvh_output_reserve(conn, framed_size(most) + space_after, &err);
     if (begin == NULL)
         return err;
@@ -130,8 +136,6 @@ int uvh_h2_fields_put(struct uvh_h2_stream *stream, bool ends, size_t space_afte
     stream->base.sent += size;
     conn->shared->file_share.responses++;
     uvh_counters_response(&stream->base.worker->counters, response->status);
-    if (response->close_after)
-        uvh_h2_shut_down(stream->h2);
     return 0;
 }
 

@@ -140,6 +140,7 @@ struct uvh_h2_stream {
     bool ending : 1;          /* the stream ends after the queued output */
     bool stalled : 1;         /* the client's window delays the output */
     struct uvh_buffer *pinned;
+    uint32_t body_begin;    /* bytes of `body` that were delivered */
     struct uvh_bytes body;  /* of the request: collected, or kept until on_body gets it */
     uint64_t body_space;    /* bytes by which the body may still grow */
     uint64_t body_received; /* bytes so far */

@@ -80,7 +80,8 @@ static size_t take_data(struct uvh_h2 *h2, char *data, size_t size, bool begins)
     if (complete)
         frame->stream = 0;
     uvh_h2_consume(h2, ends ? NULL : stream, padding);
-    stream = uvh_h2_find(h2, id); /* without memory for WINDOW_UPDATE the connection is closed */
+    if (!is_open(h2))
+        return part + padding;
     if (stream == NULL)
         uvh_h2_consume(h2, NULL, part);
     else if (part > 0)

@@ -79,6 +79,8 @@ void uvh_h2_stream_discount(struct uvh_h2_stream *stream)
 
 void uvh_h2_complete(struct uvh_h2_stream *stream)
 {
+    struct uvh_exchange *base = &stream->base;
+    uvh_exchange_ref(base);
     if (!stream->closed && !stream->ended)
         end_request(stream);
     uvh_h2_stream_close(stream);
@@ -86,7 +88,8 @@ void uvh_h2_complete(struct uvh_h2_stream *stream)
     if (stream->tunnel != NULL)
         uvh_h2_tunnel_closed(stream);
     else
-        uvh_exchange_finish(&stream->base, false);
+        uvh_exchange_finish(base, false);
+    uvh_exchange_unref(base);
 }
 
 /* There is no request, so no handler to notify. */
@@ -104,6 +107,8 @@ void uvh_h2_abort(struct uvh_h2_stream *stream)
     uvh_h2_stream_discount(stream);
     if (stream->tunnel != NULL)
         uvh_h2_tunnel_closed(stream);
+    else if (base->finished)
+        return;
     else if (base->began == 0 && base->response.state == UVH_RESPONSE_OPEN)
         drop(base);
     else
@@ -142,7 +147,7 @@ void uvh_h2_reset(struct uvh_h2_stream *stream, enum uvh_h2_error error)
     uint32_t id = stream->id;
     bool open = !stream->closed;
     uvh_h2_ref(h2);
-    uvh_exchange_ref(&stream->base); /* as above */
+    uvh_exchange_ref(&stream->base);
     if (open) {
         uvh_h2_send_reset(h2, id, error);
         remember(h2, id, 0);

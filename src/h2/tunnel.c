@@ -58,7 +58,10 @@ static void changed(struct uvh_tunnel *tunnel)
 
 static void end(struct uvh_tunnel *tunnel)
 {
+    struct uvh_exchange *base = &stream_of(tunnel)->base;
+    uvh_exchange_ref(base);
     uvh_h2_end_stream(stream_of(tunnel));
+    uvh_exchange_unref(base);
 }
 
 static void close_tunnel(struct uvh_tunnel *tunnel)
@@ -91,7 +94,7 @@ static void deliver(struct uvh_h2_stream *stream, char *data, size_t size)
     struct uvhttp_stream *user = stream->tunnel->base.stream;
     if (size > 0)
         uvh_h2_consume(stream->h2, stream, (uint32_t)size);
-    if (!stream->ending) /* afterwards input is discarded */
+    if (stream->tunnel != NULL && !stream->ending) /* afterwards input is discarded */
         user->events.data(user, data, size, user->arg);
 }
 
@@ -136,7 +139,7 @@ void uvh_h2_tunnel_continue(struct uvh_h2_stream *stream)
         if (user->events.drain != NULL)
             user->events.drain(user, user->arg);
     }
-    if (!stream->closed && uvh_h2_tunnel_is_due(stream))
+    if (stream->tunnel != NULL && uvh_h2_tunnel_is_due(stream))
         changed(&stream->tunnel->base);
 }
 

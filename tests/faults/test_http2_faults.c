@@ -32,6 +32,8 @@ enum {
 struct request {
     const char *method, *path;
     const char *fields[4]; /* names and values */
+    unsigned more_fields;
+    const char *protocol;  /* of an extended CONNECT; `body` is what the tunnel carries */
     const char *body;      /* NULL: none */
     int copies;            /* of the body, each in a DATA frame */
     bool padded;
@@ -231,10 +233,14 @@ static bool all_are_over(void *arg)
 
 static void put_request(const struct request *request, uint32_t id)
 {
-    char block[8192];
+    char block[16384];
     bool bodiless = request->body == NULL && !request->trailers && !request->reset;
     unsigned flags = bodiless ? UVH_H2_END_STREAM : 0;
     char *out = h2_peer_head(block, request->method, request->path);
+    if (request->protocol != NULL)
+        out = h2_peer_field(out, ":protocol", request->protocol, false);
+    for (unsigned i = 0; i < request->more_fields; i++)
+        out = h2_peer_field(out, "x-field", "a value of some bytes", false);
     for (size_t i = 0; i + 1 < UVH_COUNT_OF(request->fields) && request->fields[i] != NULL; i += 2)
         out = h2_peer_field(out, request->fields[i], request->fields[i + 1], true);
     size_t size = (size_t)(out - block);
@@ -399,6 +405,16 @@ static const struct scenario scenarios[] = {
                    .split = true,
                    .status = 200,
                    .expected = "GET a b c/d A 1 0 - 127.0.0.1"}}},
+    {.name = "ninety_fields",
+     .requests = {{GET("/"), .more_fields = 90, .status = 200, .expected = "hello"}}},
+    {.name = "tunnel",
+     .requests = {{.method = "CONNECT",
+                   .path = "/stream",
+                   .protocol = "echo",
+                   .body = "hello",
+                   .copies = 2,
+                   .status = 200,
+                   .size = 10}}},
     {.name = "large_field_and_cookies",
      .requests = {{GET("/"),
                    .fields = {"x-long", TEN(TEN("0123456789-123456789-123456789"))},

@@ -65,9 +65,10 @@ def test_reset_stream_counts_until_its_handler_has_finished(start):
     server = start(http2_max_streams=2)
     with Client(server.port) as client:
         client.sync()
-        for _ in range(2):
+        for count in (b"1", b"2"):
             number = client.request("GET", "/block/gate")
-            client.sync()
+            eventually(lambda: server.request("GET", "/blocking-state").body.split()[0] == count,
+                       "the handler is running")
             client.send(h2.reset(number))
         refused = client.request()
         client.until(lambda: client.streams[refused].reset, "the stream was not refused")

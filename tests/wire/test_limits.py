@@ -327,7 +327,8 @@ LIMITS = re.findall(r"^    X\((\w+),", (ROOT / "src/server/limits.h").read_text(
 def test_pitfall_every_config_number_is_used_and_tested(name):
     """A number that no code reads, or no test sets, may have no effect."""
     sources = [
-        path for directory in ("server", "h1", "h2", "protocols") for path in (ROOT / "src" / directory).glob("*.[ch]")
+        path for directory in ("server", "h1", "h2", "protocols")
+        for path in (ROOT / "src" / directory).glob("*.[ch]")
         if path.name not in ("config.c", "limits.h")
     ]
     assert any(re.search(rf"config(\(\w+\))?(\.|->){name}\b", path.read_text())

@@ -214,6 +214,7 @@ def memory_directory():
         yield directory
 
 
+@pytest.mark.http1  # takes minutes in Python
 def test_whole_sparse_file_above_4_gib(memory_directory):
     """Up to the last byte, and the connection is reusable. The kernel discards the received
     data."""

@@ -229,6 +229,7 @@ def test_pitfall_slow_client_is_closed(server):
     assert websocket_state(server, "/ws/slow-close")["code"] == 1013
 
 
+@pytest.mark.http1
 def test_slow_client_is_dropped_after_close_timeout(start):
     server = start()  # /ws/slow-close has a close_timeout of one second
     server.settle()
@@ -314,6 +315,7 @@ def test_client_that_sends_without_reading_is_closed(server):
     assert server.stats()["heap_peak"] < before + (8 << 20)
 
 
+@pytest.mark.http1
 def test_paused_connection_limits_client(server):
     with WebSocket(server.port) as ws:
         ws.send(ws_raw.text("!pause") + ws_raw.text("later") + frame(PING, b"later, too"))
@@ -416,6 +418,7 @@ def test_close_timeout_drops_silent_client(server):
     assert websocket_state(server, "/ws/hurried")["code"] in (1000, 1006)
 
 
+@pytest.mark.http1
 def test_close_timeout_drops_talking_client(server):
     with WebSocket(server.port, "/ws/hurried") as ws:
         ws.send(ws_raw.text("!close 1000"))
@@ -430,6 +433,7 @@ def test_close_timeout_drops_talking_client(server):
         pytest.fail("messages keep the connection open")
 
 
+@pytest.mark.http1
 def test_close_timeout_drops_client_that_keeps_tcp_open(server):
     """After both close frames the server closes the TCP connection. It does not wait without limit
     for the client's end."""
