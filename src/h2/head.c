@@ -234,7 +234,10 @@ static enum outcome decode(struct block *block, const char *p, const char *end)
         } else if (result == UVH_HPACK_SPACE) {
             if (grow(block))
                 continue;
-            uvh_h2_fail(h2, UVH_H2_ENHANCE_YOUR_CALM, "a field is far too large");
+            if (block->out_of_memory)
+                uvh_h2_fail(h2, UVH_H2_INTERNAL_ERROR, uvhttp_strerror(UVHTTP_ENOMEM));
+            else
+                uvh_h2_fail(h2, UVH_H2_ENHANCE_YOUR_CALM, "a field is far too large");
             return CONNECTION_FAILED;
         } else if (result == UVH_HPACK_MEMORY) {
             h2->hpack.memory =

@@ -19,6 +19,7 @@
 
 #include <uvhttp.h>
 #include <uvhttp/embedding.h>
+#include <uvhttp/stream.h>
 
 #include "base/compiler.h"
 #include "fuzz/fuzz_check.h"
@@ -113,7 +114,7 @@ static unsigned next(void)
 
 static size_t next_size(void)
 {
-    static const unsigned sizes[] = {0,    1,     2,     9,     100,   1000,  4096,    8000,
+    static const unsigned sizes[] = {0,    1,    2,    9,     100,   1000,  4096,  8000,
                                      9000, 16375, 16384, 20000, 65535, 65536, 1 << 20, 255};
     unsigned code = next();
     return code < 240 ? sizes[code % 16] : code;
@@ -398,6 +399,32 @@ static int read_later(uvhttp_request_t *request, uvhttp_response_t *response, vo
     return 0;
 }
 
+static void echo_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
+{
+    (void)arg;
+    if (size == 0)
+        uvhttp_stream_end(stream);
+    else if (uvhttp_stream_write(stream, data, size) == UVHTTP_EFULL)
+        uvhttp_stream_close(stream);
+}
+
+static void tunnel_closed(uvhttp_stream_t *stream, void *arg)
+{
+    (void)stream;
+    unborrow(arg);
+}
+
+static int open_tunnel(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    static const uvhttp_stream_events_t events = {.data = echo_data, .closed = tunnel_closed};
+    uvhttp_stream_t *stream;
+    (void)request;
+    (void)arg;
+    int err = uvhttp_response_upgrade(response, "echo", &events, NULL, &stream);
+    borrowed += err == 0;
+    return err;
+}
+
 /* Continues a response that waits. */
 static void continue_pending(struct pending *one, unsigned action)
 {
@@ -467,6 +494,7 @@ static void add_routes(uvhttp_server_t *server)
          .pattern = "/pieces",
          .handler = echo_streamed,
          .flags = UVHTTP_ROUTE_STREAM},
+        {.pattern = "/tunnel", .handler = open_tunnel, .upgrade = "echo"},
         {.pattern = "/reads", .handler = read_later, .flags = UVHTTP_ROUTE_STREAM},
         {.pattern = "/ignores", .handler = send_short, .flags = UVHTTP_ROUTE_STREAM},
     };
@@ -571,8 +599,8 @@ static void print_frames(const char *who, const char *at, const char *end)
 {
     while (end - at >= UVH_H2_HEAD_SIZE) {
         struct uvh_h2_frame frame = uvh_h2_frame_read(at);
-        fprintf(stderr, "%s: type %d flags %02x stream %u length %u\n", who, frame.type,
-                frame.flags, frame.stream, frame.length);
+        fprintf(stderr, "%s: type %d flags %02x stream %u length %u\n", who, frame.type, frame.flags,
+                frame.stream, frame.length);
         at += UVH_H2_HEAD_SIZE + frame.length;
     }
 }
@@ -677,17 +705,20 @@ static void put_block(unsigned flags, uint32_t id, const char *block, size_t siz
 
 static void put_request(void)
 {
-    static const char *const paths[] = {"/",         "/copied",  "/borrowed", "/file",   "/parts",
-                                        "/streamed", "/pulled",  "/paced",    "/fields", "/events",
-                                        "/later",    "/fail",    "/last",     "/echo",   "/pieces",
-                                        "/reads",    "/ignores", "/nowhere",  "*",       "bad"};
+    static const char *const paths[] = {
+        "/",       "/copied", "/borrowed", "/file", "/parts", "/streamed", "/pulled", "/paced",
+        "/fields", "/events", "/later",    "/fail", "/last",  "/echo",     "/pieces", "/reads",
+        "/ignores", "/nowhere", "*", "bad", "/tunnel"};
     static const char *const methods[] = {"GET", "POST", "HEAD", "PUT", "OPTIONS", "CONNECT"};
     static char block[1 << 16];
     const char *path = paths[next() % UVH_COUNT_OF(paths)];
     unsigned flags = next(), extra = next();
     const char *method = methods[(flags >> 4) % 8 < 6 ? (flags >> 4) % 8 : (flags >> 4) % 2];
     uint32_t id = next_id + ((flags & 8) != 0 && extra == 255 ? 6 : 0);
-    char *out = h2_peer_head(block, method, path);
+    bool is_tunnel = strcmp(path, "/tunnel") == 0;
+    char *out = h2_peer_head(block, is_tunnel ? "CONNECT" : method, path);
+    if (is_tunnel)
+        out = h2_peer_field(out, ":protocol", "echo", false);
     out = put_extra(out, extra);
     if ((flags & 8) != 0)
         out = put_extra(out, next());
@@ -695,7 +726,7 @@ static void put_request(void)
     put_block(flags, id, block, (size_t)(out - block));
     struct h2_peer_stream *stream = h2_peer_stream(&peer, id);
     if (stream != NULL) {
-        stream->is_head = strcmp(method, "HEAD") == 0;
+        stream->is_head = strcmp(method, "HEAD") == 0 && !is_tunnel;
         is_text[id / 2] = strcmp(path, "/events") == 0;
     }
 }
@@ -778,8 +809,8 @@ static void put_control(void)
         h2_peer_frame(&peer, UVH_H2_PING, 0, 0, "12345678", 8);
         break;
     case 1: /* the reply to the PING of a server that stops */
-        h2_peer_frame(&peer, UVH_H2_PING, UVH_H2_ACK, 0, code & 4 ? "drain\0\0\0" : "alive\0\0\0",
-                      8);
+        h2_peer_frame(&peer, UVH_H2_PING, UVH_H2_ACK, 0,
+                      code & 4 ? "drain\0\0\0" : "alive\0\0\0", 8);
         break;
     case 2:
         h2_peer_frame(&peer, UVH_H2_SETTINGS, UVH_H2_ACK, 0, "", 0);
