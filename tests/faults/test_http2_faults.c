@@ -33,9 +33,9 @@ struct request {
     const char *method, *path;
     const char *fields[4]; /* names and values */
     unsigned more_fields;
-    const char *protocol;  /* of an extended CONNECT; `body` is what the tunnel carries */
-    const char *body;      /* NULL: none */
-    int copies;            /* of the body, each in a DATA frame */
+    const char *protocol; /* of an extended CONNECT; `body` is what the tunnel carries */
+    const char *body;     /* NULL: none */
+    int copies;           /* of the body, each in a DATA frame */
     bool padded;
     bool trailers;
     bool split; /* the field block, into three frames */
@@ -57,10 +57,10 @@ struct scenario {
 static struct stage stage;
 static struct raw_client client;
 static struct h2_peer peer;
-static size_t passed;       /* bytes of the peer that the client has queued */
-static size_t received;     /* bytes of the client that the peer has checked */
+static size_t passed;   /* bytes of the peer that the client has queued */
+static size_t received; /* bytes of the client that the peer has checked */
 static uint64_t granted[H2_PEER_STREAMS], granted_all;
-static uint32_t last_stream;  /* of the scenario */
+static uint32_t last_stream; /* of the scenario */
 static bool allocation_failed;
 
 /* ---- system calls ---- */
@@ -203,8 +203,8 @@ static void exchange_bytes(const struct scenario *scenario)
         h2_peer_receive(&peer, client.data + received, client.received - received);
     received = client.received;
     /* a connection without memory for its first bytes is refused as one of HTTP/1.1 */
-    bool refused = !peer.settings_received && peer.in_length >= 12 &&
-                   memcmp(peer.in, "HTTP/1.1 503", 12) == 0;
+    bool refused =
+        !peer.settings_received && peer.in_length >= 12 && memcmp(peer.in, "HTTP/1.1 503", 12) == 0;
     if (peer.wrong != NULL && !refused)
         fail_msg("%s: %.60s", peer.wrong, peer.in);
     open_windows(scenario);
@@ -401,9 +401,7 @@ static const struct scenario scenarios[] = {
                   {GET("/nowhere"), .status = 404},
                   {GET("/einval"), .status = 500}}},
     {.name = "field_block_in_three_frames",
-     .requests = {{GET("/d/a%20b/c/d?q=%41"),
-                   .split = true,
-                   .status = 200,
+     .requests = {{GET("/d/a%20b/c/d?q=%41"), .split = true, .status = 200,
                    .expected = "GET a b c/d A 1 0 - 127.0.0.1"}}},
     {.name = "ninety_fields",
      .requests = {{GET("/"), .more_fields = 90, .status = 200, .expected = "hello"}}},
@@ -416,20 +414,13 @@ static const struct scenario scenarios[] = {
                    .status = 200,
                    .size = 10}}},
     {.name = "large_field_and_cookies",
-     .requests = {{GET("/"),
-                   .fields = {"x-long", TEN(TEN("0123456789-123456789-123456789"))},
-                   .status = 200,
-                   .expected = "hello"},
-                  {GET("/"),
-                   .fields = {"cookie", "a=b", "cookie", "c=d"},
-                   .status = 200,
+     .requests = {{GET("/"), .fields = {"x-long", TEN(TEN("0123456789-123456789-123456789"))},
+                   .status = 200, .expected = "hello"},
+                  {GET("/"), .fields = {"cookie", "a=b", "cookie", "c=d"}, .status = 200,
                    .expected = "hello"}}},
     {.name = "post",
-     .requests = {{.method = "POST",
-                   .path = "/echo",
-                   .body = "body",
-                   .status = 200,
-                   .expected = "body"}}},
+     .requests =
+         {{.method = "POST", .path = "/echo", .body = "body", .status = 200, .expected = "body"}}},
     {.name = "post_in_frames_with_trailers",
      .requests = {{.method = "POST",
                    .path = "/d/1/2?q=3",
@@ -469,9 +460,7 @@ static const struct scenario scenarios[] = {
      .requests = {{GET("/static/small.txt"), .status = 200, .expected = "small"},
                   {GET("/static/large.bin"), LARGE},
                   {GET("/static/"), .status = 200},
-                  {GET("/static/large.bin"),
-                   .fields = {"range", "bytes=0-9,-10"},
-                   .status = 206,
+                  {GET("/static/large.bin"), .fields = {"range", "bytes=0-9,-10"}, .status = 206,
                    .size = 250}}},
     {.name = "reset_by_client",
      .requests = {{GET("/never"), .reset = true},
