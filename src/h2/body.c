@@ -60,7 +60,9 @@ static size_t kept(const struct uvh_h2_stream *stream)
 static void body_complete(struct uvh_h2_stream *stream)
 {
     struct uvh_exchange *base = &stream->base;
-    if (stream->body_complete)
+    /* refused, or ended with the connection: the handler must not run */
+    bool over = base->finished || base->response.state != UVH_RESPONSE_OPEN;
+    if (stream->body_complete || over)
         return;
     stream->body_complete = true;
     if (stream->body.length > 0)

@@ -217,13 +217,17 @@ bool uvh_h2_begin(struct uvh_conn *conn)
 {
     struct uvh_worker *worker = UVH_CONTAINER_OF(conn->shared, struct uvh_worker, conns);
     const uvhttp_allocator_t *allocator = worker->server->allocator;
-    struct uvh_h2 *h2 = uvh_alloc_zero(allocator, sizeof(*h2));
+    size_t recent = worker->server->config.http2_max_streams;
+    if (recent > UVH_H2_MOST_RECENT)
+        recent = UVH_H2_MOST_RECENT;
+    struct uvh_h2 *h2 = uvh_alloc_zero(allocator, sizeof(*h2) + recent * sizeof(h2->recent[0]));
     if (h2 == NULL) {
         out_of_memory(conn);
         return false;
     }
     h2->conn = conn;
     h2->refs = 1;
+    h2->recent_count = (uint32_t)recent;
     h2->send_window = UVH_H2_WINDOW;
     h2->peer = (struct uvh_h2_settings)UVH_H2_SETTINGS_INITIAL;
     uvh_list_init(&h2->link);

@@ -56,7 +56,7 @@ void uvh_h2_fail(struct uvh_h2 *h2, enum uvh_h2_error error, const char *reason)
     h2->failed = true;
     uvh_counter_add(&uvh_h2_worker(h2)->counters.http2_errors, 1);
     log_failure(h2, error, reason);
-    send_goaway(h2, h2->last_stream, error, reason);
+    send_goaway(h2, h2->last_served, error, reason);
     uvh_conn_close_when_sent(h2->conn, true);
     h2->conn->discarding = true;
     uvh_h2_abort_all(h2);
@@ -85,7 +85,7 @@ void uvh_h2_refuse_more(struct uvh_h2 *h2)
     h2->refusing = true;
     /* the client may be sending a request that it will repeat on another connection */
     h2->conn->linger = true;
-    send_goaway(h2, h2->last_stream, UVH_H2_NO_ERROR, "");
+    send_goaway(h2, h2->last_served, UVH_H2_NO_ERROR, "");
 }
 
 void uvh_h2_end_idle(struct uvh_h2 *h2)

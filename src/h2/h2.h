@@ -19,7 +19,8 @@
 enum {
     UVH_H2_BUCKETS = 32, /* of the table of streams; a power of two */
     UVH_H2_UPDATES = 8,  /* priorities of streams that are not open yet */
-    UVH_H2_RECENT = 16,  /* streams whose late frames are ignored */
+    /* streams whose late frames are ignored: as many as may be open, up to this number */
+    UVH_H2_MOST_RECENT = 256,
     /* bytes of a body that are discarded after its response, before the stream is reset */
     UVH_H2_DISCARDED_BODY = 65536,
     /* bytes of a DATA frame; with its header four frames fill a transmit buffer, and one fills a
@@ -67,7 +68,6 @@ struct uvh_h2 {
     struct uvh_h2_settings peer;
     struct uvh_h2_incoming incoming;
     struct uvh_h2_rates rates;
-    struct uvh_h2_recent recent[UVH_H2_RECENT];
     struct uvh_h2_update updates[UVH_H2_UPDATES];
     uint64_t total_resets;
     uint64_t used_ids;        /* bit n: the stream 2 * n before last_stream was opened */
@@ -77,13 +77,15 @@ struct uvh_h2 {
     uint32_t active;          /* of these, not finished */
     uint32_t requests;        /* so far */
     uint32_t last_stream;     /* highest id received */
-    uint32_t block_stream;    /* its field block is incomplete; 0: none */
+    uint32_t last_served;     /* the same of requests before the final GOAWAY */
+    uint32_t next_recent;     /* of the `recent_count` entries of `recent` */
+    uint32_t recent_count;
+    uint32_t block_stream; /* its field block is incomplete; 0: none */
     int32_t send_window;
     int32_t receive_window;
     uint32_t consumed;         /* bytes that are to be returned to the client's window */
     unsigned char block_flags; /* of the HEADERS frame */
     unsigned char ready_mask;  /* bits of `ready` that are not empty */
-    unsigned char next_recent;
     unsigned char next_update;
     bool served; /* a request began in this event */
     bool preface_received;
@@ -96,6 +98,7 @@ struct uvh_h2 {
     bool table_update_due;  /* the next field block begins with a table size update */
     bool table_empty;       /* ... and one was sent */
     bool pinging;           /* keep-alive PING without a reply */
+    struct uvh_h2_recent recent[];
 };
 
 enum uvh_h2_body {
@@ -235,6 +238,11 @@ void uvh_h2_abort_all(struct uvh_h2 *h2);
 void uvh_h2_reset(struct uvh_h2_stream *stream, enum uvh_h2_error error);
 /* The same for a stream that does not exist any more, or never did. */
 void uvh_h2_reset_id(struct uvh_h2 *h2, uint32_t id, enum uvh_h2_error error);
+/* A request after the final GOAWAY: its frames are ignored (RFC 9113 section 6.8). */
+static inline bool uvh_h2_is_ignored(const struct uvh_h2 *h2, uint32_t id)
+{
+    return h2->refusing && id > h2->last_served;
+}
 /* The entry of a stream whose late frames are ignored, or NULL. */
 struct uvh_h2_recent *uvh_h2_recent(struct uvh_h2 *h2, uint32_t id);
 /* Sets the timeout that applies now. `progress` restarts one of the same class. */

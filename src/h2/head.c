@@ -70,17 +70,15 @@ static void end_block(struct block *block)
     block->first_block = false;
 }
 
-/* Moves the fields to a block for the largest head. False: they have it already, or out of
- * memory. */
-static bool grow(struct block *block)
+/* Moves the fields to a block of that size. False: they have it already, or out of memory. */
+static bool grow(struct block *block, size_t size)
 {
-    size_t size = block->limits->max_size + EXTRA_SPACE + TAIL;
     size_t used = (size_t)(block->out - block->base);
     if (block->space >= size)
         return false;
     end_block(block);
     char *larger = uvh_arena_text(block->arena, size);
-    block->out_of_memory = larger == NULL;
+    block->out_of_memory |= larger == NULL;
     if (larger == NULL)
         return false;
     memcpy(larger, block->base, used);
@@ -88,6 +86,12 @@ static bool grow(struct block *block)
     block->out = larger + used;
     block->space = size;
     return true;
+}
+
+/* ... to one for the largest head. */
+static bool grow_fully(struct block *block)
+{
+    return grow(block, block->limits->max_size + EXTRA_SPACE + TAIL);
 }
 
 /* ---- fields ---- */
@@ -232,7 +236,7 @@ static enum outcome decode(struct block *block, const char *p, const char *end)
         } else if (result == UVH_HPACK_DONE) {
             return DECODED;
         } else if (result == UVH_HPACK_SPACE) {
-            if (grow(block))
+            if (grow_fully(block))
                 continue;
             if (block->out_of_memory)
                 uvh_h2_fail(h2, UVH_H2_INTERNAL_ERROR, uvhttp_strerror(UVHTTP_ENOMEM));
@@ -261,10 +265,9 @@ static void join_cookies(struct block *block)
         !head->fields[head->first[UVHTTP_FIELD_COOKIE]].repeated)
         return;
     size_t used = (size_t)(block->out - block->base);
-    if (block->space < used + block->cookies + TAIL && !grow(block)) {
-        block->discards = true;
+    size_t size = used + block->cookies + TAIL;
+    if (block->space < size && !grow(block, size))
         return;
-    }
     uvhttp_field_t *first = &head->fields[head->first[UVHTTP_FIELD_COOKIE]];
     char *begin = block->out;
     uint16_t count = 0;
@@ -301,13 +304,15 @@ static void start_block(struct block *block, struct uvh_h2 *h2, struct uvh_arena
     head->present = 0;
     open_block(block);
     if (block->space < LEAST_SPACE)
-        grow(block);
+        grow_fully(block);
 }
 
 static void finish_block(struct block *block)
 {
-    memset(block->out, 0, TAIL);
-    block->out += TAIL;
+    if (block->space >= (size_t)(block->out - block->base) + TAIL) { /* not without memory */
+        memset(block->out, 0, TAIL);
+        block->out += TAIL;
+    }
     block->head->base = block->base;
     block->head->size = (uint32_t)(block->out - block->base);
     block->head->present &= ~UVH_FIELD_BIT(OTHER);
@@ -458,6 +463,8 @@ static bool take_request(struct uvh_h2_stream *stream, struct block *block)
     bool out_of_memory = false;
     if (block->offsets[METHOD] != 0) /* also an error response to HEAD has no body */
         stream->head.method = (uint8_t)uvh_method_lookup(pseudo(block, METHOD));
+    if (!block->discards && !block->malformed)
+        join_cookies(block);
     if (block->out_of_memory) {
         finish_block(block);
         uvh_h2_reject(stream, 503, uvhttp_strerror(UVHTTP_ENOMEM));
@@ -471,7 +478,6 @@ static bool take_request(struct uvh_h2_stream *stream, struct block *block)
     }
     if (block->malformed || !has_valid_pseudo(block))
         return false;
-    join_cookies(block);
     uvhttp_reason_t reason = fill_head(block);
     finish_block(block);
     if (reason == UVHTTP_REASON_NONE)
@@ -530,6 +536,8 @@ static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *
     h2->used_ids = (step < 64 ? h2->used_ids << step : 0) | 1;
     h2->last_stream = id;
     h2->served = true;
+    if (!h2->refusing)
+        h2->last_served = id;
     if (!h2->refusing && !full)
         stream = uvh_h2_stream_new(h2, id);
     if (stream == NULL) {
@@ -551,7 +559,9 @@ static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *
         stream->priority = priority_of(h2, id, block.priority);
         if (++h2->requests == most)
             uvh_h2_refuse_more(h2);
-        if (h2->depends_on_itself || !take_request(stream, &block)) {
+        if (stream->base.finished) {
+            end_block(&block); /* the connection has ended */
+        } else if (h2->depends_on_itself || !take_request(stream, &block)) {
             uvh_counter_add(&stream->base.worker->counters.parse_errors, 1);
             end_block(&block);
             uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
@@ -584,6 +594,9 @@ static void take_trailers(struct uvh_h2_stream *stream, bool ends, const char *p
         uvh_h2_reset(stream, UVH_H2_STREAM_CLOSED);
     } else if (outcome == DECODED && (block.malformed || !ends)) {
         uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
+    } else if (outcome == DECODED && block.out_of_memory) {
+        stream->ended = true;
+        uvh_h2_reject(stream, 503, uvhttp_strerror(UVHTTP_ENOMEM));
     } else if (outcome == DECODED && (block.discards || block.forbidden)) {
         stream->ended = true;
         uvh_counter_add(&stream->base.worker->counters.parse_errors, 1);
@@ -609,6 +622,8 @@ void uvh_h2_take_block(struct uvh_h2 *h2, uint32_t id, bool ends, const char *bl
         take_trailers(stream, ends, block, end);
     } else if (id > h2->last_stream) {
         begin_stream(h2, id, ends, block, end);
+    } else if (uvh_h2_is_ignored(h2, id)) {
+        discard_block(h2, block, end);
     } else if (uvh_h2_recent(h2, id) != NULL) {
         discard_block(h2, block, end);
         if (ends && !h2->failed)

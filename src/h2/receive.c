@@ -26,6 +26,8 @@ static bool is_idle_stream(struct uvh_h2 *h2, uint32_t id)
 static void take_late_data(struct uvh_h2 *h2, uint32_t id, uint32_t length, bool ends)
 {
     struct uvh_h2_recent *recent = uvh_h2_recent(h2, id);
+    if (uvh_h2_is_ignored(h2, id))
+        return;
     if (recent == NULL) {
         uvh_h2_reset_id(h2, id, UVH_H2_STREAM_CLOSED);
     } else if (ends) {

@@ -11,8 +11,9 @@
 #include "platform/file.h"
 
 enum {
-    FIRST_DATA = 4096,    /* bytes of the first frame of a long response */
-    MOST_BYTES = 1 << 20, /* in one event */
+    FIRST_DATA = 4096,      /* bytes of the first frame of a long response */
+    MOST_BYTES = 1 << 20,   /* in one event */
+    MOST_UPDATES = 1 << 16, /* that a client may still send for data it has received */
 };
 
 bool uvh_h2_has_output(const struct uvh_h2_stream *stream)
@@ -76,7 +77,8 @@ char *uvh_h2_put_data_head(struct uvh_h2_stream *stream, char *out, size_t size,
                                  .flags = ends ? UVH_H2_END_STREAM : 0};
     stream->send_window -= (int32_t)size;
     h2->send_window -= (int32_t)size;
-    h2->updates_allowed += 2; /* one of the stream, one of the connection */
+    if (h2->updates_allowed < MOST_UPDATES)
+        h2->updates_allowed += 2; /* one of the stream, one of the connection */
     stream->base.sent += size + UVH_H2_HEAD_SIZE;
     return out + uvh_h2_write_head(out, &frame);
 }

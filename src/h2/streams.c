@@ -42,7 +42,7 @@ void uvh_h2_stream_close(struct uvh_h2_stream *stream)
 
 struct uvh_h2_recent *uvh_h2_recent(struct uvh_h2 *h2, uint32_t id)
 {
-    for (size_t i = 0; i < UVH_H2_RECENT; i++) {
+    for (size_t i = 0; i < h2->recent_count; i++) {
         if (h2->recent[i].id == id)
             return &h2->recent[i];
     }
@@ -52,7 +52,7 @@ struct uvh_h2_recent *uvh_h2_recent(struct uvh_h2 *h2, uint32_t id)
 /* Ignores late frames of a stream from now on. The oldest one of these is forgotten. */
 static void remember(struct uvh_h2 *h2, uint32_t id, uint32_t left)
 {
-    struct uvh_h2_recent *slot = &h2->recent[h2->next_recent++ % UVH_H2_RECENT];
+    struct uvh_h2_recent *slot = &h2->recent[h2->next_recent++ % h2->recent_count];
     if (slot->left > 0)
         uvh_h2_send_reset(h2, slot->id, UVH_H2_NO_ERROR);
     *slot = (struct uvh_h2_recent){id, left};

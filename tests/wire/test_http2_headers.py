@@ -189,6 +189,12 @@ def test_cookie_crumbs_are_joined(client):
     assert [value for name, value in fields if name == "cookie"] == ["a=1; b=2; c=3; d=4"]
 
 
+def test_many_large_crumbs_are_joined(client):
+    crumbs = [f"c{i}=" + chr(97 + i) * 1000 for i in range(14)]
+    fields = seen(client.get("/inspect", *(("cookie", crumb) for crumb in crumbs)))
+    assert [value for name, value in fields if name == "cookie"] == ["; ".join(crumbs)]
+
+
 def test_joined_cookie_is_parsed(client):
     one = client.get("/one-cookie?name=second", ("cookie", "first=1; second=2"))
     two = client.get("/one-cookie?name=second", ("cookie", "first=1"), ("cookie", "second=2"))

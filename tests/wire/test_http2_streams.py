@@ -252,6 +252,31 @@ def test_upload_that_nobody_reads_is_bounded(client):
     assert client.get().status == 200
 
 
+def test_late_data_of_many_early_responses_is_no_error(client):
+    numbers = [client.request("POST", "/nowhere", end=False) for _ in range(40)]
+    client.until(lambda: all(client.streams[number].ended for number in numbers), "no responses")
+    for _ in range(3):
+        client.send(*(h2.data(number, bytes(100)) for number in numbers))
+        client.sync()
+    assert client.goaway is None
+    assert {client.streams[number].reset for number in numbers} <= {None, "NO_ERROR"}
+    assert client.get().status == 200
+
+
+def test_handler_does_not_run_after_blocked_refusal(server):
+    # The response to a body that is too large waits for the window when the body ends.
+    with Client(server.port, (h2.INITIAL_WINDOW_SIZE, 0), grants=False) as client:
+        number = client.request("POST", "/small-body", end=False)
+        stream = client.streams[number]
+        client.send(h2.data(number, bytes(1000)))
+        client.until(lambda: stream.status, "no response")
+        client.send(h2.data(number, b"", end=True))
+        client.sync()
+        client.grant(number, 10000)
+        client.until(lambda: stream.ended, "no end of the response")
+        assert stream.status == 413 and b"too large" in stream.body
+
+
 def test_response_while_reading(client):
     number = client.request("POST", "/pieces-digest?answer=1000", end=False)
     client.send(h2.data(number, bytes(2000)))
@@ -267,6 +292,26 @@ def short_timeouts():
     running = WireServer(header_timeout=1, body_timeout=1, keep_alive_timeout=1, write_timeout=1,
                          linger_timeout=1)
     yield running
+    running.stop()
+
+
+def test_requests_after_goaway_are_ignored():
+    # 6.8: their frames are no errors, and the last stream of a further GOAWAY is not higher
+    running = WireServer(max_requests_per_connection=2)
+    with Client(running.port) as client:
+        numbers = [client.new_stream("POST") for _ in range(4)]
+        block = h2.block(h2.head("POST", "/echo"))
+        client.send(*(h2.headers(number, block, end=False) for number in numbers))
+        client.until(lambda: client.goaway, "no GOAWAY")
+        assert client.goaway == (numbers[1], "NO_ERROR")
+        for number in numbers[2:]:
+            client.send(h2.data(number, b"ignored"), h2.headers(number, h2.block([("a", "b")])))
+        client.sync()
+        assert not any(client.streams[number].reset for number in numbers)
+        assert client.goaway == (numbers[1], "NO_ERROR")
+        client.send(h2.frame(h2.PING, payload=b"short"))
+        client.until(lambda: client.goaway[1] != "NO_ERROR", "no error")
+        assert client.goaway == (numbers[1], "FRAME_SIZE_ERROR")
     running.stop()
 
 
