@@ -33,9 +33,9 @@ struct request {
     const char *method, *path;
     const char *fields[4]; /* names and values */
     unsigned more_fields;
-    const char *protocol;  /* of an extended CONNECT; `body` is what the tunnel carries */
-    const char *body;      /* NULL: none */
-    int copies;            /* of the body, each in a DATA frame */
+    const char *protocol; /* of an extended CONNECT; `body` is what the tunnel carries */
+    const char *body;     /* NULL: none */
+    int copies;           /* of the body, each in a DATA frame */
     bool padded;
     bool trailers;
     bool split; /* the field block, into three frames */
@@ -57,10 +57,10 @@ struct scenario {
 static struct stage stage;
 static struct raw_client client;
 static struct h2_peer peer;
-static size_t passed;       /* bytes of the peer that the client has queued */
-static size_t received;     /* bytes of the client that the peer has checked */
+static size_t passed;   /* bytes of the peer that the client has queued */
+static size_t received; /* bytes of the client that the peer has checked */
 static uint64_t granted[H2_PEER_STREAMS], granted_all;
-static uint32_t last_stream;  /* of the scenario */
+static uint32_t last_stream; /* of the scenario */
 static bool allocation_failed;
 
 /* ---- system calls ---- */
@@ -203,8 +203,8 @@ static void exchange_bytes(const struct scenario *scenario)
         h2_peer_receive(&peer, client.data + received, client.received - received);
     received = client.received;
     /* a connection without memory for its first bytes is refused as one of HTTP/1.1 */
-    bool refused = !peer.settings_received && peer.in_length >= 12 &&
-                   memcmp(peer.in, "HTTP/1.1 503", 12) == 0;
+    bool refused =
+        !peer.settings_received && peer.in_length >= 12 && memcmp(peer.in, "HTTP/1.1 503", 12) == 0;
     if (peer.wrong != NULL && !refused)
         fail_msg("%s: %.60s", peer.wrong, peer.in);
     open_windows(scenario);
@@ -364,14 +364,16 @@ static void check_response(const struct request *request, uint32_t id, bool fail
 }
 
 /* A failure of the server is not reported as one of the client. */
-static void check_errors(void)
+static void check_errors(const struct scenario *scenario)
 {
     assert_true(peer.goaway_error == 0 || peer.goaway_error == UVH_H2_INTERNAL_ERROR);
-    for (uint32_t id = 1; id <= last_stream; id += 2) {
+    for (uint32_t id = 1; id < 2 * MAX_REQUESTS; id += 2) {
         const struct h2_peer_stream *stream = &peer.streams[id / 2];
         uint32_t error = stream->server_reset ? stream->server_error : 0;
         assert_true(error == UVH_H2_NO_ERROR || error == UVH_H2_INTERNAL_ERROR ||
-                    error == UVH_H2_REFUSED_STREAM);
+                    error == UVH_H2_REFUSED_STREAM ||
+                    /* the handler closes a tunnel that it cannot write to */
+                    (error == UVH_H2_CANCEL && scenario->requests[id / 2].protocol != NULL));
     }
 }
 
@@ -379,7 +381,7 @@ static void check_responses(const struct scenario *scenario, bool failed)
 {
     for (size_t i = 0; i < MAX_REQUESTS && scenario->requests[i].method != NULL; i++)
         check_response(&scenario->requests[i], (uint32_t)(2 * i + 1), failed);
-    check_errors();
+    check_errors(scenario);
     if (!failed)
         assert_int_equal(peer.goaway_error, 0);
 }
@@ -401,9 +403,7 @@ static const struct scenario scenarios[] = {
                   {GET("/nowhere"), .status = 404},
                   {GET("/einval"), .status = 500}}},
     {.name = "field_block_in_three_frames",
-     .requests = {{GET("/d/a%20b/c/d?q=%41"),
-                   .split = true,
-                   .status = 200,
+     .requests = {{GET("/d/a%20b/c/d?q=%41"), .split = true, .status = 200,
                    .expected = "GET a b c/d A 1 0 - 127.0.0.1"}}},
     {.name = "ninety_fields",
      .requests = {{GET("/"), .more_fields = 90, .status = 200, .expected = "hello"}}},
@@ -416,20 +416,13 @@ static const struct scenario scenarios[] = {
                    .status = 200,
                    .size = 10}}},
     {.name = "large_field_and_cookies",
-     .requests = {{GET("/"),
-                   .fields = {"x-long", TEN(TEN("0123456789-123456789-123456789"))},
-                   .status = 200,
-                   .expected = "hello"},
-                  {GET("/"),
-                   .fields = {"cookie", "a=b", "cookie", "c=d"},
-                   .status = 200,
+     .requests = {{GET("/"), .fields = {"x-long", TEN(TEN("0123456789-123456789-123456789"))},
+                   .status = 200, .expected = "hello"},
+                  {GET("/"), .fields = {"cookie", "a=b", "cookie", "c=d"}, .status = 200,
                    .expected = "hello"}}},
     {.name = "post",
-     .requests = {{.method = "POST",
-                   .path = "/echo",
-                   .body = "body",
-                   .status = 200,
-                   .expected = "body"}}},
+     .requests =
+         {{.method = "POST", .path = "/echo", .body = "body", .status = 200, .expected = "body"}}},
     {.name = "post_in_frames_with_trailers",
      .requests = {{.method = "POST",
                    .path = "/d/1/2?q=3",
@@ -469,9 +462,7 @@ static const struct scenario scenarios[] = {
      .requests = {{GET("/static/small.txt"), .status = 200, .expected = "small"},
                   {GET("/static/large.bin"), LARGE},
                   {GET("/static/"), .status = 200},
-                  {GET("/static/large.bin"),
-                   .fields = {"range", "bytes=0-9,-10"},
-                   .status = 206,
+                  {GET("/static/large.bin"), .fields = {"range", "bytes=0-9,-10"}, .status = 206,
                    .size = 250}}},
     {.name = "reset_by_client",
      .requests = {{GET("/never"), .reset = true},

@@ -114,7 +114,7 @@ static unsigned next(void)
 
 static size_t next_size(void)
 {
-    static const unsigned sizes[] = {0,    1,    2,    9,     100,   1000,  4096,  8000,
+    static const unsigned sizes[] = {0,    1,     2,     9,     100,   1000,  4096,    8000,
                                      9000, 16375, 16384, 20000, 65535, 65536, 1 << 20, 255};
     unsigned code = next();
     return code < 240 ? sizes[code % 16] : code;
@@ -599,8 +599,8 @@ static void print_frames(const char *who, const char *at, const char *end)
 {
     while (end - at >= UVH_H2_HEAD_SIZE) {
         struct uvh_h2_frame frame = uvh_h2_frame_read(at);
-        fprintf(stderr, "%s: type %d flags %02x stream %u length %u\n", who, frame.type, frame.flags,
-                frame.stream, frame.length);
+        fprintf(stderr, "%s: type %d flags %02x stream %u length %u\n", who, frame.type,
+                frame.flags, frame.stream, frame.length);
         at += UVH_H2_HEAD_SIZE + frame.length;
     }
 }
@@ -706,9 +706,9 @@ static void put_block(unsigned flags, uint32_t id, const char *block, size_t siz
 static void put_request(void)
 {
     static const char *const paths[] = {
-        "/",       "/copied", "/borrowed", "/file", "/parts", "/streamed", "/pulled", "/paced",
-        "/fields", "/events", "/later",    "/fail", "/last",  "/echo",     "/pieces", "/reads",
-        "/ignores", "/nowhere", "*", "bad", "/tunnel"};
+        "/",       "/copied", "/borrowed", "/file",    "/parts", "/streamed", "/pulled",
+        "/paced",  "/fields", "/events",   "/later",   "/fail",  "/last",     "/echo",
+        "/pieces", "/reads",  "/ignores",  "/nowhere", "*",      "bad",       "/tunnel"};
     static const char *const methods[] = {"GET", "POST", "HEAD", "PUT", "OPTIONS", "CONNECT"};
     static char block[1 << 16];
     const char *path = paths[next() % UVH_COUNT_OF(paths)];
@@ -809,8 +809,8 @@ static void put_control(void)
         h2_peer_frame(&peer, UVH_H2_PING, 0, 0, "12345678", 8);
         break;
     case 1: /* the reply to the PING of a server that stops */
-        h2_peer_frame(&peer, UVH_H2_PING, UVH_H2_ACK, 0,
-                      code & 4 ? "drain\0\0\0" : "alive\0\0\0", 8);
+        h2_peer_frame(&peer, UVH_H2_PING, UVH_H2_ACK, 0, code & 4 ? "drain\0\0\0" : "alive\0\0\0",
+                      8);
         break;
     case 2:
         h2_peer_frame(&peer, UVH_H2_SETTINGS, UVH_H2_ACK, 0, "", 0);

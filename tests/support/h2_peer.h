@@ -26,7 +26,7 @@ struct h2_peer_stream {
     uint64_t body;  /* bytes received */
     uint64_t content_length;
     uint64_t wrong_bytes; /* of a body with status 200, see h2_peer_byte */
-    int status;   /* final; 0: none yet */
+    int status;           /* final; 0: none yet */
     bool opened;
     bool has_length;
     bool is_head; /* the request's method */
@@ -171,10 +171,8 @@ static inline void h2_peer_frame(struct h2_peer *peer, unsigned type, unsigned f
                                  uint32_t stream, const void *payload, size_t size)
 {
     char head[UVH_H2_HEAD_SIZE];
-    struct uvh_h2_frame frame = {.length = (uint32_t)size,
-                                 .type = (uint8_t)type,
-                                 .flags = (uint8_t)flags,
-                                 .stream = stream};
+    struct uvh_h2_frame frame = {
+        .length = (uint32_t)size, .type = (uint8_t)type, .flags = (uint8_t)flags, .stream = stream};
     uvh_h2_write_head(head, &frame);
     peer->out = realloc(peer->out, peer->out_length + sizeof(head) + size + 1);
     h2_peer_put(peer, head, sizeof(head));
