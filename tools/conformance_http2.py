@@ -39,6 +39,10 @@ Results of the public conformance suite for HTTP/2, against the server of the te
 The command builds the suite with Go into `build/conformance/h2spec`, from pinned modules, and fails
 when a case fails.
 
+Autobahn|Testsuite, which knows only HTTP/1.1, reaches WebSocket over HTTP/2 through a bridge:
+
+    ./dev conformance websocket server --program tests/conformance/ws_http2_bridge.py
+
 {results}
 ## Differences
 

@@ -269,6 +269,12 @@ def test_invalid_trailers_are_malformed(client, trailers):
     client.expect_malformed(client.request("POST", "/trailer", body=b"abc", trailers=trailers))
 
 
+@pytest.mark.parametrize("name", ["content-length", "host", "authorization"])
+def test_field_that_no_trailers_may_have_is_rejected(client, name):
+    # RFC 9110 6.5.1: fields for framing, routing and authentication
+    client.expect_malformed(client.request("POST", "/trailer", body=b"abc", trailers=[(name, "3")]))
+
+
 def test_second_headers_without_end_of_stream_are_malformed(client):
     # 8.1
     number = client.request("POST", "/trailer", end=False)
