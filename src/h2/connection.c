@@ -225,6 +225,7 @@ bool uvh_h2_begin(struct uvh_conn *conn)
     h2->conn = conn;
     h2->refs = 1;
     h2->send_window = UVH_H2_WINDOW;
+    h2->goaway_stream = UVH_H2_STREAM_MAX;
     h2->peer = (struct uvh_h2_settings)UVH_H2_SETTINGS_INITIAL;
     uvh_list_init(&h2->link);
     uvh_list_init(&h2->streams);

@@ -42,10 +42,12 @@ static void log_failure(struct uvh_h2 *h2, enum uvh_h2_error error, const char *
 static void send_goaway(struct uvh_h2 *h2, uint32_t last, enum uvh_h2_error error,
                         const char *reason)
 {
+    if (last < h2->goaway_stream)
+        h2->goaway_stream = last;
     size_t size = UVH_H2_HEAD_SIZE + UVH_H2_GOAWAY_SIZE + strlen(reason);
     char *out = reserve(h2, size);
     if (out != NULL)
-        uvh_output_commit(h2->conn, uvh_h2_write_goaway(out, last, error, reason));
+        uvh_output_commit(h2->conn, uvh_h2_write_goaway(out, h2->goaway_stream, error, reason));
 }
 
 void uvh_h2_fail(struct uvh_h2 *h2, enum uvh_h2_error error, const char *reason)

@@ -77,6 +77,7 @@ struct uvh_h2 {
     uint32_t active;          /* of these, not finished */
     uint32_t requests;        /* so far */
     uint32_t last_stream;     /* highest id received */
+    uint32_t goaway_stream;   /* last stream of the last GOAWAY frame; never raised */
     uint32_t block_stream;    /* its field block is incomplete; 0: none */
     int32_t send_window;
     int32_t receive_window;
