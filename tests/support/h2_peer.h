@@ -40,9 +40,9 @@ struct h2_peer_stream {
 
 struct h2_peer {
     char *out;
-    size_t out_length, out_checked;
+    size_t out_length, out_checked, out_capacity;
     char *in;
-    size_t in_length, in_checked;
+    size_t in_length, in_checked, in_capacity;
     const char *wrong;
     bool began; /* the preface is checked */
     bool settings_received;
@@ -100,6 +100,15 @@ static inline char h2_peer_byte(uint64_t offset)
     return (char)(offset * 31 + offset / 4096);
 }
 
+/* Makes space for `more` bytes. */
+static inline void h2_peer_reserve(char **bytes, size_t *capacity, size_t length, size_t more)
+{
+    if (*capacity - length >= more)
+        return;
+    *capacity = 2 * (length + more);
+    *bytes = realloc(*bytes, *capacity);
+}
+
 /* ---- what the client sends ---- */
 
 static inline void h2_peer_note_sent_settings(struct h2_peer *peer, const char *payload,
@@ -147,7 +156,7 @@ static inline void h2_peer_note_sent(struct h2_peer *peer, const struct uvh_h2_f
 /* Appends any bytes. */
 static inline void h2_peer_put(struct h2_peer *peer, const void *bytes, size_t size)
 {
-    peer->out = realloc(peer->out, peer->out_length + size + 1);
+    h2_peer_reserve(&peer->out, &peer->out_capacity, peer->out_length, size);
     if (size > 0)
         memcpy(peer->out + peer->out_length, bytes, size);
     peer->out_length += size;
@@ -174,7 +183,7 @@ static inline void h2_peer_frame(struct h2_peer *peer, unsigned type, unsigned f
     struct uvh_h2_frame frame = {
         .length = (uint32_t)size, .type = (uint8_t)type, .flags = (uint8_t)flags, .stream = stream};
     uvh_h2_write_head(head, &frame);
-    peer->out = realloc(peer->out, peer->out_length + sizeof(head) + size + 1);
+    h2_peer_reserve(&peer->out, &peer->out_capacity, peer->out_length, sizeof(head) + size);
     h2_peer_put(peer, head, sizeof(head));
     h2_peer_put(peer, payload, size);
 }
@@ -404,7 +413,7 @@ static inline void h2_peer_check_frame(struct h2_peer *peer, const struct uvh_h2
 /* Appends what was received, and checks the frames that are complete. */
 static inline void h2_peer_receive(struct h2_peer *peer, const char *bytes, size_t size)
 {
-    peer->in = realloc(peer->in, peer->in_length + size + 1);
+    h2_peer_reserve(&peer->in, &peer->in_capacity, peer->in_length, size);
     memcpy(peer->in + peer->in_length, bytes, size);
     peer->in_length += size;
     while (peer->in_length - peer->in_checked >= UVH_H2_HEAD_SIZE && peer->wrong == NULL) {
