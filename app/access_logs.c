@@ -44,6 +44,10 @@ static bool same_options(const uvhttp_access_log_options_t *one,
            one->flush_ms == other->flush_ms;
 }
 
+#define NAMES                                                                             \
+    "client, user, method, target, route, protocol, request, host, referer, user_agent, " \
+    "request_id, status, bytes, duration_ms, duration_us, aborted, time, time_iso and unix_ms"
+
 static void check_log(const struct uvh_setup_log *wanted, struct uvh_problems *problems)
 {
     const struct uvh_text *path = &wanted->path;
@@ -53,7 +57,7 @@ static void check_log(const struct uvh_setup_log *wanted, struct uvh_problems *p
     if (uvhttp_access_log_new(&log, &check, NULL) == UVHTTP_EINVAL)
         uvh_problems_add(problems, path->mark,
                          "the pattern of the access log has an unknown name or an open brace, or "
-                         "is too long; write a brace as {{");
+                         "is too long; write a brace as {{; names are " NAMES);
     uvhttp_access_log_free(log);
     int err = strcmp(path->text, "-") == 0 ? 0 : uvh_user_files_check_log(path->text);
     if (err != 0)

@@ -8,6 +8,7 @@
 #define DIR     "the directory as an argument, as in 'uvhttp DIR'"
 #define LISTEN  "'--listen HOST:PORT'"
 #define LISTING "'--listing', which is the default"
+#define LOG     "'format' of 'access_log', in a file for 'uvhttp run'"
 #define SERVE   "'uvhttp serve DIR'"
 #define TLS     "'--tls-cert FILE' or '--tls-self-signed'"
 
@@ -29,11 +30,13 @@ static const struct {
     {"-i", LISTEN},
     {"-o", "'--upload-overwrite'"},
     {"-r", "'--archive', or " DIR},
-    {"-s", "'kill -TERM PID' to stop a server, or '--spa'"},
+    {"-s", "'kill -TERM PID' to stop a server, 'kill -HUP PID' to reload certificates, or '--spa'"},
     {"-t", CHECK},
     {"-u", "'--uploads'"},
     {"-z", "'--archive'"},
+    {"--access-log-format", LOG},
     {"--address", LISTEN},
+    {"--auth-file", "'--auth FILE'"},
     {"--autoindex", LISTING},
     {"--basic-auth", "'--auth FILE'"},
     {"--bind", LISTEN},
@@ -54,6 +57,7 @@ static const struct {
     {"--https", TLS},
     {"--interfaces", LISTEN},
     {"--key", "'--tls-key FILE'"},
+    {"--log-format", LOG},
     {"--mkdir", "'--upload-directories'"},
     {"--no-symlinks", "'--symlinks none'"},
     {"--overwrite-files", "'--upload-overwrite'"},

@@ -230,7 +230,7 @@ const struct uvh_option uvh_option_table[] = {
     FILES("try-files", TEXT, try_files, 0, 0, "LIST",
           "candidates for a path, in order (default: \"{path} {path}/\")"),
     FILES("error-pages", TEXT, error_pages, 0, 0, "LIST",
-          "pages for 403, 404, 500, 503 and the final status of --try-files, such as "
+          "pages for 401, 403, 404, 429, 500, 503 and the final status of --try-files, such as "
           "\"404=/404.html 5xx=/sorry.html\"; not for uploads"),
     SERVE_WORD("symlinks", files.symlinks, symlink_words, "POLICY",
                "allowed targets of symbolic links: inside (of the directory), all, none, or owner "

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config_hint.h"
 #include "option_hint.h"
 #include "placeholder_hint.h"
 #include "suggest.h"
@@ -386,6 +387,26 @@ static const char *name_at(size_t index, const void *arg)
     return NULL;
 }
 
+/* How a file for `run` says what this option of `serve` does; NULL if it is no such option. */
+static const char *hint_of_key(const struct parser *parser, const char *name, size_t length)
+{
+    char key[UVH_OPTIONS_VARIABLE_SIZE];
+    bool no = length > 3 && memcmp(name, "no-", 3) == 0;
+    snprintf(key, sizeof(key), "%.*s", (int)(length - (no ? 3 : 0)), name + (no ? 3 : 0));
+    size_t i = 0;
+    while (i < uvh_option_count &&
+           (uvh_option_table[i].name == NULL || strcmp(uvh_option_table[i].name, key) != 0))
+        i++;
+    if (i == uvh_option_count || is_offered(parser, &uvh_option_table[i]))
+        return NULL;
+    for (char *c = key; *c != '\0'; c++)
+        *c = *c == '-' ? '_' : *c;
+    const char *hint = uvh_config_hint(key);
+    if (hint == NULL)
+        hint = strncmp(key, "tls_", 4) == 0 ? "use a key of 'tls'" : "use a key of a site or route";
+    return hint;
+}
+
 /* `name` follows two dashes. */
 static int refuse_name(struct parser *parser, const char *name, size_t length)
 {
@@ -394,6 +415,10 @@ static int refuse_name(struct parser *parser, const char *name, size_t length)
     if (hint != NULL)
         return usage_error(parser, "unknown option '--%.*s'; did you mean %s?", (int)length, name,
                            hint);
+    hint = hint_of_key(parser, name, length);
+    if (hint != NULL)
+        return usage_error(parser, "unknown option '--%.*s' of this command; in the file %s",
+                           (int)length, name, hint);
     snprintf(word, sizeof(word), "%.*s", (int)length, name);
     const char *no = strncmp(word, "no-", 3) == 0 ? "no-" : "";
     const char *nearest =

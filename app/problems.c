@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 void uvh_problems_add(struct uvh_problems *problems, struct uvh_mark mark, const char *format, ...)
 {
@@ -20,6 +21,10 @@ void uvh_problems_add(struct uvh_problems *problems, struct uvh_mark mark, const
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = '?';
     }
+    /* Such as two words of one value with the same variable. */
+    if (problems->count > 1 && uvh_mark_compare(&problem->mark, &problem[-1].mark) == 0 &&
+        strcmp(problem->text, problem[-1].text) == 0)
+        problems->count--;
 }
 
 int uvh_mark_compare(const struct uvh_mark *one, const struct uvh_mark *other)

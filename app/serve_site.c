@@ -229,8 +229,11 @@ static int add_auth(struct uvh_serve_site *made, const char *option, const char 
         return UVH_EXIT_OK;
     char *path = keep(made, realpath(file, NULL));
     if (path == NULL) {
-        fprintf(stderr, "uvhttp: --%s: '%s' cannot be opened: %s\n", option, file,
-                uvhttp_strerror(-errno));
+        fprintf(stderr, "uvhttp: --%s: '%s' cannot be opened: %s%s\n", option, file,
+                uvhttp_strerror(-errno),
+                strchr(file, ':') == NULL
+                    ? ""
+                    : "; a file is required, with lines of 'uvhttp hash-password NAME'");
         return UVH_EXIT_FAILED;
     }
     *auth = (struct uvh_setup_auth){.mark = {.line = 1}, .file = {.text = path}};

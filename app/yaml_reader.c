@@ -244,6 +244,9 @@ static void note_error(const struct uvh_yaml *yaml, struct uvh_problems *problem
         uvh_problems_add(problems, mark,
                          "invalid YAML: no value can begin with this character, such as a tab, "
                          "'@' or '`' (indent with spaces)");
+    else if (parser->context != NULL && strstr(parser->context, "scanning an a") != NULL)
+        uvh_problems_add(problems, mark,
+                         "invalid YAML: a value that begins with '*' or '&' must be quoted");
     else if (parser->context != NULL)
         uvh_problems_add(problems, mark, "invalid YAML: %s, %s", parser->context, problem);
     else

@@ -51,7 +51,9 @@ int uvh_routing_refuse(struct uvhttp_router *router, int err, const char *prefix
     char value[sizeof(error->value)];
     snprintf(value, sizeof(value), "%s%s", prefix, pattern);
     uvh_error_sentence(error, "pattern", value, "%s", why);
-    uvh_error_set_text(error, "route \"%s%s\" refused: %s", host_of(router), error->value, why);
+    /* "a.testx" for the pattern "x" would name no pattern. */
+    const char *host = value[0] == '/' || value[0] == '\0' ? host_of(router) : "";
+    uvh_error_set_text(error, "route \"%s%s\" refused: %s", host, error->value, why);
     router->all->complain(error->text, router->all->complain_arg);
     return err;
 }

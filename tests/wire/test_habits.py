@@ -44,7 +44,11 @@ LISTEN = "'--listen HOST:PORT'"
 @pytest.mark.parametrize("arguments, word, hint", [
     (["-c", "nginx.conf"], "option '-c'", "'uvhttp run FILE'"),
     (["-t"], "option '-t'", "'uvhttp check FILE'"),
-    (["-s", "reload"], "option '-s'", "'kill -TERM PID' to stop a server, or '--spa'"),
+    (["-s", "reload"], "option '-s'", "'kill -TERM PID' to stop a server, 'kill -HUP PID' to "
+     "reload certificates, or '--spa'"),
+    (["--log-format", "json"], "option '--log-format'",
+     "'format' of 'access_log', in a file for 'uvhttp run'"),
+    (["--auth-file", "staff"], "option '--auth-file'", "'--auth FILE'"),
     (["file-server", "--browse"], "command 'file-server'", "'uvhttp serve DIR'"),
     (["validate"], "command 'validate'", "'uvhttp check FILE'"),
     (["reload"], "command 'reload'",
@@ -64,6 +68,24 @@ LISTEN = "'--listen HOST:PORT'"
 ])
 def test_option_of_another_server_has_hint(arguments, word, hint):
     assert refused(*arguments) == f"uvhttp: unknown {word}; did you mean {hint}?"
+
+
+@pytest.mark.parametrize("option, hint", [
+    ("--auth", "use 'basic_auth' of a site or route"),
+    ("--hide", "it is a key of a route, in the list 'routes' of a site"),
+    ("--no-listing", "it is a key of a route, in the list 'routes' of a site"),
+    ("--tls-cert", "use a key of 'tls'"), ("--more-root", "use a key of a site or route"),
+])
+def test_option_of_serve_with_run_has_hint(option, hint):
+    for command in "run", "check":
+        assert refused(command, option, "a") == (
+            f"uvhttp: unknown option '{option}' of this command; in the file {hint}")
+
+
+def test_password_file_with_colon_has_hint():
+    assert refused("--auth", "ann:secret", ".", code=1) == (
+        "uvhttp: --auth: 'ann:secret' cannot be opened: no such file or directory; a file is "
+        "required, with lines of 'uvhttp hash-password NAME'")
 
 
 @pytest.mark.parametrize("value, foreign, ours", [
@@ -98,6 +120,31 @@ def test_dollar_sign_in_option_without_placeholders(write, tmp_path):
 def test_variable_of_nginx_in_file_has_hint(write, text, message):
     path = write(f"sites: [{{routes: [{{path: /a, redirect: '{text}'}}]}}]\n")
     assert problems(path) == [f"1:40: {message}"]
+
+
+def test_same_problem_of_a_value_is_reported_once(write):
+    path = write("sites: [{routes: [{path: /, static: site, try_files: '$uri $uri/'}]}]\n")
+    assert problems(path) == [
+        "1:54: '$uri' is a variable of nginx; the placeholder is {path}"]
+
+
+@pytest.mark.parametrize("value", ["false", "staff"])
+def test_password_that_is_no_map_has_hint(write, value):
+    path = write(f"sites: [{{routes: [{{path: /a, respond: {{}}, basic_auth: {value}}}]}}]\n")
+    assert problems(path) == [
+        "1:55: basic_auth: expected a map, such as {file: staff}, or off"]
+
+
+@pytest.mark.parametrize("value", ["*.a.test", "&.a.test"])
+def test_value_that_must_be_quoted_has_hint(write, value):
+    path = write(f"sites:\n  - hosts: {value}\n")
+    assert problems(path)[0].endswith(
+        "invalid YAML: a value that begins with '*' or '&' must be quoted")
+
+
+def test_path_without_slash_is_named_without_host(write):
+    path = write("sites: [{hosts: a.test, routes: [{path: x, redirect: /y}]}]\n")
+    assert problems(path) == ['1:41: route "x" refused: it does not begin with "/"']
 
 
 @pytest.mark.parametrize("foreign, ours", [("{uri}", "{target}"), ("{remote_host}", "{client}")])
