@@ -410,6 +410,23 @@ def test_password_file_that_could_not_be_opened_is_read_later(start, tmp_path):
     assert status("bob") == 200
 
 
+def test_link_to_password_file_gets_another_target(root, tmp_path):
+    """As when a secret of a container is renewed."""
+    write(root, "a", b"x")
+    (tmp_path / "one").write_text(f"ann:{CHEAP}\n")
+    (tmp_path / "two").write_text(f"bob:{CHEAP}\n")
+    os.symlink("one", tmp_path / "staff")
+    server = Program("uvhttp", "serve", "--listen=127.0.0.1:0", "--auth=staff", root, cwd=tmp_path)
+    status = lambda name: server.request("/a", credentials(name, "secret")).status  # noqa: E731
+    assert [status("ann"), status("bob")] == [200, 401]
+    os.symlink("two", tmp_path / "next")
+    os.rename(tmp_path / "next", tmp_path / "staff")
+    (tmp_path / "one").unlink()
+    eventually(lambda: status("bob") == 200, "the other file is read")
+    assert status("ann") == 401
+    assert server.stop() == 0
+
+
 @pytest.mark.parametrize(
     "keys, passwords, message",
     [("{}", "", "basic_auth requires 'users' or 'file'"),
