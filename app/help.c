@@ -164,7 +164,7 @@ bool uvh_help_mentions(const char *name, const char *text, const char *word)
 /* "port" and "--port"; "-p" is the option with this letter. */
 static bool is_about(const struct uvh_option *option, const char *word)
 {
-    if (word[0] == '-' && word[1] != '-')
+    if (word[0] == '-' && word[1] != '-' && word[1] != '\0')
         return word[2] == '\0' && option->letter == word[1];
     word += strspn(word, "-");
     const char *help = option->help != NULL ? option->help : limit_help(option);

@@ -49,8 +49,10 @@ static void write_template(const char *pattern, char *text, size_t size)
         else
             text[used++] = *pattern;
         pattern += 1 + name;
-        if (name > 0 && *pattern == '(')
-            pattern += strcspn(pattern, ")") + 1;
+        if (name > 0 && *pattern == '(') {
+            pattern += strcspn(pattern, ")");
+            pattern += *pattern != '\0'; /* the router refuses a pattern without it */
+        }
     }
     text[used < size ? used : size - 1] = '\0';
 }

@@ -227,8 +227,8 @@ static int add_auth(struct uvh_serve_site *made, const char *option, const char 
 {
     if (file == NULL)
         return UVH_EXIT_OK;
-    char *path = keep(made, realpath(file, NULL));
-    if (path == NULL) {
+    char *path = keep(made, uvh_absolute_path(file)); /* a link may get another target */
+    if (path == NULL || access(path, F_OK) != 0) {
         fprintf(stderr, "uvhttp: --%s: '%s' cannot be opened: %s%s\n", option, file,
                 uvhttp_strerror(-errno),
                 strchr(file, ':') == NULL

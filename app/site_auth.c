@@ -105,7 +105,7 @@ static bool is_protected(const struct uvh_setup_site *site, const struct uvh_set
 static bool add_below(const char **patterns, size_t *count, const char *root, const char *directory)
 {
     char *outer = realpath(root, NULL), *inner = realpath(directory, NULL);
-    size_t length = outer == NULL ? 0 : strlen(outer);
+    size_t length = outer == NULL || outer[1] == '\0' ? 0 : strlen(outer); /* 0 for "/" */
     bool below = outer != NULL && inner != NULL && strncmp(inner, outer, length) == 0 &&
                  inner[length] == '/';
     char *pattern = below ? calloc(1, 2 * strlen(inner) + 1) : NULL, *end = pattern;

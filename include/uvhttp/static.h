@@ -86,10 +86,11 @@ typedef struct uvhttp_static_options {
     const char *index;
     bool listing; /* list directories without index; default: 403 */
     bool hidden;  /* serve names that begin with a dot; default: 404 */
-    /* Patterns of paths to hide, as in uvhttp_static_rule_t, up to a NULL; copied. A matching file
-     * gets 404, a matching directory with everything in it, and neither is in listings and
-     * archives; uploads get 403. The path of a link counts, not its target; a fallback or error
-     * page may be hidden from requests for itself. */
+    /* Patterns of paths to hide, as in uvhttp_static_rule_t, up to a NULL; copied; without a final
+     * slash. A matching file gets 404, a matching directory with everything in it, and neither is
+     * in listings and archives; uploads get 403. "app.js" does not match its "app.js.gz". The path
+     * of a link counts, not its target; a fallback or error page may be hidden from requests for
+     * itself. */
     const char *const *hide;
     size_t cache_memory;  /* bytes of file contents cached by each worker; 0: 64 MiB */
     size_t cache_entries; /* files cached by each worker (bodies or descriptors); 0: 1,024 */

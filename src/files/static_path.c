@@ -37,16 +37,10 @@ static bool is_unfinished(const char *path)
 
 bool uvh_static_path_matches(const char *path, const char *const *patterns)
 {
-    if (patterns == NULL)
-        return false;
-    for (const char *end = path; *end != '\0'; end += *end == '/') {
-        end += strcspn(end, "/");
-        for (const char *const *one = patterns; *one != NULL; one++) {
-            if (uvh_glob_matches(uvh_slice(*one), (uvhttp_slice_t){path, (size_t)(end - path)}))
-                return true;
-        }
-    }
-    return false;
+    bool found = false;
+    for (const char *const *one = patterns; one != NULL && *one != NULL && !found; one++)
+        found = uvh_glob_matches_part(uvh_slice(*one), uvh_slice(path));
+    return found;
 }
 
 bool uvh_static_path_is_denied(const char *path, bool hidden_served, const char *const *hide)

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 #include "codec/text/glob.h"
+#include "files/static_path.h"
 #include "options/error.h"
 #include "options/option_check.h"
 #include "platform/compress.h"
@@ -219,11 +220,20 @@ static int check_pairs(const uvhttp_static_options_t *options, uvhttp_error_t *e
         name, least, most);
 }
 
+/* A pattern with an empty name would match no path, and so hide nothing. */
 static int check_hide(const uvhttp_static_options_t *options, uvhttp_error_t *error)
 {
     for (const char *const *one = options->hide; one != NULL && *one != NULL; one++) {
-        if (!uvh_glob_is_valid(uvh_slice(*one)))
-            return uvh_error_string(error, "hide", *one, UVH_STATIC_RULES_PATTERN);
+        const char *pattern = *one;
+        size_t length = strlen(pattern);
+        if (!uvh_glob_is_valid(uvh_slice(pattern)))
+            return uvh_error_string(error, "hide", pattern, UVH_STATIC_RULES_PATTERN);
+        if (pattern[length - 1] == '/')
+            return uvh_error_string(error, "hide", pattern,
+                                    "a directory is hidden by its path without the final slash");
+        if (strstr(pattern, "//") != NULL || uvh_static_path_has_dots(pattern))
+            return uvh_error_string(error, "hide", pattern,
+                                    "no path contains '//', '.' or '..'; write the resolved path");
     }
     return 0;
 }

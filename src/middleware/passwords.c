@@ -17,6 +17,7 @@
 #include "options/error.h"
 #include "options/option_check.h"
 #include "options/owned.h"
+#include "platform/clock.h"
 #include "platform/file.h"
 #include "platform/hmac.h"
 #include "platform/lock.h"
@@ -33,6 +34,9 @@ enum {
      * heavy lane. */
     MAX_VERIFICATIONS = 4,
     CHECK_MS = 1000, /* between two checks whether the file has changed */
+    /* A change after this time has another time stamp: file systems count ticks of the kernel. */
+    SETTLE_MS = 20,
+    MAX_FILE_SIZE = 16 * 1024 * 1024,
 };
 
 struct user {
@@ -66,7 +70,9 @@ struct uvhttp_passwords {
     uint64_t next_check; /* milliseconds by uvhttp_response_now */
     struct table *table;
     struct uvh_lock reading;    /* of the file: one thread at a time */
-    struct uvh_file_facts seen; /* of the file when it was read; zero: there was none */
+    struct uvh_file_facts seen; /* of the file when it was read */
+    bool refused;               /* it has changed since, but was not usable: as `reported` */
+    struct uvh_file_facts reported;
 };
 
 /* One verification. It and the credentials are in the memory of the exchange, which a job
@@ -83,10 +89,13 @@ struct verification {
     int result;
 };
 
-/* A check whether the file has changed, before a verification. */
+/* A check whether the file has changed, before a verification. Each request waits for one that
+ * began at most CHECK_MS before it, so that a removed user is refused after any time without
+ * requests. */
 struct file_check {
     struct verification *verification;
-    int result; /* 1 if the file was read again, 0 if it is unchanged, or an error */
+    uint64_t now; /* milliseconds by uvhttp_response_now */
+    int result;   /* 1 if the file was read again, an error to be reported, or 0 */
     uvhttp_error_t error;
 };
 
@@ -259,14 +268,19 @@ static int check_loaded(uvhttp_response_t *response, struct verification *verifi
     return err;
 }
 
-static bool begin_check(struct uvhttp_passwords *passwords, uint64_t now)
+static bool is_due(struct uvhttp_passwords *passwords, uint64_t now)
 {
     uvh_lock_acquire(&passwords->lock);
     bool due = passwords->file != NULL && now >= passwords->next_check;
-    if (due)
-        passwords->next_check = now + CHECK_MS;
     uvh_lock_release(&passwords->lock);
     return due;
+}
+
+static void set_next_check(struct uvhttp_passwords *passwords, uint64_t next)
+{
+    uvh_lock_acquire(&passwords->lock);
+    passwords->next_check = next;
+    uvh_lock_release(&passwords->lock);
 }
 
 static int load_table(struct uvhttp_passwords *passwords, struct table **table,
@@ -279,22 +293,43 @@ static struct uvh_file_facts facts_of(const char *file)
     return found ? facts : (struct uvh_file_facts){0};
 }
 
-/* The job, on a thread of the quick lane. A file that cannot be read is tried again when it has
- * changed. */
-static void read_changed_file(void *arg)
+/* Whether the file may change once more without a difference of its facts. */
+static bool is_settling(const struct uvh_file_facts *facts)
+{
+    int64_t age = uvh_clock_unix_ms() -
+                  (facts->changed_seconds * 1000 + facts->changed_nanoseconds / 1000000);
+    return age >= 0 && age < SETTLE_MS;
+}
+
+static void read_changed_file(struct file_check *check, const struct uvh_file_facts *facts)
+{
+    struct uvhttp_passwords *passwords = check->verification->passwords;
+    struct table *table;
+    int err = uvh_error_end(&check->error, load_table(passwords, &table, &check->error));
+    if (err == 0) {
+        replace_table(passwords, table);
+        passwords->seen = *facts;
+    }
+    /* The next check tries again, because the reason may have been another one than the file. */
+    bool again = passwords->refused && uvh_file_facts_equal(facts, &passwords->reported);
+    passwords->refused = err != 0;
+    passwords->reported = *facts;
+    check->result = err == 0 ? 1 : again ? 0 : err;
+}
+
+/* The job, on a thread of the quick lane. */
+static void run_check(void *arg)
 {
     struct file_check *check = arg;
     struct uvhttp_passwords *passwords = check->verification->passwords;
-    struct table *table;
     uvh_lock_acquire(&passwords->reading);
-    struct uvh_file_facts facts = facts_of(passwords->file);
-    if (!uvh_file_facts_equal(&facts, &passwords->seen)) {
-        int err = load_table(passwords, &table, &check->error);
-        check->result = err == 0 ? 1 : err;
-        if (err == 0)
-            replace_table(passwords, table);
-        if (err != UVHTTP_ENOMEM)
-            passwords->seen = facts;
+    if (is_due(passwords, check->now)) { /* no other request has done it meanwhile */
+        struct uvh_file_facts facts = facts_of(passwords->file);
+        bool settling = is_settling(&facts);
+        if (!settling && !uvh_file_facts_equal(&facts, &passwords->seen))
+            read_changed_file(check, &facts);
+        if (!settling)
+            set_next_check(passwords, check->now + CHECK_MS);
     }
     uvh_lock_release(&passwords->reading);
 }
@@ -324,10 +359,9 @@ static int check_file(uvhttp_request_t *request, uvhttp_response_t *response,
     struct file_check *check = uvhttp_request_allocate(request, sizeof(*check));
     if (check == NULL)
         return UVHTTP_ENOMEM;
-    *check = (struct file_check){.verification = verification};
-    int err = uvhttp_response_defer(response, read_changed_file, finish_check, check);
-    if (err == UVHTTP_EFULL) /* another request will check it */
-        return check_loaded(response, verification);
+    *check =
+        (struct file_check){.verification = verification, .now = uvhttp_response_now(response)};
+    int err = uvhttp_response_defer(response, run_check, finish_check, check);
     return err == 0 ? UVHTTP_AUTH_LATER : err;
 }
 
@@ -343,7 +377,7 @@ static int check(uvhttp_request_t *request, uvhttp_response_t *response,
         .password = credentials->password,
     };
     verification->has_hmac = compute_hmac(request, passwords, credentials, verification->hmac);
-    return begin_check(passwords, uvhttp_response_now(response))
+    return is_due(passwords, uvhttp_response_now(response))
                ? check_file(request, response, verification)
                : check_loaded(response, verification);
 }
@@ -414,15 +448,33 @@ static int add_line(struct table *table, char *line, size_t length, size_t numbe
     return add_user(table, line, colon + 1, where, error);
 }
 
+/* Opens a file without waiting for the writer of a FIFO. Returns 0 or UVHTTP_ECONFIG. */
+static int open_file(const char *path, FILE **file, uvhttp_error_t *error)
+{
+    struct uvh_file_facts facts;
+    int descriptor;
+    if (uvh_file_open_anywhere(path, &descriptor, &facts) != 0)
+        return uvh_error_string(error, "file", path, "the file cannot be opened");
+    const char *reason = facts.kind != UVH_FILE_REGULAR ? "it is not a regular file"
+                         : facts.size > MAX_FILE_SIZE   ? "the file is larger than 16 MiB"
+                                                        : NULL;
+    *file = reason == NULL ? fdopen(descriptor, "r") : NULL;
+    if (*file != NULL)
+        return 0;
+    uvh_file_close(descriptor);
+    return uvh_error_string(error, "file", path,
+                            reason != NULL ? reason : "the file cannot be opened");
+}
+
 static int add_file(struct table *table, const char *path, uvhttp_error_t *error)
 {
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
-    int err = 0;
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return uvh_error_string(error, "file", path, "the file cannot be opened");
+    FILE *file;
+    int err = open_file(path, &file, error);
+    if (err != 0)
+        return err;
     for (size_t number = 1; err == 0 && (length = getline(&line, &size, file)) >= 0; number++)
         err = add_line(table, line, (size_t)length, number, error);
     if (err == 0 && !feof(file))

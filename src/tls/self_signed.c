@@ -1,4 +1,5 @@
 /* A certificate that is its own issuer, for development: uvhttp/tls.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include <openssl/bn.h>
@@ -49,10 +50,27 @@ static bool is_host_name(const char *host)
     return any;
 }
 
+/* An address without zeros before its IPv4 numbers. a2i_IPADDRESS skips white space, and ignores
+ * what follows an IPv4 address. NULL for other texts. */
+static ASN1_OCTET_STRING *read_address(const char *text)
+{
+    ASN1_OCTET_STRING *address = a2i_IPADDRESS(text);
+    const char *colon = strrchr(text, ':'), *last = colon == NULL ? text : colon + 1;
+    char plain[sizeof("255.255.255.255")];
+    if (address == NULL || strchr(last, '.') == NULL)
+        return address;
+    const unsigned char *end = ASN1_STRING_get0_data(address) + ASN1_STRING_length(address);
+    snprintf(plain, sizeof(plain), "%d.%d.%d.%d", end[-4], end[-3], end[-2], end[-1]);
+    if (strcmp(last, plain) == 0)
+        return address;
+    ASN1_OCTET_STRING_free(address);
+    return NULL;
+}
+
 /* Adds a host name or an address. Returns 0, UVHTTP_ECONFIG or UVHTTP_ENOMEM. */
 static int add_name(GENERAL_NAMES *names, const char *text, uvhttp_error_t *error)
 {
-    ASN1_STRING *value = a2i_IPADDRESS(text);
+    ASN1_STRING *value = read_address(text);
     int kind = value != NULL ? GEN_IPADD : GEN_DNS;
     if (value == NULL && !is_host_name(text))
         return uvh_error_string(error, "names", text, "must be a host name or an IP address");

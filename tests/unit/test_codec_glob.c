@@ -17,6 +17,12 @@ static bool matches(const char *pattern, const char *path)
                             (uvhttp_slice_t){path, strlen(path)});
 }
 
+static bool matches_part(const char *pattern, const char *path)
+{
+    return uvh_glob_matches_part((uvhttp_slice_t){pattern, strlen(pattern)},
+                                 (uvhttp_slice_t){path, strlen(path)});
+}
+
 static bool is_valid(const char *pattern)
 {
     return uvh_glob_is_valid((uvhttp_slice_t){pattern, strlen(pattern)});
@@ -61,6 +67,24 @@ static void pattern_with_slash_matches_paths(void **state)
     assert_true(matches("/a**c", "a/b/c"));
     assert_true(matches("**/a/*.js", "x/a/y/a/z.js"));
     assert_false(matches("a/*/c", "a/b/b/c"));
+}
+
+static void parts_of_a_path_match(void **state)
+{
+    (void)state;
+    assert_true(matches_part("*.bak", "a.bak"));
+    assert_true(matches_part("*.bak", "/x/a.bak/"));
+    assert_true(matches_part("*.bak", "a.bak/x/y"));
+    assert_false(matches_part("*.bak", "x/a.bak.txt"));
+    assert_true(matches_part("/a", "a"));
+    assert_true(matches_part("/a", "a/"));
+    assert_true(matches_part("/a", "a/b/c"));
+    assert_false(matches_part("/a", "ab"));
+    assert_false(matches_part("/a", "b/a"));
+    assert_true(matches_part("**/a", "x/a/y"));
+    assert_false(matches_part("a/**", "a/"));
+    assert_false(matches_part("**", ""));
+    assert_false(matches_part("[", "["));
 }
 
 static void bracket_expressions_match(void **state)
@@ -148,6 +172,7 @@ static void matching_time_is_bounded(void **state)
     for (size_t i = 1; i < sizeof(path) - 1; i += 2)
         path[i] = '/';
     assert_false(matches(pattern, path));
+    assert_false(matches_part(pattern, path));
 }
 
 /* ---- Comparison with a slow matcher ---- */
@@ -188,6 +213,21 @@ static bool reference_match(const char *p, const char *t, bool begin)
     return *p == *t && reference_match(p + 1, t + 1, *p == '/');
 }
 
+/* The path, and each directory on it, in turn. */
+static bool reference_match_part(const char *pattern, const char *path)
+{
+    char part[16];
+    for (size_t i = 1; path[0] != '\0' && i <= strlen(path); i++) {
+        if (path[i - 1] == '/' || (path[i] != '/' && path[i] != '\0'))
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (reference_match(pattern, part, true))
+            return true;
+    }
+    return false;
+}
+
 static void random_patterns_match_reference(void **state)
 {
     static const char *const chunks[] = {"a", "b", "*", "**", "?", "/", "[ab]", "/**/", "**/"};
@@ -216,6 +256,9 @@ static void random_patterns_match_reference(void **state)
         hits += expected;
         if (matches(pattern, path) != expected)
             fail_msg("%s over %s: expected %d", pattern, path, expected);
+        if (strstr(path, "//") == NULL &&
+            matches_part(pattern, path) != reference_match_part(pattern, path))
+            fail_msg("%s over a part of %s", pattern, path);
     }
     assert_true(hits > 1000);
 }
@@ -225,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pattern_without_slash_matches_names),
         cmocka_unit_test(pattern_with_slash_matches_paths),
+        cmocka_unit_test(parts_of_a_path_match),
         cmocka_unit_test(bracket_expressions_match),
         cmocka_unit_test(backslash_escapes_match),
         cmocka_unit_test(utf8_characters_match_once),

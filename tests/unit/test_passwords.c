@@ -84,10 +84,10 @@ static void invalid_options_are_refused(void **state)
     refuse((uvhttp_passwords_options_t){.users = NULL},
            "users is \"\"; no request can pass: set users or a file");
     refuse((uvhttp_passwords_options_t){.file = "/dev/null"},
-           "file is \"/dev/null\"; the file contains no users");
+           "file is \"/dev/null\"; it is not a regular file");
     refuse((uvhttp_passwords_options_t){.file = "/nowhere/at all"},
            "file is \"/nowhere/at all\"; the file cannot be opened");
-    refuse((uvhttp_passwords_options_t){.file = "/"}, "file is \"/\"; the file cannot be read");
+    refuse((uvhttp_passwords_options_t){.file = "/"}, "file is \"/\"; it is not a regular file");
     refuse((uvhttp_passwords_options_t){.users = &ann, .user_count = 1, .remember_ms = 86400001},
            "remember_ms is 86400001; allowed are 0 to 86400000 milliseconds");
     assert_int_equal(uvhttp_passwords_new(&passwords, NULL, NULL), UVHTTP_EINVAL);

@@ -44,8 +44,23 @@ static void invalid_names_are_refused(void **state)
     char longest[300];
     memset(longest, 'a', sizeof(longest));
     longest[sizeof(longest) - 1] = '\0';
-    const char *const invalid[] = {"",     "a b",     "-a.test", "a-.test", ".test",
-                                   "a..b", "a,DNS:b", "*",       "a.*.b",   longest};
+    const char *const invalid[] = {"",
+                                   "a b",
+                                   "-a.test",
+                                   "a-.test",
+                                   ".test",
+                                   "a..b",
+                                   "a,DNS:b",
+                                   "*",
+                                   "a.*.b",
+                                   longest,
+                                   " 192.0.2.7",
+                                   "192.0.2.7\n",
+                                   "192.\n0.2.7",
+                                   "+192.0.2.7",
+                                   "192.0.2.7 8",
+                                   "::ffff:192.0.2.7 8",
+                                   "fe80::1%lo"};
     for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
         const char *const names[] = {"a.test", invalid[i], NULL};
         uvhttp_error_t error;

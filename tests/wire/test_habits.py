@@ -283,6 +283,11 @@ def test_redirect_to_itself_is_refused(write, route, good):
         assert " leads to itself at '/" in problems(path)[0]
 
 
+def test_redirect_of_unfinished_pattern_is_refused_by_router(write):
+    path = write("sites: [{routes: [{path: '/:id(int', redirect: /x}]}]\n")
+    assert 'route "/:id(int" refused' in problems(path)[0]
+
+
 def test_redirect_flag_to_itself_is_refused():
     assert refused("-l127.0.0.1:0", "--redirect=/a=/a", ".", code=1) == (
         "uvhttp: --redirect: '/a' leads to itself at '/a', so clients would give up; change the "

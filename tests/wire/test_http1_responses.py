@@ -287,6 +287,7 @@ def test_pitfall_every_stat_is_counted(start):
             stats["responses_5xx"]) == (1, 1, 1, 1)
     assert stats["bytes_received"] >= sum(
         len(raw.request("GET", target)) for target in ("/hello", "/redirect", "/none", "/fail"))
-    assert 300 < stats["bytes_sent"] < 4000
+    least = 300 if server.http2 else 400  # heads of HTTP/2 are shorter
+    assert least < stats["bytes_sent"] < 4000
     assert (stats["parse_errors"], stats["timeouts"], stats["aborted_exchanges"],
             stats["rejected_connections"]) == (0, 0, 0, 0)

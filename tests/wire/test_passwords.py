@@ -6,6 +6,7 @@ import concurrent.futures
 import ctypes
 import os
 import re
+import resource
 import shutil
 import subprocess
 import time
@@ -348,6 +349,82 @@ def test_unusable_password_file_keeps_users(root, start, tmp_path, change, reaso
     (tmp_path / "staff").write_text(f"bob:{CHEAP}\n")
     eventually(lambda: status("bob") == 200, "the corrected file is used")
     assert status("ann") == 401
+
+
+def test_removed_user_is_refused_by_all_requests_of_a_burst(root, start, tmp_path):
+    """After a time without requests, each request waits for the check whether the file has changed,
+    which takes a while for many users."""
+    write(root, "a", b"x")
+    many = "".join(f"user{number}:{CHEAP}\n" for number in range(9000))
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
+                   f"{many}ann:{CHEAP}\n")
+    fields = credentials("ann", "secret")
+    assert server.request("/a", fields).status == 200
+    connections = [server.connect() for _ in range(8)]
+    (tmp_path / "staff").write_text(f"{many}bob:{CHEAP}\n")
+    time.sleep(1.5)  # the last check is older than a second
+    for connection in connections:
+        connection.send(raw.request("GET", "/a", fields))
+    assert 200 not in [connection.response().status for connection in connections]
+    assert server.log().count("was read again") == 1
+
+
+@pytest.mark.parametrize("replace, reason", [
+    (os.mkfifo, "it is not a regular file"), (os.mkdir, "it is not a regular file"),
+    (lambda path: os.symlink("/dev/zero", path), "it is not a regular file"),
+    (lambda path: (path.touch(), os.truncate(path, 1 << 34)), "the file is larger than 16 MiB"),
+])
+def test_password_file_of_another_kind_keeps_users(root, start, tmp_path, replace, reason):
+    """A FIFO would block all threads of jobs, and the end of the program."""
+    write(root, "a", b"x")
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
+                   f"ann:{CHEAP}\n")
+    status = lambda name: server.request("/a", credentials(name, "secret")).status  # noqa: E731
+    assert status("ann") == 200
+    (tmp_path / "staff").unlink()
+    replace(tmp_path / "staff")
+    eventually(lambda: status("ann") == 200 and reason in server.log(), "the error is logged")
+    assert server.stop() == 0
+
+
+def test_password_file_that_could_not_be_opened_is_read_later(start, tmp_path):
+    """The program has no descriptor left when the file changes; the file does not change again."""
+    server = start("routes: [{path: /a, respond: {body: x}, basic_auth: {file: {file}}}]\n",
+                   f"ann:{CHEAP}\n")
+    status = lambda name: server.request("/a", credentials(name, "secret")).status  # noqa: E731
+    assert status("ann") == 200
+    pid = server.process.pid
+    with server.connect() as connection:
+        ask = lambda: connection.request(  # noqa: E731
+            "GET", "/a", credentials("ann", "secret")).status
+        assert ask() == 200
+        (tmp_path / "staff").write_text(f"bob:{CHEAP}\n")
+        _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+        lowest = min(set(range(len(used) + 1)) - used)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest, most))
+        eventually(lambda: ask() == 200 and "the file cannot be opened" in server.log(),
+                   "the check has failed")
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
+        eventually(lambda: ask() == 401, "the file is read")
+    assert status("bob") == 200
+
+
+def test_link_to_password_file_gets_another_target(root, tmp_path):
+    """As when a secret of a container is renewed."""
+    write(root, "a", b"x")
+    (tmp_path / "one").write_text(f"ann:{CHEAP}\n")
+    (tmp_path / "two").write_text(f"bob:{CHEAP}\n")
+    os.symlink("one", tmp_path / "staff")
+    server = Program("uvhttp", "serve", "--listen=127.0.0.1:0", "--auth=staff", root, cwd=tmp_path)
+    status = lambda name: server.request("/a", credentials(name, "secret")).status  # noqa: E731
+    assert [status("ann"), status("bob")] == [200, 401]
+    os.symlink("two", tmp_path / "next")
+    os.rename(tmp_path / "next", tmp_path / "staff")
+    (tmp_path / "one").unlink()
+    eventually(lambda: status("bob") == 200, "the other file is read")
+    assert status("ann") == 401
+    assert server.stop() == 0
 
 
 @pytest.mark.parametrize(

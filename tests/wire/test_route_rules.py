@@ -2,6 +2,7 @@
 keys that are off for a route; in configuration files and as flags of `uvhttp serve`."""
 
 import io
+import os
 import tarfile
 
 import pytest
@@ -131,7 +132,29 @@ def test_invalid_hidden_pattern_is_refused(root, tmp_path):
     assert done.returncode == 1 and 'hide is "["; must be a pattern' in done.stderr
 
 
+@pytest.mark.parametrize("pattern, reason", [
+    ("/private/", "a directory is hidden by its path without the final slash"),
+    ("//private", "no path contains '//', '.' or '..'; write the resolved path"),
+    ("./private", "no path contains '//', '.' or '..'; write the resolved path"),
+    ("sub/../private", "no path contains '//', '.' or '..'; write the resolved path"),
+])
+def test_pattern_that_would_hide_nothing_is_refused(tree, pattern, reason):
+    done = run("uvhttp", "serve", "--print-config", f"--hide={pattern}", tree)
+    assert (done.returncode, done.stderr) == (
+        2, f'uvhttp: --hide: hide is "{pattern}"; {reason}\n')
+
+
 # A password for a part of a directory
+
+
+def test_password_for_part_of_file_system(tree, configure):
+    tree = os.path.realpath(tree)
+    server = configure(
+        "routes:\n      - {path: /, static: /, symlinks: none}\n"
+        f"      - {{path: /private/, static: '{tree}/private', basic_auth: {{file: ann}}}}\n")
+    assert server.request("/private/d.txt", LOGIN).body == b"private/d.txt"
+    assert server.request(f"{tree}/private/d.txt").status == 404
+    assert server.request(f"{tree}/a.txt").body == b"a.txt"
 
 
 @pytest.mark.parametrize("site", ["", "basic_auth: {file: bob}\n    "])

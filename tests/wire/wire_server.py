@@ -85,6 +85,7 @@ class WireServer:
         http2 = False
         if tls is None:
             tls, http2 = transport_of_test()
+        self.http2 = http2
         flags = [
             f"--{name.replace('tls_version', 'tls-version')}={value}"
             for name, value in {**LONG_TIMEOUTS, **limits}.items()

@@ -190,7 +190,8 @@ static void step(struct positions *to, uvhttp_slice_t pattern, size_t at, uint32
         add(to, pattern, token.next, slash);
 }
 
-static bool matches_whole(uvhttp_slice_t pattern, uvhttp_slice_t path)
+/* `part`: or a directory on the path. */
+static bool matches_whole(uvhttp_slice_t pattern, uvhttp_slice_t path, bool part)
 {
     struct positions sets[2];
     struct positions *now = &sets[0];
@@ -198,6 +199,8 @@ static bool matches_whole(uvhttp_slice_t pattern, uvhttp_slice_t path)
     memset(now, 0, sizeof(*now));
     add(now, pattern, 0, true);
     for (size_t at = 0; at < path.length && now->any;) {
+        if (part && at > 0 && path.base[at] == SLASH && now->held[pattern.length])
+            return true;
         uint32_t character = take(path, &at);
         memset(next, 0, sizeof(*next));
         for (size_t position = 0; position < pattern.length; position++) {
@@ -236,12 +239,32 @@ bool uvh_glob_matches(uvhttp_slice_t pattern, uvhttp_slice_t path)
     if (!uvh_glob_is_valid(pattern))
         return false;
     if (memchr(pattern.base, '/', pattern.length) != NULL)
-        return matches_whole(without_slash(pattern), without_slash(path));
+        return matches_whole(without_slash(pattern), without_slash(path), false);
     for (size_t at = path.length; at > 0; at--) {
         if (path.base[at - 1] == '/') {
             path = (uvhttp_slice_t){path.base + at, path.length - at};
             break;
         }
     }
-    return matches_whole(pattern, path);
+    return matches_whole(pattern, path, false);
+}
+
+bool uvh_glob_matches_part(uvhttp_slice_t pattern, uvhttp_slice_t path)
+{
+    bool whole = memchr(pattern.base, '/', pattern.length) != NULL;
+    path = without_slash(path);
+    if (path.length > 0 && path.base[path.length - 1] == '/')
+        path.length--;
+    if (path.length == 0 || !uvh_glob_is_valid(pattern))
+        return false;
+    if (whole)
+        return matches_whole(without_slash(pattern), path, true);
+    for (size_t begin = 0; begin <= path.length;) {
+        const char *slash = memchr(path.base + begin, '/', path.length - begin);
+        size_t end = slash == NULL ? path.length : (size_t)(slash - path.base);
+        if (matches_whole(pattern, (uvhttp_slice_t){path.base + begin, end - begin}, false))
+            return true;
+        begin = end + 1;
+    }
+    return false;
 }

@@ -27,4 +27,8 @@ bool uvh_glob_is_valid(uvhttp_slice_t pattern);
 /* An invalid pattern matches nothing. */
 bool uvh_glob_matches(uvhttp_slice_t pattern, uvhttp_slice_t path);
 
+/* The pattern matches the path, without a slash at its end, or a directory on it. As many steps as
+ * the path alone. */
+bool uvh_glob_matches_part(uvhttp_slice_t pattern, uvhttp_slice_t path);
+
 #endif
