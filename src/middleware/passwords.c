@@ -304,7 +304,7 @@ static bool is_settling(const struct uvh_file_facts *facts)
 static void read_changed_file(struct file_check *check, const struct uvh_file_facts *facts)
 {
     struct uvhttp_passwords *passwords = check->verification->passwords;
-    struct table *table;
+    struct table *table = NULL;
     int err = uvh_error_end(&check->error, load_table(passwords, &table, &check->error));
     if (err == 0) {
         replace_table(passwords, table);
