@@ -21,8 +21,7 @@ def listen(server, **options):
 
 
 def chunk(connection):
-    """The next event in a chunk; None at the end. A frame of HTTP/2 may end within an event, or have
-    the end of one and the next."""
+    """The next event in a chunk; None at the end. A frame of HTTP/2 may end within an event."""
     data = b""
     while not data.endswith(b"\n\n"):
         size = int(connection.line(), 16)
