@@ -6,6 +6,7 @@ moves that directory, so that no absolute path of the build can be used. The tes
 installed files, never the checkout.
 """
 
+import hashlib
 import os
 import pathlib
 import re
@@ -575,8 +576,12 @@ def test_page_uploads(prefix, library_directory, tmp_path):
 
         assert curl("-T", "body", f"{url}files/") == ["201 Created", "201"] and curl(
             "-T", "body", f"{url}files/") == ["204"]
-        assert curl("-T", "body", f"{url}once/a") == ["100000 bytes", "200"] and curl(
-            "-T", "body", f"{url}once/a")[-1] == "409"
+        assert curl("-T", "body", f"{url}once/a")[-1] == "415"
+        picture = b"\x89PNG\r\n\x1a\n" + b"x" * 100
+        (tmp_path / "picture").write_bytes(picture)
+        digest = hashlib.sha256(picture).hexdigest()
+        assert curl("-T", "picture", f"{url}once/a") == [f"108 bytes, {digest[:8]}", "200"]
+        assert curl("-T", "picture", f"{url}once/a")[-1] == "409"
         assert curl("-F", "title=x", "-F", "file=@body;filename=f",
                     f"{url}form") == ["title: x", "file: f, 100000 bytes, kept", "200"]
         assert sorted(path.name for path in directory.iterdir()) == ["a", "body", "f"]
