@@ -132,6 +132,8 @@ class Browser:
             if event.get("sessionId", self.session) != self.session:
                 continue  # another tab, which may still report a server that has stopped
             if method == "Log.entryAdded":
+                if parameters["entry"].get("url", "").endswith("/favicon.ico"):
+                    continue  # browsers request it from every site
                 found.append(f"{parameters['entry']['level']}: {parameters['entry']['text']}")
             elif method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown"):
                 found.append(f"{method}: {json.dumps(parameters)[:300]}")
