@@ -71,7 +71,8 @@ typedef struct uvhttp_config {
      * neither a request nor data, and requests that end with RST_STREAM */
     size_t http2_control_frames;
     size_t http2_resets;
-    size_t http2_total_resets; /* the same over the life of the connection; 0 = no limit */
+    /* The same over the life of the connection, which then ends after its responses; 0 = none */
+    size_t http2_total_resets;
     /* Interval, in seconds, of PING on a connection with requests that sends nothing; without a
      * reply it is closed; 0 = none */
     size_t http2_ping_interval;

@@ -10,31 +10,49 @@
 
 /* ---- windows ---- */
 
-/* True when so many bytes are consumed that the client should be told. */
-static bool is_due(uint32_t consumed, size_t window)
+/* The client is told when it has used half of a window; bytes that are held are no part of it. */
+static bool is_due(uint32_t consumed, int32_t window)
 {
-    return consumed >= window / 2;
+    return consumed > 0 && (int64_t)consumed >= window;
 }
 
-void uvh_h2_consume(struct uvh_h2 *h2, struct uvh_h2_stream *stream, uint32_t size)
+void uvh_h2_give_window(struct uvh_h2 *h2)
 {
-    const uvhttp_config_t *config = uvh_h2_config(h2);
-    if (size == 0 || h2->failed)
+    uint32_t increment = h2->consumed;
+    if (!is_due(increment, h2->receive_window))
         return;
-    h2->consumed += size;
-    if (is_due(h2->consumed, config->http2_connection_window)) {
-        h2->receive_window += (int32_t)h2->consumed;
-        uvh_h2_send_window_update(h2, 0, h2->consumed);
-        h2->consumed = 0;
-    }
-    if (stream == NULL || stream->ended || stream->closed)
+    h2->receive_window += (int32_t)increment;
+    h2->consumed = 0;
+    uvh_h2_send_window_update(h2, 0, increment);
+}
+
+void uvh_h2_give_stream_window(struct uvh_h2_stream *stream, uint32_t size)
+{
+    if (stream->ended || stream->closed)
         return;
     stream->consumed += size;
-    if (is_due(stream->consumed, config->http2_stream_window)) {
-        stream->receive_window += (int32_t)stream->consumed;
-        uvh_h2_send_window_update(h2, stream->id, stream->consumed);
-        stream->consumed = 0;
-    }
+    uint32_t increment = stream->consumed;
+    if (!is_due(increment, stream->receive_window))
+        return;
+    stream->receive_window += (int32_t)increment;
+    stream->consumed = 0;
+    uvh_h2_send_window_update(stream->h2, stream->id, increment);
+}
+
+/* To the window of the connection, unless the end of the stream has done that. */
+static void return_held(struct uvh_h2_stream *stream, size_t size)
+{
+    uint32_t held = size < stream->held ? (uint32_t)size : stream->held;
+    stream->held -= held;
+    stream->h2->consumed += held;
+}
+
+void uvh_h2_consume(struct uvh_h2_stream *stream, size_t size)
+{
+    return_held(stream, size);
+    uvh_exchange_ref(&stream->base); /* without memory the connection is closed */
+    uvh_h2_give_stream_window(stream, (uint32_t)size);
+    uvh_exchange_unref(&stream->base);
 }
 
 /* ---- the start ---- */
@@ -54,7 +72,7 @@ static void run_exchange(struct uvh_h2_stream *stream)
 
 static size_t kept(const struct uvh_h2_stream *stream)
 {
-    return stream->body.length - stream->body_begin;
+    return uvh_queue_size(&stream->body);
 }
 
 static void body_complete(struct uvh_h2_stream *stream)
@@ -65,8 +83,8 @@ static void body_complete(struct uvh_h2_stream *stream)
     if (stream->body_complete || over)
         return;
     stream->body_complete = true;
-    if (stream->body.length > 0)
-        base->request.body = (uvhttp_slice_t){stream->body.data, stream->body.length};
+    if (kept(stream) > 0)
+        base->request.body = (uvhttp_slice_t){uvh_queue_front(&stream->body), kept(stream)};
     run_exchange(stream);
 }
 
@@ -80,13 +98,12 @@ static void start_collecting(struct uvh_h2_stream *stream)
 {
     uint32_t size = stream->held;
     stream->body_state = UVH_H2_BODY_COLLECT;
-    stream->held = 0;
     if (size > stream->body_space) {
         refuse_too_large(stream);
         return;
     }
     stream->body_space -= size;
-    uvh_h2_consume(stream->h2, stream, size);
+    uvh_h2_consume(stream, size);
     if (stream->ended)
         body_complete(stream);
     else
@@ -158,7 +175,7 @@ static bool deliver(struct uvh_h2_stream *stream, const char *data, size_t size)
         return false;
     }
     stream->body_space -= size;
-    uvh_h2_consume(stream->h2, stream, (uint32_t)size);
+    uvh_h2_consume(stream, size);
     uvh_exchange_deliver(&stream->base, data, size);
     return !stream->base.finished && !stream->closed;
 }
@@ -166,20 +183,16 @@ static bool deliver(struct uvh_h2_stream *stream, const char *data, size_t size)
 /* As much as a read of HTTP/1.1 would deliver at a time: then the handler may pause. */
 static void deliver_kept(struct uvh_h2_stream *stream)
 {
-    struct uvh_bytes *body = &stream->body;
     size_t most = uvh_h2_config(stream->h2)->buffer_size;
     bool open = true;
     while (open && is_read(stream) && kept(stream) > 0) {
         size_t size = kept(stream) < most ? kept(stream) : most;
-        const char *data = body->data + stream->body_begin;
-        stream->body_begin += (uint32_t)size;
-        stream->held -= (uint32_t)size;
+        const char *data = uvh_queue_front(&stream->body);
+        uvh_queue_take(&stream->body, size);
         open = deliver(stream, data, size);
     }
-    if (kept(stream) == 0) {
-        uvh_bytes_release(body);
-        stream->body_begin = 0;
-    }
+    if (kept(stream) == 0)
+        uvh_queue_release(&stream->body);
 }
 
 void uvh_h2_body_deliver(struct uvh_h2_stream *stream)
@@ -199,15 +212,8 @@ void uvh_h2_body_deliver(struct uvh_h2_stream *stream)
 
 static void keep(struct uvh_h2_stream *stream, const char *data, size_t size)
 {
-    if (uvh_bytes_append(&stream->body, data, size) != 0)
+    if (uvh_queue_append(&stream->body, data, size) != 0)
         uvh_h2_reject(stream, 503, uvhttp_strerror(UVHTTP_ENOMEM));
-}
-
-/* Keeps bytes that are not returned to the client's windows yet. */
-static void hold(struct uvh_h2_stream *stream, const char *data, size_t size)
-{
-    stream->held += (uint32_t)size;
-    keep(stream, data, size);
 }
 
 static void collect(struct uvh_h2_stream *stream, char *data, size_t size, bool whole)
@@ -218,8 +224,11 @@ static void collect(struct uvh_h2_stream *stream, char *data, size_t size, bool 
         return;
     }
     stream->body_space -= size;
-    whole = whole && stream->body.length == 0;
-    uvh_h2_consume(stream->h2, whole ? NULL : stream, (uint32_t)size);
+    whole = whole && kept(stream) == 0;
+    if (whole) /* no more is expected */
+        return_held(stream, size);
+    else
+        uvh_h2_consume(stream, size);
     if (whole && (stream->pinned = uvh_receive_pin(conn)) != NULL)
         stream->base.request.body = (uvhttp_slice_t){data, size};
     else
@@ -230,19 +239,24 @@ void uvh_h2_body_take(struct uvh_h2_stream *stream, char *data, size_t size, boo
 {
     const uvhttp_framing_t *framing = &stream->base.request.framing;
     bool has_length = framing->body == UVHTTP_BODY_LENGTH;
+    struct uvh_exchange *base = &stream->base;
+    bool over = base->finished || base->response.state == UVH_RESPONSE_SENT;
     stream->body_received += size;
+    stream->held += (uint32_t)size;
     uvh_exchange_ref(&stream->base);
     if (stream->tunnel != NULL) {
         uvh_h2_tunnel_receive(stream, data, size);
     } else if (has_length && stream->body_received > framing->content_length) {
-        uvh_h2_consume(stream->h2, NULL, (uint32_t)size);
         uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
-    } else if (stream->body_state == UVH_H2_BODY_COLLECT && !stream->base.request.body_paused)
+    } else if (over) {
+        uvh_h2_consume(stream, size);
+    } else if (stream->body_state == UVH_H2_BODY_COLLECT && !base->request.body_paused) {
         collect(stream, data, size, whole);
-    else if (is_read(stream) && kept(stream) == 0)
+    } else if (is_read(stream) && kept(stream) == 0) {
         deliver(stream, data, size);
-    else
-        hold(stream, data, size);
+    } else {
+        keep(stream, data, size);
+    }
     uvh_h2_set_timeout(stream, true);
     uvh_exchange_unref(&stream->base);
 }
@@ -270,9 +284,8 @@ void uvh_h2_body_end(struct uvh_h2_stream *stream)
 
 static void deliver_later(struct uvh_h2_stream *stream)
 {
-    if (!stream->base.request.body_paused && uvh_h2_body_is_due(stream) &&
-        uvh_list_empty(&stream->waiting))
-        uvh_list_append(&stream->h2->waiting, &stream->waiting);
+    if (!stream->base.request.body_paused && uvh_h2_body_is_due(stream))
+        uvh_h2_wait(stream);
 }
 
 void uvh_h2_body_pause(struct uvh_exchange *base)

@@ -49,28 +49,31 @@ static void peer_ended(struct uvh_conn *conn)
     uvh_h2_abort_hopeless(h2);
 }
 
-static struct uvh_h2_stream *awaits_end(const struct uvh_h2 *h2)
+static bool awaits_peer_end(const struct uvh_conn *conn)
 {
+    const struct uvh_h2 *h2 = conn->owner;
     for (struct uvh_list *link = h2->streams.next; link != &h2->streams; link = link->next) {
         struct uvh_h2_stream *stream = UVH_CONTAINER_OF(link, struct uvh_h2_stream, link);
         if (uvh_exchange_awaits_peer_end(&stream->base))
-            return stream;
+            return true;
     }
-    return NULL;
-}
-
-static bool awaits_peer_end(const struct uvh_conn *conn)
-{
-    return awaits_end(conn->owner) != NULL;
+    return false;
 }
 
 static void peer_end_seen(struct uvh_conn *conn)
 {
     struct uvh_h2 *h2 = conn->owner;
-    struct uvh_h2_stream *stream;
+    struct uvh_list batch;
+    uvh_list_init(&batch);
+    uvh_list_take_all(&batch, &h2->streams);
     uvh_h2_ref(h2);
-    while ((stream = awaits_end(h2)) != NULL)
-        uvh_exchange_peer_ended(&stream->base);
+    while (!uvh_list_empty(&batch)) {
+        struct uvh_h2_stream *stream =
+            UVH_CONTAINER_OF(uvh_list_take(&batch), struct uvh_h2_stream, link);
+        uvh_list_append(&h2->streams, &stream->link);
+        if (uvh_exchange_awaits_peer_end(&stream->base))
+            uvh_exchange_peer_ended(&stream->base);
+    }
     uvh_h2_unref(h2);
 }
 
@@ -139,8 +142,12 @@ static enum uvh_conn_timeout settle(struct uvh_conn *conn)
         return UVH_CONN_TIMEOUT_HEADER;
     }
     h2->head_timed = false;
-    if (h2->ready_mask != 0 && h2->send_window <= 0)
+    if (h2->ready_mask != 0 && h2->send_window <= 0) {
+        conn->sent &= h2->data_sent; /* a reply to a PING is no progress */
+        h2->data_sent = false;
         return UVH_CONN_TIMEOUT_WRITE;
+    }
+    h2->data_sent = false;
     if (h2->active > 0) {
         h2->pinging &= !conn->received;
         return uvh_h2_config(h2)->http2_ping_interval == 0 ? UVH_CONN_TIMEOUT_NONE
@@ -335,10 +342,10 @@ static void released(struct uvh_exchange *base)
     uvh_conn_event_begin(conn);
     if (stream->pinned != NULL)
         uvh_buffer_unref(stream->pinned);
-    if (stream->body.data != NULL)
-        uvh_bytes_release(&stream->body);
+    if (stream->body.bytes.data != NULL)
+        uvh_queue_release(&stream->body);
     if (stream->queue != NULL)
-        uvh_bytes_release(&stream->queue->bytes);
+        uvh_queue_release(stream->queue);
     uvh_h2_stream_discount(stream);
     uvh_list_remove(&stream->link);
     h2->exchanges--;
@@ -403,7 +410,7 @@ struct uvh_h2_stream *uvh_h2_stream_new(struct uvh_h2 *h2, uint32_t id)
     uvh_list_init(&stream->ready);
     uvh_list_init(&stream->waiting);
     uvh_list_append(&h2->streams, &stream->link);
-    uvh_bytes_init(&stream->body, worker->server->allocator, SIZE_MAX / 2);
+    uvh_queue_init(&stream->body, worker->server->allocator);
     h2->exchanges++;
     h2->active++;
     uvh_h2_ref(h2);

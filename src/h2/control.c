@@ -143,16 +143,13 @@ bool uvh_h2_count_update(struct uvh_h2 *h2)
     return false;
 }
 
-bool uvh_h2_count_reset(struct uvh_h2 *h2)
+void uvh_h2_count_reset(struct uvh_h2 *h2)
 {
     const uvhttp_config_t *config = uvh_h2_config(h2);
-    bool within = ++rates(h2)->resets <= config->http2_resets;
-    h2->total_resets++;
-    if (within &&
-        (config->http2_total_resets == 0 || h2->total_resets <= config->http2_total_resets))
-        return true;
-    uvh_h2_fail(h2, UVH_H2_ENHANCE_YOUR_CALM, "too many requests were reset");
-    return false;
+    if (++rates(h2)->resets > config->http2_resets)
+        uvh_h2_fail(h2, UVH_H2_ENHANCE_YOUR_CALM, "too many requests were reset");
+    else if (++h2->total_resets > config->http2_total_resets && config->http2_total_resets != 0)
+        uvh_h2_refuse_more(h2); /* it may be a proxy of many clients: its requests are served */
 }
 
 /* ---- frames ---- */

@@ -7,7 +7,7 @@
 #ifndef UVH_H2_H2_H
 #define UVH_H2_H2_H
 
-#include "base/bytes.h"
+#include "base/queue.h"
 #include "codec/http2/frame.h"
 #include "codec/http2/hpack.h"
 #include "codec/http2/priority.h"
@@ -87,7 +87,8 @@ struct uvh_h2 {
     unsigned char block_flags; /* of the HEADERS frame */
     unsigned char ready_mask;  /* bits of `ready` that are not empty */
     unsigned char next_update;
-    bool served; /* a request began in this event */
+    bool served;    /* a request began in this event */
+    bool data_sent; /* ... DATA was sent */
     bool preface_received;
     bool settings_received;
     bool depends_on_itself; /* the HEADERS frame gives its stream such a priority */
@@ -107,12 +108,6 @@ enum uvh_h2_body {
     UVH_H2_BODY_STREAM,   /* to on_body */
 };
 
-/* A streamed response: what was written and not sent yet. */
-struct uvh_h2_queue {
-    struct uvh_bytes bytes;
-    size_t begin;
-};
-
 /* A stream that carries an upgraded stream. */
 struct uvh_h2_tunnel {
     struct uvh_tunnel base;
@@ -129,7 +124,7 @@ struct uvh_h2_stream {
     int32_t send_window;
     int32_t receive_window;
     uint32_t consumed; /* as of the connection */
-    uint32_t held;     /* bytes of `body` that are not consumed yet */
+    uint32_t held;     /* bytes of DATA that are not consumed yet */
     struct uvh_h2_priority priority;
     unsigned char body_state; /* enum uvh_h2_body */
     bool ended : 1;           /* the client has ended its side */
@@ -143,14 +138,13 @@ struct uvh_h2_stream {
     bool ending : 1;          /* the stream ends after the queued output */
     bool stalled : 1;         /* the client's window delays the output */
     struct uvh_buffer *pinned;
-    uint32_t body_begin;    /* bytes of `body` that were delivered */
-    struct uvh_bytes body;  /* of the request: collected, or kept until on_body gets it */
+    struct uvh_queue body;  /* of the request: collected, or kept until on_body gets it */
     uint64_t body_space;    /* bytes by which the body may still grow */
     uint64_t body_received; /* bytes so far */
     /* of the response: entries, or for a streamed body a queue, else NULL */
     struct uvh_output_entry *entries;
     struct uvh_output_entry entry;
-    struct uvh_h2_queue *queue;
+    struct uvh_queue *queue;
     struct uvh_h2_tunnel *tunnel; /* NULL unless it was upgraded; the exchange is finished then */
     struct uvh_exchange base;
     uvhttp_head_t head; /* after base.match: both are large and need no zeroing */
@@ -212,7 +206,7 @@ void uvh_h2_send_window_update(struct uvh_h2 *h2, uint32_t id, uint32_t incremen
 /* Counts frames without content. False: there were too many, and the connection has failed. */
 bool uvh_h2_count_control(struct uvh_h2 *h2, uint32_t frames);
 bool uvh_h2_count_update(struct uvh_h2 *h2);
-bool uvh_h2_count_reset(struct uvh_h2 *h2);
+void uvh_h2_count_reset(struct uvh_h2 *h2);
 void uvh_h2_take_settings(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, const char *payload);
 void uvh_h2_take_ping(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, const char *payload);
 
@@ -269,8 +263,11 @@ void uvh_h2_body_start(struct uvh_h2_stream *stream);
 /* Delivers what was kept. */
 void uvh_h2_body_deliver(struct uvh_h2_stream *stream);
 bool uvh_h2_body_is_due(const struct uvh_h2_stream *stream);
-/* Bytes of DATA need no space any more: returned to the client's windows. `stream` may be NULL. */
-void uvh_h2_consume(struct uvh_h2 *h2, struct uvh_h2_stream *stream, uint32_t size);
+/* Bytes of DATA that were held need no space any more: returned to both windows. */
+void uvh_h2_consume(struct uvh_h2_stream *stream, size_t size);
+void uvh_h2_give_stream_window(struct uvh_h2_stream *stream, uint32_t size);
+/* Sends what h2->consumed returns to the window of the connection, if it is much. */
+void uvh_h2_give_window(struct uvh_h2 *h2);
 /* See struct uvh_protocol. */
 void uvh_h2_body_admitted(struct uvh_exchange *base);
 void uvh_h2_body_pause(struct uvh_exchange *base);
@@ -289,8 +286,7 @@ int uvh_h2_fields_put_trailers(struct uvh_h2_stream *stream);
 bool uvh_h2_has_output(const struct uvh_h2_stream *stream);
 static inline size_t uvh_h2_queued(const struct uvh_h2_stream *stream)
 {
-    const struct uvh_h2_queue *queue = stream->queue;
-    return queue == NULL ? 0 : queue->bytes.length - queue->begin;
+    return stream->queue == NULL ? 0 : uvh_queue_size(stream->queue);
 }
 /* The stream has output: it is sent at the end of the event as far as possible. */
 void uvh_h2_ready(struct uvh_h2_stream *stream);
@@ -319,7 +315,7 @@ void uvh_h2_abandon(struct uvh_exchange *base);
  * stream was reset. */
 int uvh_h2_end_stream(struct uvh_h2_stream *stream);
 /* NULL when out of memory. */
-struct uvh_h2_queue *uvh_h2_queue_new(struct uvh_h2_stream *stream);
+struct uvh_queue *uvh_h2_queue_new(struct uvh_h2_stream *stream);
 
 /* ---- tunnel.c, within an event; the stream may be closed after these calls ---- */
 
@@ -333,6 +329,12 @@ void uvh_h2_tunnel_closed(struct uvh_h2_stream *stream);
 
 /* ---- respond.c ---- */
 
+/* The stream continues in a later loop iteration, when it can. */
+static inline void uvh_h2_wait(struct uvh_h2_stream *stream)
+{
+    if (!stream->closed && uvh_list_empty(&stream->waiting))
+        uvh_list_append(&stream->h2->waiting, &stream->waiting);
+}
 /* A stream of h2->waiting can continue. */
 bool uvh_h2_is_drainable(const struct uvh_h2_stream *stream);
 void uvh_h2_drain_stream(struct uvh_h2_stream *stream);

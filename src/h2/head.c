@@ -332,12 +332,16 @@ static bool has_valid_pseudo(const struct block *block)
     uvhttp_slice_t scheme = pseudo(block, SCHEME);
     if (!uvh_field_name_valid(method))
         return false;
+    if (method.length > UINT16_MAX)
+        return false;
     bool is_connect = method.length == 7 && memcmp(method.base, "CONNECT", 7) == 0;
     bool extended = block->offsets[PROTOCOL] != 0; /* RFC 8441 section 4 */
-    if (extended && (!is_connect || block->offsets[AUTHORITY] == 0))
+    if (extended && !is_connect)
+        return false;
+    if (is_connect && block->lengths[AUTHORITY] == 0)
         return false;
     if (is_connect && !extended)
-        return path.base == NULL && scheme.base == NULL && block->offsets[AUTHORITY] != 0;
+        return path.base == NULL && scheme.base == NULL;
     bool is_asterisk = path.length == 1 && path.base[0] == '*';
     return scheme.length > 0 && path.length > 0 && (path.base[0] == '/' || is_asterisk);
 }
@@ -588,23 +592,26 @@ static void take_trailers(struct uvh_h2_stream *stream, bool ends, const char *p
     start_block(&block, h2, arena, head);
     block.is_trailer = true;
     block.limits = &stream->base.worker->trailer_limits;
-    enum outcome outcome = decode(&block, p, end);
+    if (decode(&block, p, end) != DECODED) { /* the stream has ended with the connection */
+        uvh_exchange_unref(&stream->base);
+        return;
+    }
     finish_block(&block);
-    if (outcome == DECODED && stream->ended) {
+    if (stream->ended) {
         uvh_h2_reset(stream, UVH_H2_STREAM_CLOSED);
-    } else if (outcome == DECODED && (block.malformed || !ends)) {
+    } else if (block.malformed || !ends || stream->tunnel != NULL) { /* section 8.5 for the last */
         uvh_h2_reset(stream, UVH_H2_PROTOCOL_ERROR);
-    } else if (outcome == DECODED && block.out_of_memory) {
+    } else if (block.out_of_memory) {
         stream->ended = true;
         uvh_h2_reject(stream, 503, uvhttp_strerror(UVHTTP_ENOMEM));
-    } else if (outcome == DECODED && (block.discards || block.forbidden)) {
+    } else if (block.discards || block.forbidden) {
         stream->ended = true;
         uvh_counter_add(&stream->base.worker->counters.parse_errors, 1);
         uvhttp_reason_t reason = block.forbidden  ? UVHTTP_REASON_TRAILER_FORBIDDEN
                                  : block.too_many ? UVHTTP_REASON_TOO_MANY_FIELDS
                                                   : UVHTTP_REASON_TRAILER_TOO_LARGE;
         uvh_h2_reject(stream, uvhttp_reason_status(reason), uvhttp_reason_text(reason));
-    } else if (outcome == DECODED) {
+    } else {
         if (head->field_count > 0) {
             stream->base.request.trailers = head;
             stream->base.request.trailer_bytes = block.base;
@@ -622,11 +629,11 @@ void uvh_h2_take_block(struct uvh_h2 *h2, uint32_t id, bool ends, const char *bl
         take_trailers(stream, ends, block, end);
     } else if (id > h2->last_stream) {
         begin_stream(h2, id, ends, block, end);
-    } else if (uvh_h2_is_ignored(h2, id)) {
+    } else if (uvh_h2_is_ignored(h2, id) || uvh_h2_recent(h2, id) != NULL) {
+        if (!uvh_h2_count_control(h2, 1))
+            return;
         discard_block(h2, block, end);
-    } else if (uvh_h2_recent(h2, id) != NULL) {
-        discard_block(h2, block, end);
-        if (ends && !h2->failed)
+        if (ends && !h2->failed && uvh_h2_recent(h2, id) != NULL)
             *uvh_h2_recent(h2, id) = (struct uvh_h2_recent){0};
     } else {
         /* RFC 9113 section 5.1.1: ids that were skipped must not be used */

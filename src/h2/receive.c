@@ -81,11 +81,13 @@ static size_t take_data(struct uvh_h2 *h2, char *data, size_t size, bool begins)
     uint32_t id = frame->stream;
     if (complete)
         frame->stream = 0;
-    uvh_h2_consume(h2, ends ? NULL : stream, padding);
+    h2->consumed += padding;
+    if (stream != NULL && padding > 0 && !ends)
+        uvh_h2_give_stream_window(stream, padding);
     if (!is_open(h2))
         return part + padding;
     if (stream == NULL)
-        uvh_h2_consume(h2, NULL, part);
+        h2->consumed += part;
     else if (part > 0)
         uvh_h2_body_take(stream, data, part, whole && ends);
     if (ends && is_open(h2) && (stream = uvh_h2_find(h2, id)) != NULL)
@@ -115,7 +117,9 @@ static size_t begin_data(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, ch
                                             .data = length,
                                             .padding = frame->length - offset - length,
                                             .ends = (frame->flags & UVH_H2_END_STREAM) != 0};
-    uvh_h2_consume(h2, stream, offset);
+    h2->consumed += offset;
+    if (stream != NULL && offset > 0)
+        uvh_h2_give_stream_window(stream, offset);
     size_t used = UVH_H2_HEAD_SIZE + offset;
     return used + take_data(h2, data + used, size - used, true);
 }
@@ -196,7 +200,7 @@ static void take_stream_window(struct uvh_h2 *h2, uint32_t id, uint32_t incremen
         uvh_h2_reset(stream, UVH_H2_FLOW_CONTROL_ERROR);
     } else if (uvh_h2_has_output(stream)) {
         uvh_h2_ready(stream);
-        uvh_h2_set_timeout(stream, true);
+        uvh_h2_set_timeout(stream, !stream->stalled);
     }
 }
 
@@ -212,6 +216,15 @@ static void take_window_update(struct uvh_h2 *h2, const struct uvh_h2_frame *fra
         uvh_h2_fail(h2, UVH_H2_PROTOCOL_ERROR, "WINDOW_UPDATE by 0");
     else if (!uvh_h2_window_add(&h2->send_window, (int32_t)increment))
         uvh_h2_fail(h2, UVH_H2_FLOW_CONTROL_ERROR, "the window is too large");
+}
+
+/* In place of an earlier one of the same stream, else of the oldest one. */
+static void keep_update(struct uvh_h2 *h2, struct uvh_h2_update update)
+{
+    size_t i = 0;
+    while (i < UVH_H2_UPDATES && h2->updates[i].id != update.id)
+        i++;
+    h2->updates[i < UVH_H2_UPDATES ? i : h2->next_update++ % UVH_H2_UPDATES] = update;
 }
 
 static void take_priority_update(struct uvh_h2 *h2, const struct uvh_h2_frame *frame,
@@ -233,8 +246,7 @@ static void take_priority_update(struct uvh_h2 *h2, const struct uvh_h2_frame *f
     if (stream != NULL)
         uvh_h2_set_priority(stream, priority);
     else if (id > h2->last_stream)
-        h2->updates[h2->next_update++ % UVH_H2_UPDATES] =
-            (struct uvh_h2_update){.id = id, .priority = priority};
+        keep_update(h2, (struct uvh_h2_update){.id = id, .priority = priority});
 }
 
 static void take_priority(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, const char *payload)

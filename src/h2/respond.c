@@ -152,14 +152,12 @@ int uvh_h2_interim(struct uvh_exchange *base, int status)
 
 /* ---- streamed responses ---- */
 
-struct uvh_h2_queue *uvh_h2_queue_new(struct uvh_h2_stream *stream)
+struct uvh_queue *uvh_h2_queue_new(struct uvh_h2_stream *stream)
 {
     struct uvh_exchange *base = &stream->base;
-    struct uvh_h2_queue *queue = uvh_arena_alloc(&base->arena, sizeof(*queue));
-    if (queue == NULL)
-        return NULL;
-    uvh_bytes_init(&queue->bytes, base->worker->server->allocator, SIZE_MAX / 2);
-    queue->begin = 0;
+    struct uvh_queue *queue = uvh_arena_alloc(&base->arena, sizeof(*queue));
+    if (queue != NULL)
+        uvh_queue_init(queue, base->worker->server->allocator);
     return queue;
 }
 
@@ -169,7 +167,7 @@ int uvh_h2_stream_begin(struct uvh_exchange *base)
     struct uvh_conn *conn = stream->h2->conn;
     refuse_upgrade(stream);
     bool head_only = is_head_only(stream);
-    struct uvh_h2_queue *queue = uvh_h2_queue_new(stream);
+    struct uvh_queue *queue = uvh_h2_queue_new(stream);
     if (queue == NULL)
         return UVHTTP_ENOMEM;
     uvh_conn_event_begin(conn);
@@ -180,7 +178,7 @@ int uvh_h2_stream_begin(struct uvh_exchange *base)
         stream->queue = queue;
     }
     if (err == 0 && head_only && base->response.heartbeat)
-        uvh_list_append(&stream->h2->waiting, &stream->waiting);
+        uvh_h2_wait(stream);
     uvh_h2_set_timeout(stream, true);
     return end_event(conn, err);
 }
@@ -200,8 +198,7 @@ static int put_chunk(struct uvh_h2_stream *stream, uvhttp_slice_t chunk)
     if (now > 0 && (out = uvh_output_reserve(conn, UVH_H2_HEAD_SIZE + now, &err)) == NULL)
         return err;
     if (now < chunk.length &&
-        uvh_bytes_append(&stream->queue->bytes, chunk.base + now, chunk.length - now) != 0) {
-        stream->queue->bytes.failed = false;
+        uvh_queue_append(stream->queue, chunk.base + now, chunk.length - now) != 0) {
         if (now > 0)
             uvh_output_commit(conn, 0);
         return UVHTTP_ENOMEM;
@@ -255,8 +252,7 @@ void uvh_h2_stream_await_writable(struct uvh_exchange *base)
     struct uvh_conn *conn = stream->h2->conn;
     uvh_conn_event_begin(conn);
     base->response.wants_drain = true;
-    if (!stream->closed && uvh_list_empty(&stream->waiting))
-        uvh_list_append(&stream->h2->waiting, &stream->waiting);
+    uvh_h2_wait(stream);
     uvh_h2_set_timeout(stream, false);
     uvh_conn_event_end(conn);
 }
@@ -296,8 +292,8 @@ void uvh_h2_drain_stream(struct uvh_h2_stream *stream)
         uvh_exchange_end_events(base);
     else
         uvh_exchange_drained(base);
-    if (!stream->closed && base->response.wants_drain && uvh_list_empty(&stream->waiting))
-        uvh_list_append(&stream->h2->waiting, &stream->waiting);
+    if (base->response.wants_drain)
+        uvh_h2_wait(stream);
     uvh_h2_set_timeout(stream, false);
     uvh_exchange_unref(base);
 }

@@ -77,6 +77,7 @@ char *uvh_h2_put_data_head(struct uvh_h2_stream *stream, char *out, size_t size,
                                  .flags = ends ? UVH_H2_END_STREAM : 0};
     stream->send_window -= (int32_t)size;
     h2->send_window -= (int32_t)size;
+    h2->data_sent |= size > 0;
     if (h2->updates_allowed < MOST_UPDATES)
         h2->updates_allowed += 2; /* one of the stream, one of the connection */
     stream->base.sent += size + UVH_H2_HEAD_SIZE;
@@ -118,16 +119,14 @@ static size_t copy_entry(struct uvh_h2_stream *stream, char *out, size_t size)
 
 static size_t copy_queue(struct uvh_h2_stream *stream, char *out, size_t size)
 {
-    struct uvh_h2_queue *queue = stream->queue;
-    size_t left = uvh_h2_queued(stream);
+    struct uvh_queue *queue = stream->queue;
+    size_t left = uvh_queue_size(queue);
     if (size > left)
         size = left;
-    memcpy(out, queue->bytes.data + queue->begin, size);
-    queue->begin += size;
-    if (size == left) {
-        uvh_bytes_release(&queue->bytes);
-        queue->begin = 0;
-    }
+    memcpy(out, uvh_queue_front(queue), size);
+    uvh_queue_take(queue, size);
+    if (size == left)
+        uvh_queue_release(queue);
     return size;
 }
 
@@ -220,18 +219,26 @@ bool uvh_h2_can_fill(const struct uvh_h2 *h2)
 }
 
 /* As much as one connection may send before others run. */
-void uvh_h2_fill(struct uvh_conn *conn)
+static void send_frames(struct uvh_h2 *h2)
 {
-    struct uvh_h2 *h2 = conn->owner;
-    if (h2->ready_mask == 0 || h2->failed)
-        return;
+    const struct uvh_conn *conn = h2->conn;
     uint64_t left = uvh_file_share_next(&conn->shared->file_share, uv_now(conn->shared->loop));
     left = left < MOST_BYTES ? left : MOST_BYTES;
-    uvh_h2_ref(h2);
     while (left > 0 && !uvh_conn_is_closed(conn) && uvh_h2_can_fill(h2)) {
         size_t sent = send_frame(first_ready(h2));
         left -= sent < left ? sent : left;
     }
+}
+
+void uvh_h2_fill(struct uvh_conn *conn)
+{
+    struct uvh_h2 *h2 = conn->owner;
+    if (h2->failed)
+        return;
+    uvh_h2_ref(h2);
+    uvh_h2_give_window(h2);
+    if (h2->ready_mask != 0)
+        send_frames(h2);
     if (UVH_UNLIKELY(conn->end_reported) && !uvh_conn_is_closed(conn))
         uvh_h2_abort_hopeless(h2);
     uvh_h2_unref(h2);

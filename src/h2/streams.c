@@ -34,6 +34,8 @@ void uvh_h2_stream_close(struct uvh_h2_stream *stream)
         link = &(*link)->next;
     *link = stream->next;
     stream->closed = true;
+    stream->h2->consumed += stream->held;
+    stream->held = 0;
     uvh_h2_unready(stream);
     uvh_list_remove(&stream->waiting);
 }
@@ -154,8 +156,8 @@ void uvh_h2_reset(struct uvh_h2_stream *stream, enum uvh_h2_error error)
     }
     uvh_h2_abort(stream);
     uvh_exchange_unref(&stream->base);
-    /* the server's own errors are no fault of the client */
-    if (open && error != UVH_H2_INTERNAL_ERROR)
+    /* what the server decides by itself is no fault of the client */
+    if (open && error != UVH_H2_INTERNAL_ERROR && error != UVH_H2_CANCEL)
         uvh_h2_count_reset(h2);
     uvh_h2_unref(h2);
 }

@@ -24,12 +24,11 @@ static bool is_ended(const struct uvh_tunnel *tunnel)
 static int write_areas(struct uvh_tunnel *tunnel, const uvhttp_slice_t *areas, size_t count)
 {
     struct uvh_h2_stream *stream = stream_of(tunnel);
-    struct uvh_bytes *queue = &stream->queue->bytes;
-    size_t before = queue->length;
+    struct uvh_queue *queue = stream->queue;
+    size_t before = uvh_queue_size(queue);
     for (size_t i = 0; i < count; i++) {
-        if (areas[i].length > 0 && uvh_bytes_append(queue, areas[i].base, areas[i].length) != 0) {
-            queue->failed = false;
-            queue->length = before;
+        if (areas[i].length > 0 && uvh_queue_append(queue, areas[i].base, areas[i].length) != 0) {
+            queue->bytes.length = queue->begin + before;
             return UVHTTP_ENOMEM;
         }
     }
@@ -52,8 +51,7 @@ static bool is_blocked(const struct uvh_tunnel *tunnel)
 static void changed(struct uvh_tunnel *tunnel)
 {
     struct uvh_h2_stream *stream = stream_of(tunnel);
-    if (!stream->closed && uvh_list_empty(&stream->waiting))
-        uvh_list_append(&stream->h2->waiting, &stream->waiting);
+    uvh_h2_wait(stream);
 }
 
 static void end(struct uvh_tunnel *tunnel)
@@ -84,7 +82,7 @@ static const struct uvh_tunnel_functions functions = {
 bool uvh_h2_tunnel_is_due(const struct uvh_h2_stream *stream)
 {
     const struct uvhttp_stream *user = stream->tunnel->base.stream;
-    bool input = stream->body.length > 0 || (stream->ended && !stream->end_delivered);
+    bool input = uvh_queue_size(&stream->body) > 0 || (stream->ended && !stream->end_delivered);
     return (input && !user->paused) || (user->wants_drain && !uvh_h2_has_output(stream));
 }
 
@@ -93,7 +91,7 @@ static void deliver(struct uvh_h2_stream *stream, char *data, size_t size)
 {
     struct uvhttp_stream *user = stream->tunnel->base.stream;
     if (size > 0)
-        uvh_h2_consume(stream->h2, stream, (uint32_t)size);
+        uvh_h2_consume(stream, (uint32_t)size);
     if (stream->tunnel != NULL && !stream->ending) /* afterwards input is discarded */
         user->events.data(user, data, size, user->arg);
 }
@@ -108,10 +106,10 @@ static void deliver_end(struct uvh_h2_stream *stream)
 void uvh_h2_tunnel_receive(struct uvh_h2_stream *stream, char *data, size_t size)
 {
     const struct uvhttp_stream *user = stream->tunnel->base.stream;
-    bool held = user->paused || user->starting || stream->body.length > 0;
+    bool held = user->paused || user->starting || uvh_queue_size(&stream->body) > 0;
     if (!held) {
         deliver(stream, data, size);
-    } else if (uvh_bytes_append(&stream->body, data, size) != 0) {
+    } else if (uvh_queue_append(&stream->body, data, size) != 0) {
         uvh_h2_reset(stream, UVH_H2_INTERNAL_ERROR);
     }
 }
@@ -119,7 +117,7 @@ void uvh_h2_tunnel_receive(struct uvh_h2_stream *stream, char *data, size_t size
 void uvh_h2_tunnel_peer_ended(struct uvh_h2_stream *stream)
 {
     const struct uvhttp_stream *user = stream->tunnel->base.stream;
-    if (!user->paused && !user->starting && stream->body.length == 0)
+    if (!user->paused && !user->starting && uvh_queue_size(&stream->body) == 0)
         deliver_end(stream);
 }
 
@@ -127,11 +125,11 @@ void uvh_h2_tunnel_peer_ended(struct uvh_h2_stream *stream)
 void uvh_h2_tunnel_continue(struct uvh_h2_stream *stream)
 {
     struct uvhttp_stream *user = stream->tunnel->base.stream;
-    if (stream->body.length > 0 && !user->paused) {
-        struct uvh_bytes bytes = stream->body;
-        uvh_bytes_init(&stream->body, bytes.allocator, bytes.maximum);
-        deliver(stream, bytes.data, bytes.length);
-        uvh_bytes_release(&bytes);
+    if (uvh_queue_size(&stream->body) > 0 && !user->paused) {
+        struct uvh_queue input = stream->body;
+        uvh_queue_init(&stream->body, input.bytes.allocator);
+        deliver(stream, uvh_queue_front(&input), uvh_queue_size(&input));
+        uvh_queue_release(&input);
     } else if (stream->ended && !stream->end_delivered && !user->paused) {
         deliver_end(stream);
     } else if (user->wants_drain && !uvh_h2_has_output(stream)) {
@@ -150,7 +148,7 @@ int uvh_h2_upgrade(struct uvh_exchange *base)
     struct uvh_h2_stream *stream = uvh_h2_stream_of(base);
     struct uvh_conn *conn = stream->h2->conn;
     struct uvh_h2_tunnel *tunnel = uvh_arena_alloc(&base->arena, sizeof(*tunnel));
-    struct uvh_h2_queue *queue = uvh_h2_queue_new(stream);
+    struct uvh_queue *queue = uvh_h2_queue_new(stream);
     if (stream->closed)
         return UVHTTP_EDISCONNECTED;
     if (!base->request.framing.upgrade)

@@ -296,7 +296,7 @@ def test_padding_counts_and_is_given_back(client):
 
 def test_refused_uploads_give_their_window_back(client):
     # 6.9: DATA of a stream that is closed counts for the connection
-    for _ in range(40):
+    for _ in range(100):
         number = client.request("POST", "/small-body", end=False)
         client.sync()
         space = min(client.send_window, client.send_windows[number], 16384)
@@ -308,6 +308,48 @@ def test_refused_uploads_give_their_window_back(client):
         if not client.streams[number].reset:
             client.send(h2.reset(number))
     assert client.get().status == 200
+
+
+def send_within_stream(client, number, size):
+    """DATA of that many bytes, for which the windows must have space."""
+    while size > 0:
+        client.sync()
+        space = min(client.send_window, client.send_windows[number], 16384, size)
+        assert space > 0, "a window was not given back"
+        client.send(h2.data(number, bytes(space)))
+        client.send_window -= space
+        client.send_windows[number] -= space
+        size -= space
+
+
+def test_reset_uploads_give_their_window_back(client):
+    # 6.9: also what no handler has read
+    for _ in range(8):
+        number = client.request("POST", "/pieces-digest?pause", end=False)
+        send_within_stream(client, number, 200000)
+        client.send(h2.reset(number))
+    assert client.get().status == 200
+
+
+def test_uploads_refused_late_give_their_window_back(server, client):
+    for _ in range(8):
+        number = client.request("POST", "/echo", ("x-undecided", "1"), end=False)
+        send_within_stream(client, number, 200000)
+        server.request("GET", "/decide?refuse")
+        client.until(lambda: client.streams[number].ended, "no response")
+        assert client.streams[number].status == 401
+        if not client.streams[number].reset:
+            client.send(h2.reset(number))
+    assert client.get().status == 200
+
+
+def test_paused_uploads_leave_the_rest_of_the_window_to_others(start):
+    server = start(http2_stream_window=65535, http2_connection_window=100000)
+    with Client(server.port) as client:
+        paused = client.request("POST", "/pieces-digest?late", end=False)
+        send_within_stream(client, paused, 65535)  # more than half of the connection's
+        body = raw.pattern(300000)
+        assert client.response(client.request("POST", "/digest", body=body)).body == fnv(body)
 
 
 def test_data_after_reset_of_client_gives_window_back(client):

@@ -344,9 +344,10 @@ def test_switching_protocols_does_not_exist(client):
     [(":method", "CONNECT"), (":path", "/"), (":authority", "a:1")],
     [(":method", "CONNECT"), (":scheme", "http"), (":authority", "a:1")],
     [(":method", "CONNECT")],
+    [(":method", "CONNECT"), (":authority", "")],
     [(":method", "CONNECT"), (":protocol", "websocket"), (":authority", "a:1")],
     [(":method", "CONNECT"), (":protocol", "websocket"), (":scheme", "http"), (":path", "/")],
-], ids=["scheme-and-path", "path", "scheme", "no-authority", "extended-without-path",
+], ids=["scheme-and-path", "path", "scheme", "no-authority", "empty", "extended-without-path",
         "extended-without-authority"])
 def test_invalid_connect_is_malformed(client, fields):
     # 8.5; RFC 8441 4

@@ -147,6 +147,16 @@ CONTROL = {
 }
 
 
+def test_heads_on_ended_streams_count_as_control_frames(start):
+    server = start(http2_control_frames=20)
+    with Client(server.port) as client:
+        number = client.new_stream("POST")
+        client.send(h2.headers(number, h2.block([(":method", "GET")]), end=False))
+        client.until(lambda: client.streams[number].reset, "no error")
+        client.send(*(h2.headers(number, GET, end=False) for _ in range(MANY)))
+        client.expect_goaway("ENHANCE_YOUR_CALM")
+
+
 @pytest.mark.parametrize("kind", CONTROL)
 def test_control_frames_above_rate_end_connection(start, kind):
     server = start(http2_control_frames=20)
@@ -208,13 +218,18 @@ def test_provoked_resets_above_rate_end_connection(start, how):
         client.expect_goaway("ENHANCE_YOUR_CALM")
 
 
-def test_resets_above_total_end_connection(start):
+def test_resets_above_total_end_connection_after_its_requests(start):
+    """Which may be that of a proxy with many clients."""
     server = start(http2_total_resets=10)
     with Client(server.port) as client:
+        kept = client.request("GET", "/hold/kept")
         for _ in range(20):
             number = client.new_stream()
             client.send_unless_closed(h2.headers(number, GET), h2.reset(number))
-        client.expect_goaway("ENHANCE_YOUR_CALM")
+        client.until(lambda: client.goaway is not None, "no GOAWAY")
+        server.release("kept")
+        assert client.response(kept).status == 200
+        client.expect_goaway("NO_ERROR")
 
 
 def test_ping_interval_closes_a_silent_connection(start):

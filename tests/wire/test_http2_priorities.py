@@ -124,6 +124,14 @@ def test_update_before_its_request_is_kept(blocked):
     assert served(blocked, 10000, numbers) == [0, 10000]
 
 
+def test_last_update_before_its_request_wins(blocked):
+    # 7.1
+    future = blocked.next_stream + 2
+    blocked.send(h2.priority_update(future, "u=7"), h2.priority_update(future, "u=1"))
+    numbers = queue(blocked, "u=2", "u=6")
+    assert served(blocked, 10000, numbers) == [0, 10000]
+
+
 @pytest.mark.parametrize("wrong", [
     h2.priority_update(0, "u=1"), h2.priority_update(1, "u=1", carrier=1),
     h2.priority_update(2, "u=1"),

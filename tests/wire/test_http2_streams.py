@@ -340,6 +340,20 @@ def test_pings_do_not_keep_a_connection_open(short_timeouts):
         raise AssertionError("the connection is still open")
 
 
+def test_pings_do_not_extend_the_write_timeout(short_timeouts):
+    with Client(short_timeouts.port, (h2.INITIAL_WINDOW_SIZE, 2**20), grants=False) as client:
+        client.request("GET", f"/large?size={2 * h2.DEFAULT_WINDOW}")
+        client.until(lambda: client.window == 0, "the window was not used")
+        for _ in range(100):
+            client.send_unless_closed(h2.ping())
+            time.sleep(0.05)
+            while client.is_readable(0) and client.step():
+                pass
+            if client.ended:
+                return
+        raise AssertionError("the response still waits for the window")
+
+
 def test_incomplete_preface_times_out(short_timeouts):
     with Client(short_timeouts.port, preface=False) as client:
         client.send(h2.PREFACE[:10])

@@ -96,6 +96,15 @@ def test_response_has_no_fields_of_http1(client):
                         "transfer-encoding"}
 
 
+def test_trailers_reset_the_tunnel(client, server):
+    # RFC 9113 8.5: only DATA, RST_STREAM, WINDOW_UPDATE and PRIORITY
+    tunnel = Tunnel(client)
+    tunnel.echo()
+    client.send(h2.headers(tunnel.number, h2.block([("x-trailer", "1")]), end=True))
+    client.expect_reset(tunnel.number, "PROTOCOL_ERROR")
+    eventually(lambda: open_count(server) == 0, "the tunnel remains")
+
+
 @pytest.mark.parametrize("size", [0, 125, 126, 65535, 65536, 500000])
 def test_messages_of_any_size(client, size):
     Tunnel(client).echo(bytes(size))
