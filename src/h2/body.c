@@ -26,14 +26,25 @@ void uvh_h2_give_window(struct uvh_h2 *h2)
     uvh_h2_send_window_update(h2, 0, increment);
 }
 
+/* The window of a stream doubles each time it is used, while the handler reads all that arrives: a
+ * fast upload gets the whole window of the connection. */
+static uint32_t growth(const struct uvh_h2_stream *stream)
+{
+    uint32_t most = (uint32_t)uvh_h2_config(stream->h2)->http2_connection_window;
+    uint32_t size = (uint32_t)stream->receive_window + stream->consumed;
+    if (stream->held > 0 || size >= most)
+        return 0;
+    return size < most - size ? size : most - size;
+}
+
 void uvh_h2_give_stream_window(struct uvh_h2_stream *stream, uint32_t size)
 {
     if (stream->ended || stream->closed)
         return;
     stream->consumed += size;
-    uint32_t increment = stream->consumed;
-    if (!is_due(increment, stream->receive_window))
+    if (!is_due(stream->consumed, stream->receive_window))
         return;
+    uint32_t increment = stream->consumed + growth(stream);
     stream->receive_window += (int32_t)increment;
     stream->consumed = 0;
     uvh_h2_send_window_update(stream->h2, stream->id, increment);

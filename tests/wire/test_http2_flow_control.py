@@ -237,6 +237,21 @@ def test_paused_body_bounds_the_upload(server, client):
     assert client.response(number).status == 200
 
 
+def test_window_grows_while_the_body_is_read(start):
+    server = start(http2_stream_window=65535, http2_connection_window=400000)
+    with Client(server.port) as client:
+        client.sync()
+        number = client.request("POST", "/digest", end=False)
+        largest = 0
+        for _ in range(60):
+            send_within_stream(client, number, 16384)
+            client.sync()
+            largest = max(largest, client.send_windows[number])
+        assert 300000 < largest <= 400000
+        client.send(h2.data(number, b"", end=True))
+        assert client.response(number).body == fnv(bytes(60 * 16384))
+
+
 def test_paused_upload_does_not_hold_up_another(server, client):
     number = client.request("POST", "/pieces-digest?pause", end=False)
     send_until_blocked(client, number, 16 * 2**20)
