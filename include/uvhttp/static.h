@@ -175,7 +175,8 @@ typedef struct uvhttp_static_options {
     const char *try_files;
     /* Files sent as error pages of this directory: "404=/404.html 500,503=/busy.html
      * 4xx=/error.html" for 403, 404, 500, 503 and the status at the end of try_files. A single
-     * status is preferred to its class. Not for uploads. */
+     * status is preferred to its class. Not for uploads. 401 and 429 are allowed, too, for programs
+     * whose uvhttp_server_on_error sends these pages; the directory itself does not. */
     const char *error_pages;
     uvhttp_static_symlinks_t symlinks;
 

@@ -314,8 +314,8 @@ def test_quoted_values_are_not_changed_to_options(tmp_path):
      "--compress-min-size: the minimum size (9437184 bytes) exceeds the maximum size (8388608 "
      "bytes)"),
     (["--error-pages=499=/x"],
-     "--error-pages: '499' is never sent here; allowed are 403, 404, 500, 503, 4xx, 5xx and the "
-     "status at the end of --try-files"),
+     "--error-pages: '499' is never sent here; allowed are 401, 403, 404, 429, 500, 503, 4xx, 5xx "
+     "and the status at the end of --try-files"),
     (["--index=a/b"], "--index: 'a/b' contains a slash; a file name without a path is required"),
 ])
 def test_conflicts_name_options(site, flags, message):
