@@ -386,8 +386,10 @@ static void print_access_log(const struct uvh_setup_log *log, int indent, FILE *
     }
     fprintf(out, "%*saccess_log:\n", indent, "");
     print_key(out, indent + 2, "path", log->path.text);
-    fprintf(out, "%*sformat: %s\n", indent + 2, "", formats[options->format]);
-    print_key_if(out, indent + 2, "pattern", options->pattern);
+    if (options->pattern != NULL)
+        print_key(out, indent + 2, "pattern", options->pattern);
+    else
+        fprintf(out, "%*sformat: %s\n", indent + 2, "", formats[options->format]);
     if (options->buffer_size != 0)
         fprintf(out, "%*sbuffer_size: %zu\n", indent + 2, "", options->buffer_size);
     if (options->flush_ms != 0)

@@ -696,7 +696,7 @@ def test_addresses_of_flags_and_variables_replace_file(write):
 # Printing
 
 STRANGE = """
-access_log: {path: "-", format: json, pattern: "{target} $$ \\"", buffer_size: 1MiB, flush_ms: 7}
+access_log: {path: "-", pattern: "{target} $$ \\"", buffer_size: 1MiB, flush_ms: 7}
 metrics: {path: "/m$$", listen: "[::1]:9100"}
 log: {level: warning}
 sites:
@@ -706,7 +706,7 @@ sites:
     routes:
       - {path: /a, methods: [GET, POST], redirect: "https://x.example/{target}", status: 307,
          headers: {X-$C: "1"}}
-      - {path: /b, redirect: "- no"}
+      - {path: /b, redirect: "/- no"}
       - {path: "/c d", respond: {status: 404, body: "\\x01\\t\\r\\n\\x85\\\\ ${TEXT}", type: "a/b"}}
       - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M,
          cache_entries: 4, listing_max: 8, archive: yes, archive_entries: 9, archive_size: 2K,
@@ -832,6 +832,9 @@ def test_invalid_file_structure(write, text, expected):
     ("access_log: {}", "1:13: access_log requires 'path'; \"-\" is standard output"),
     ("access_log: {path: x, format: xml}",
      "1:31: format is 'xml'; allowed are common, combined, json"),
+    ("access_log: {path: x, pattern: '{target}', format: json}",
+     "1:52: access_log: only one of 'format' and 'pattern' can be given; the pattern is a format "
+     "of its own"),
     ("access_log: {path: x, buffer_size: 1K}",
      "1:36: buffer_size: '1K' is out of range; allowed are 65536 to 1073741824 bytes"),
     ("access_log: {path: x, flush_ms: 0}",
@@ -962,6 +965,15 @@ def test_invalid_site_values(write, site, expected):
     ("path: /, respond: {body: '{nothing}'}", "3:35: {nothing} is not a placeholder; allowed are"),
     ("path: '/a/:user', headers: {X-Id: '{User}'}, respond: {}",
      "3:44: {User} is not a placeholder; did you mean {user}?"),
+    *((f"path: /, redirect: '{given}'",
+       f"3:29: '{given}' is neither a path nor a URL with a scheme; write '/{given}' or "
+       f"'https://{given}'") for given in ("x.test", "a.test:8080/x", "www.a.test/",
+                                           "mailto:a@a.test", " /x", "://a.test")),
+    *((f"path: /, redirect: '{given}'",
+       f"3:29: '{given}' has no scheme; write 'https:{given}' or '{{scheme}}:{given}'")
+      for given in ("//x", "//a.test{path}")),
+    *((f"path: /, redirect: '{given}'", f"3:29: '{given}' has no path; write '{{path}}{given}'")
+      for given in ("?a=b", "#top")),
     ("path: /, redirect: ''", "3:29: redirect is invalid: it is empty"),
     ("path: /, redirect: \"/a\\r\\nX: y\"",
      "3:29: redirect is invalid: it contains a control character"),
@@ -1037,7 +1049,7 @@ def test_consequence_of_another_error_is_not_reported(write, options, expected):
     ("http://example.com?next=", "http://example.com?next=%2F%2Fevil.example%2F%3Fq"),
     ("", "/evil.example/?q"),
     ("https://example.com/a:", "https://example.com/a://evil.example/?q"),
-    ("//example.com", "//example.com//evil.example/?q"),
+    ("{scheme}://example.com", "http://example.com//evil.example/?q"),
     ("/a:", "/a://evil.example/?q"),
 ])
 def test_target_is_appended_to_location(start, location, expected):
