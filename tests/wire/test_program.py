@@ -1210,6 +1210,15 @@ def test_second_signal_stops_at_once(serve, first, second):
         assert program.wait() == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP])
+def test_signals_until_the_end_keep_exit_status(serve, number):
+    program = serve()
+    program.send_signal(signal.SIGTERM)
+    while program.process.poll() is None:
+        os.kill(program.process.pid, number)
+    assert program.process.returncode == 0
+
+
 def test_disconnect_does_not_end_server(serve):
     program = serve()
     for _ in range(5):
