@@ -409,8 +409,8 @@ def test_access_log_has_address_of_disconnected_client(start, tmp_path, format):
     ("gzip: on", "unknown key 'gzip' in a route: use 'compress' or 'precompressed' of a route"),
     ("proxy_pass: http://a",
      "unknown key 'proxy_pass' in a route: uvhttp does not forward requests to other servers"),
-    ("tls: {}", "unknown key 'tls' in a route: it is a key of the file, at the top level"),
-    ("hosts: a", "unknown key 'hosts' in a route: it is a key of a site, in the list 'sites'"),
+    ("tls: {}", "unknown key 'tls' in a route: 'tls' is a key of the file, at the top level"),
+    ("hosts: a", "unknown key 'hosts' in a route: 'hosts' is a key of a site, in the list 'sites'"),
 ])
 def test_keys_of_other_servers_and_levels_have_hints(write, line, message):
     first, *extra = problems(write(f"sites: [{{routes: [{{path: /, {line}, respond: {{}}}}]}}]\n"))
@@ -751,11 +751,17 @@ def test_serve_print_config_equals_run(write, start, tmp_path):
 
 # Invalid configurations
 
+FOREIGN = ("not a configuration of uvhttp, which is YAML, a map of keys and values: see 'uvhttp help "
+           "config'; to translate one of nginx, Caddy or Apache see 'uvhttp help nginx' and "
+           "docs/coming-from.md")
+
 
 @pytest.mark.parametrize("text, expected", [
     ("", "the file is empty"), ("# nothing\n", "the file is empty"), ("---\n", "the file is empty"),
-    ("just text\n", "1:1: expected a map of keys and values, found a single value"),
-    ("- a\n", "1:1: expected a map of keys and values, found a list"),
+    ("just text\n", FOREIGN),
+    ("- a\n", FOREIGN),
+    ("server {\n  root /srv$uri;\n}\n", FOREIGN),
+    ("localhost:8080\n\nfile_server\n", FOREIGN),
     ("listen: :80\n", "1:1: the configuration requires 'sites'"),
     ("sites:\n", "1:7: sites: expected a list, found nothing"),
     ("sites: {}\n", "1:8: sites: expected a list, found a map"),
@@ -789,6 +795,23 @@ def test_invalid_file_structure(write, text, expected):
     first, *extra = problems(write(text))
     assert expected in first and first.startswith(expected[:4] if expected[0].isdigit() else "")
     assert len(extra) == 0
+
+
+@pytest.mark.parametrize("text", [
+    "# nginx\n\nuser  www;\nhttp {\n  log_format main '$a: ' '\"$b\"';\n  include x: y;\n}\n",
+    "<VirtualHost *:80>\n  Header set A: \"b: c\"\n</VirtualHost>\n",
+    "example.com {\r\n\theader X: y\r\n\tredir {uri}: z\r\n}\r\n",
+])
+def test_configuration_of_another_server_is_named(write, text):
+    found = problems(write(text))
+    assert found[0] == FOREIGN and len(found) == 2 and "invalid YAML: " in found[1], found
+
+
+def test_error_of_own_file_does_not_name_other_servers(write):
+    found, = problems(write('{\n"sites": [{;\n'))
+    assert "invalid YAML" in found
+    found, = problems(write("sites: [{routes: [{path: /, respond: {body: ;\nx;\n"))
+    assert "invalid YAML" in found
 
 
 @pytest.mark.parametrize("line, expected", [
