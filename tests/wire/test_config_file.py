@@ -751,8 +751,8 @@ def test_serve_print_config_equals_run(write, start, tmp_path):
 
 # Invalid configurations
 
-FOREIGN = ("not a configuration of uvhttp, which is YAML, a map of keys and values: see 'uvhttp help "
-           "config'; to translate one of nginx, Caddy or Apache see 'uvhttp help nginx' and "
+FOREIGN = ("not a configuration of uvhttp, which is YAML, a map of keys and values: see 'uvhttp "
+           "help config'; to translate one of nginx, Caddy or Apache see 'uvhttp help nginx' and "
            "docs/coming-from.md")
 
 
@@ -798,7 +798,7 @@ def test_invalid_file_structure(write, text, expected):
 
 
 @pytest.mark.parametrize("text", [
-    "# nginx\n\nuser  www;\nhttp {\n  log_format main '$a: ' '\"$b\"';\n  include x: y;\n}\n",
+    "# nginx\n\nuser  www;\nhttp {\n  log_format x '$a: ' '\"$b\"';\n  include x: y;\n}\n",
     "<VirtualHost *:80>\n  Header set A: \"b: c\"\n</VirtualHost>\n",
     "example.com {\r\n\theader X: y\r\n\tredir {uri}: z\r\n}\r\n",
 ])
