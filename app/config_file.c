@@ -161,6 +161,33 @@ static void check_schemes(const struct uvh_setup *setup, struct uvh_problems *pr
     }
 }
 
+static void refuse_format(const struct uvh_yaml *yaml, struct uvh_problems *problems)
+{
+    uvh_problems_add(problems, (struct uvh_mark){.source = yaml->source},
+                     "not a configuration of uvhttp, which is YAML, a map of keys and values: see "
+                     "'uvhttp help config'; to translate one of nginx, Caddy or Apache see 'uvhttp "
+                     "help nginx' and docs/coming-from.md");
+}
+
+/* True if the first line that is no comment is one of nginx, Caddy or Apache, whatever YAML makes
+ * of it: "user www;", "http {", "<VirtualHost *:80>". */
+static bool is_foreign(const char *bytes, size_t size)
+{
+    const char *end = bytes + size;
+    for (const char *line = bytes, *next; line < end; line = next + 1) {
+        next = memchr(line, '\n', (size_t)(end - line));
+        next = next == NULL ? end : next;
+        const char *last = next;
+        while (last > line && strchr(" \t\r", last[-1]) != NULL)
+            last--;
+        if (last == line || *line == '#')
+            continue;
+        bool key = memmem(line, (size_t)(last - line), ": ", 2) != NULL;
+        return !key && last - line > 1 && strchr(";{>", last[-1]) != NULL;
+    }
+    return false;
+}
+
 /* Fills the setup from the tree. */
 static bool interpret(struct uvh_config_file *file, struct uvh_problems *problems)
 {
@@ -179,6 +206,10 @@ static bool interpret(struct uvh_config_file *file, struct uvh_problems *problem
     struct uvh_config_reader reader = {
         .yaml = &file->yaml, .problems = problems, .setup = &file->setup};
     const struct uvh_yaml_node *root = file->yaml.root;
+    if (root->kind != UVH_YAML_MAP) {
+        refuse_format(&file->yaml, problems);
+        return false;
+    }
     uvh_config_read_map(&reader, root, "the configuration", keys, &file->setup);
     check_schemes(&file->setup, problems);
     if (problems->count == 0 && file->setup.site_count == 0)
@@ -193,8 +224,12 @@ static bool parse(struct uvh_config_file *file, const char *bytes, size_t size,
         uvh_problems_add(problems, UVH_MARK_NONE, "out of memory");
         return false;
     }
-    return uvh_yaml_read(&file->yaml, bytes, size, problems) &&
-           uvh_expand(&file->yaml, variable, problems);
+    if (!uvh_yaml_read(&file->yaml, bytes, size, problems)) {
+        if (is_foreign(bytes, size))
+            refuse_format(&file->yaml, problems);
+        return false;
+    }
+    return (file->yaml.root->kind != UVH_YAML_MAP || uvh_expand(&file->yaml, variable, problems));
 }
 
 bool uvh_config_file_read(struct uvh_config_file *file, const char *bytes, size_t size,

@@ -2,13 +2,14 @@
 #include "config_hint.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
-#define OF_FILE    "it is a key of the file, at the top level"
-#define OF_SITE    "it is a key of a site, in the list 'sites'"
-#define OF_ROUTE   "it is a key of a route, in the list 'routes' of a site"
-#define OF_BOTH    "it is a key of a site or route"
-#define OF_SERVER  "it is a key of 'server', at the top level"
+#define OF_FILE    "a key of the file, at the top level"
+#define OF_SITE    "a key of a site, in the list 'sites'"
+#define OF_ROUTE   "a key of a route, in the list 'routes' of a site"
+#define OF_BOTH    "a key of a site or route"
+#define OF_SERVER  "a key of 'server', at the top level"
 #define NO_PROXY   "uvhttp does not forward requests to other servers"
 #define IN_ROUTE   "of a route"
 #define TLS_TOP    "use 'tls' at the top level, with 'certificates' or 'self_signed: true'"
@@ -81,7 +82,7 @@ static const struct {
     {"listen", OF_FILE},
     {"tls", OF_FILE},
     {"log", OF_FILE},
-    {"access_log", "it is a key of the file or a site; of a route it can only be off"},
+    {"access_log", "a key of the file or a site; of a route it can only be off"},
     {"metrics", OF_FILE},
     {"include", OF_FILE},
     {"sites", OF_FILE},
@@ -121,11 +122,17 @@ static const struct {
     {"max_body_size", OF_SERVER},
 };
 
-const char *uvh_config_hint(const char *key)
+/* A hint that begins with "a key" is about the key itself. */
+const char *uvh_config_hint(const char *key, char text[UVH_CONFIG_HINT_SIZE])
 {
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
-        if (strcmp(hints[i].key, key) == 0)
-            return hints[i].hint;
+        const char *hint = hints[i].hint;
+        if (strcmp(hints[i].key, key) != 0)
+            continue;
+        if (strncmp(hint, "a key", 5) != 0)
+            return hint;
+        snprintf(text, UVH_CONFIG_HINT_SIZE, "'%s' is %s", key, hint);
+        return text;
     }
     return NULL;
 }

@@ -46,6 +46,7 @@ void uvh_config_log_read(struct uvh_config_reader *reader, const struct uvh_yaml
     static const struct uvh_config_key keys[] = {
         {"path", read_path},          {"format", read_format},  {"pattern", read_pattern},
         {"buffer_size", read_buffer}, {"flush_ms", read_flush}, {NULL, NULL}};
+    const struct uvh_mark format = uvh_yaml_mark_of(value, "format", UVH_MARK_NONE);
     log->options.format = UVHTTP_ACCESS_COMBINED;
     if (value->kind == UVH_YAML_SCALAR && strcmp(value->text, "off") == 0)
         log->off = true;
@@ -54,4 +55,8 @@ void uvh_config_log_read(struct uvh_config_reader *reader, const struct uvh_yaml
     else if (uvh_config_read_map(reader, value, "access_log", keys, log) && log->path.text == NULL)
         uvh_problems_add(reader->problems, value->mark,
                          "access_log requires 'path'; \"-\" is standard output");
+    if (log->options.pattern != NULL && format.line != 0)
+        uvh_problems_add(reader->problems, format,
+                         "access_log: only one of 'format' and 'pattern' can be given; the pattern "
+                         "is a format of its own");
 }

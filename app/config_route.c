@@ -3,14 +3,12 @@
 #include "config_route.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "config_auth.h"
 #include "config_clients.h"
 #include "config_rules.h"
 #include "config_static.h"
-#include "error_pages.h"
 
 /* The route being read, and the nodes that check_route and check_status need. */
 struct route_reader {
@@ -123,21 +121,6 @@ static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_y
             uvh_problems_add(reader->problems, roots->items[i].mark,
                              "more_roots has an empty path");
     }
-}
-
-static void read_error_pages(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                             void *into)
-{
-    struct uvh_setup_route *route = begin_static_option(into, value);
-    route->error_pages = uvh_config_filled_text(reader, value);
-    if (route->error_pages == NULL)
-        return;
-    char *own = uvh_error_pages_of_library(route->error_pages);
-    char *copy = own == NULL ? NULL : uvh_config_allocate(reader, 1, strlen(own) + 1);
-    if (copy != NULL)
-        memcpy(copy, own, strlen(own) + 1);
-    route->files.error_pages = copy == NULL || *copy == '\0' ? NULL : copy;
-    free(own);
 }
 
 static void read_hide(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -345,7 +328,7 @@ void uvh_config_route_read(struct uvh_config_reader *reader, const struct uvh_ya
                                                  {"spa", read_static_option},
                                                  {"fallback", read_static_option},
                                                  {"try_files", read_static_option},
-                                                 {"error_pages", read_error_pages},
+                                                 {"error_pages", read_static_option},
                                                  {"symlinks", read_static_option},
                                                  {"file", read_file},
                                                  {"more_roots", read_more_roots},

@@ -41,7 +41,8 @@ void uvh_config_refuse_key(struct uvh_config_reader *reader, const struct uvh_ya
                            const char *what, const char *(*name)(size_t index, const void *arg),
                            const void *arg)
 {
-    const char *hint = uvh_config_hint(key->text);
+    char text[UVH_CONFIG_HINT_SIZE];
+    const char *hint = uvh_config_hint(key->text, text);
     const char *near = uvh_suggest(key->text, name, arg);
     if (hint != NULL)
         uvh_problems_add(reader->problems, key->mark, "unknown key '%s' in %s: %s", key->text, what,

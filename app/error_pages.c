@@ -1,4 +1,4 @@
-/* See error_pages.h. Called by config_route.c, serve_site.c, site.c, serve.c and setup_server.c. */
+/* See error_pages.h. Called by site.c, serve.c and setup_server.c. */
 #include "error_pages.h"
 
 #include <stdlib.h>
@@ -33,39 +33,6 @@ static size_t index_of(const char *code, size_t length)
     while (i < PAGES && (length != 3 || memcmp(code, statuses[i], 3) != 0))
         i++;
     return i;
-}
-
-/* 403 is that of files, too. */
-static bool is_of_library(const char *code, size_t length)
-{
-    size_t index = index_of(code, length);
-    return index == PAGES || strcmp(statuses[index], "403") == 0;
-}
-
-char *uvh_error_pages_of_library(const char *given)
-{
-    size_t size = strlen(given) + 2, used = 0;
-    char *text = calloc(1, size);
-    for (const char *word = given + strspn(given, " "); text != NULL && *word != '\0';
-         word += strspn(word, " ")) {
-        size_t length = strcspn(word, " "), codes = strcspn(word, "="), begin = used;
-        bool is_list = codes < length; /* the library refuses others */
-        for (const char *code = word; is_list && code <= word + codes;
-             code += strcspn(code, ",=") + 1) {
-            size_t own = strcspn(code, ",=");
-            if (is_of_library(code, own))
-                used += (size_t)snprintf(text + used, size - used, "%s%.*s",
-                                         used == begin ? "" : ",", (int)own, code);
-        }
-        codes = is_list ? codes : 0;
-        if (codes == 0 || used > begin)
-            used += (size_t)snprintf(text + used, size - used, "%.*s ", (int)(length - codes),
-                                     word + codes);
-        word += length;
-    }
-    if (used > 0)
-        text[used - 1] = '\0';
-    return text;
 }
 
 /* The path for a status: of the word that has it, else of the one for its class; NULL if there is
@@ -116,14 +83,14 @@ bool uvh_error_pages_open(uvhttp_server_t *server, const struct uvh_setup_route 
                           void **result, struct uvh_problems *problems)
 {
     *result = NULL;
-    if (route->kind != UVH_ROUTE_STATIC || route->error_pages == NULL)
+    if (route->kind != UVH_ROUTE_STATIC || route->files.error_pages == NULL)
         return true;
     struct pages *pages = calloc(1, sizeof(*pages));
     int err = pages == NULL ? UVHTTP_ENOMEM : 0;
     for (size_t i = 0; i < PAGES && err == 0; i++) {
         char whole[PATH_MAX];
         size_t length = 0;
-        const char *path = find_path(route->error_pages, statuses[i], &length);
+        const char *path = find_path(route->files.error_pages, statuses[i], &length);
         struct page *page = &pages->items[i];
         if (path == NULL || !uvh_named_files_path(route, path, length, whole))
             continue; /* a missing file is reported with the other pages */

@@ -7,10 +7,6 @@
 
 #include "setup.h"
 
-/* The library's part of `given`, a value of error_pages, in memory to be freed; "" if it has none.
- * NULL: out of memory. */
-char *uvh_error_pages_of_library(const char *given);
-
 /* Reads the pages of a route. `*pages` receives the argument of the middleware, owned by the
  * server; NULL if there are none. False with a problem noted, which names no position but that of
  * the root. */

@@ -33,12 +33,35 @@ static void on_signal(uv_signal_t *signal, int number)
         uvh_tls_reload(hangup->tls);
 }
 
+static void ignore(uv_signal_t *signal, int number)
+{
+    (void)signal, (void)number;
+}
+
+/* From here on to the end of the process a signal must not end it: the status is that of the
+ * regular stop. libuv restores the default action with the last handle of a signal, so these are on
+ * a loop that is never closed. */
+static void keep_handlers(uvhttp_server_t *server, void *arg)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGQUIT};
+    static uv_loop_t loop;
+    static uv_signal_t signals[sizeof(numbers) / sizeof(numbers[0])];
+    (void)server, (void)arg;
+    if (uv_loop_init(&loop) != 0)
+        return;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (uv_signal_init(&loop, &signals[i]) == 0)
+            (void)uv_signal_start(&signals[i], ignore, numbers[i]);
+    }
+}
+
 int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server,
                      struct uvh_access_logs *logs, struct uvh_tls *tls, bool with_terminal)
 {
     static const int numbers[] = {SIGHUP, SIGUSR1, SIGQUIT};
     *hangup = (struct uvh_hangup){.server = server, .logs = logs, .tls = tls};
     hangup->stops = with_terminal && !is_ignored() && has_terminal();
+    uvhttp_server_on_stopping(server, keep_handlers, NULL);
     int err = 0;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && err == 0; i++) {
         uv_signal_t *signal = &hangup->signals[i];

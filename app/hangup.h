@@ -1,5 +1,5 @@
 /* SIGHUP reopens the access logs and reloads the certificates; SIGUSR1 reopens the access logs, and
- * SIGQUIT stops as SIGTERM does, as with nginx. */
+ * SIGQUIT stops as SIGTERM does, as with nginx. A signal after the stop has no effect. */
 #ifndef UVH_APP_HANGUP_H
 #define UVH_APP_HANGUP_H
 

@@ -17,6 +17,7 @@
 #include "run.h"
 #include "serve.h"
 #include "suggest.h"
+#include "topic.h"
 
 /* A command: `run` receives its arguments after `argv[0]`, which is "uvhttp NAME". */
 struct command {
@@ -174,18 +175,22 @@ static void help_program(FILE *out)
           out);
 }
 
-/* Prints the commands and options about a word, and a hint for a key of another server. */
+/* Prints the text, commands and options about a word, and a hint for a key of another server. */
 static int help_about(const char *word)
 {
-    size_t found = 0;
+    size_t found = uvh_topic_print(stdout, word);
+    bool topic = found > 0;
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (!uvh_help_mentions(commands[i].name, commands[i].summary, word))
             continue;
+        if (topic && found == 1)
+            fputs("\nCommands:\n", stdout);
         found++;
         print_command(stdout, &commands[i]);
     }
     found += uvh_help_about(stdout, word, found > 0);
-    const char *hint = uvh_config_hint(word);
+    char text[UVH_CONFIG_HINT_SIZE];
+    const char *hint = uvh_config_hint(word, text);
     if (hint != NULL)
         printf("%sIn a configuration file: %s\n", found > 0 ? "\n" : "", hint);
     if (found > 0 || hint != NULL)

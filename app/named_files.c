@@ -77,7 +77,7 @@ static bool check_fallback(const struct uvh_setup_route *route, char *message, s
 
 bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, size_t size)
 {
-    const char *word = route->error_pages != NULL ? route->error_pages : "";
+    const char *word = route->files.error_pages != NULL ? route->files.error_pages : "";
     const char *file = route->files.file;
     if (file != NULL && !check_file(route, "file", file, strlen(file), message, size))
         return false;
@@ -97,15 +97,15 @@ bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, s
 void uvh_named_files_drop(struct uvh_setup_route *route)
 {
     char message[1];
-    const char *pages = route->error_pages;
-    route->error_pages = NULL;
+    const char *pages = route->files.error_pages;
+    route->files.error_pages = NULL;
     if (!uvh_named_files_check(route, message, sizeof(message))) {
         route->files.spa = false;
         route->files.fallback = NULL;
     }
-    route->error_pages = pages;
+    route->files.error_pages = pages;
     if (!uvh_named_files_check(route, message, sizeof(message)))
-        route->error_pages = route->files.error_pages = NULL;
+        route->files.error_pages = NULL;
 }
 
 bool uvh_named_files_can_match(const struct uvh_setup_route *route)

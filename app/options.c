@@ -388,7 +388,8 @@ static const char *name_at(size_t index, const void *arg)
 }
 
 /* How a file for `run` says what this option of `serve` does; NULL if it is no such option. */
-static const char *hint_of_key(const struct parser *parser, const char *name, size_t length)
+static const char *hint_of_key(const struct parser *parser, const char *name, size_t length,
+                               char text[UVH_CONFIG_HINT_SIZE])
 {
     char key[UVH_OPTIONS_VARIABLE_SIZE];
     bool no = length > 3 && memcmp(name, "no-", 3) == 0;
@@ -401,7 +402,7 @@ static const char *hint_of_key(const struct parser *parser, const char *name, si
         return NULL;
     for (char *c = key; *c != '\0'; c++)
         *c = *c == '-' ? '_' : *c;
-    const char *hint = uvh_config_hint(key);
+    const char *hint = uvh_config_hint(key, text);
     if (hint == NULL)
         hint = strncmp(key, "tls_", 4) == 0 ? "use a key of 'tls'" : "use a key of a site or route";
     return hint;
@@ -410,12 +411,12 @@ static const char *hint_of_key(const struct parser *parser, const char *name, si
 /* `name` follows two dashes. */
 static int refuse_name(struct parser *parser, const char *name, size_t length)
 {
-    char word[UVH_OPTIONS_VARIABLE_SIZE];
+    char word[UVH_OPTIONS_VARIABLE_SIZE], text[UVH_CONFIG_HINT_SIZE];
     const char *hint = uvh_option_hint(name - strlen("--"), length + strlen("--"));
     if (hint != NULL)
         return usage_error(parser, "unknown option '--%.*s'; did you mean %s?", (int)length, name,
                            hint);
-    hint = hint_of_key(parser, name, length);
+    hint = hint_of_key(parser, name, length, text);
     if (hint != NULL)
         return usage_error(parser, "unknown option '--%.*s' of this command; in the file %s",
                            (int)length, name, hint);

@@ -274,7 +274,7 @@ static void print_number(FILE *out, const char *key, size_t number)
 
 /* The keys of a directory that have a value, by the table of options with which read_files of
  * config_site.c reads them. */
-static void print_files(const uvhttp_static_options_t *files, const char *error_pages, FILE *out)
+static void print_files(const uvhttp_static_options_t *files, FILE *out)
 {
     for (size_t i = 0; i < uvh_option_count; i++) {
         const struct uvh_option *option = &uvh_option_table[i];
@@ -289,8 +289,6 @@ static void print_files(const uvhttp_static_options_t *files, const char *error_
             fprintf(out, "        %s: %s\n", key, *(const bool *)field ? "true" : "false");
         else if (option->kind == UVH_OPTION_WORD)
             fprintf(out, "        %s: %s\n", key, option->words[*(const unsigned *)field]);
-        else if (field == &files->error_pages)
-            print_key_if(out, 8, key, error_pages);
         else if (option->kind == UVH_OPTION_TEXT && *(const char *const *)field != NULL)
             print_key(out, 8, key, *(const char *const *)field);
         else if (option->kind == UVH_OPTION_NUMBER || option->kind == UVH_OPTION_SIZE)
@@ -362,7 +360,7 @@ static void print_route(const struct uvh_setup_route *route, FILE *out)
         print_list(out, 8, "more_roots", &route->more_roots);
         if (route->files.file != NULL)
             print_key(out, 8, "file", route->files.file);
-        print_files(&route->files, route->error_pages, out);
+        print_files(&route->files, out);
         print_hide(&route->files, out);
         print_types(&route->files, out);
         print_rules(&route->files, out);
@@ -388,8 +386,10 @@ static void print_access_log(const struct uvh_setup_log *log, int indent, FILE *
     }
     fprintf(out, "%*saccess_log:\n", indent, "");
     print_key(out, indent + 2, "path", log->path.text);
-    fprintf(out, "%*sformat: %s\n", indent + 2, "", formats[options->format]);
-    print_key_if(out, indent + 2, "pattern", options->pattern);
+    if (options->pattern != NULL)
+        print_key(out, indent + 2, "pattern", options->pattern);
+    else
+        fprintf(out, "%*sformat: %s\n", indent + 2, "", formats[options->format]);
     if (options->buffer_size != 0)
         fprintf(out, "%*sbuffer_size: %zu\n", indent + 2, "", options->buffer_size);
     if (options->flush_ms != 0)

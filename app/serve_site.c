@@ -10,7 +10,6 @@
 
 #include "absolute_path.h"
 #include "client_rules.h"
-#include "error_pages.h"
 #include "mapping.h"
 #include "named_files.h"
 
@@ -143,11 +142,8 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
                 uvhttp_strerror(-errno));
         return UVH_EXIT_FAILED;
     }
-    *route = (struct uvh_setup_route){.path = {.text = text},
-                                      .kind = UVH_ROUTE_STATIC,
-                                      .root = {.text = path},
-                                      .error_pages = made->error_pages,
-                                      .files = *files};
+    *route = (struct uvh_setup_route){
+        .path = {.text = text}, .kind = UVH_ROUTE_STATIC, .root = {.text = path}, .files = *files};
     if (!S_ISDIR(found.st_mode))
         return make_file_route(made, route, path);
     uvh_named_files_drop(route);
@@ -285,19 +281,10 @@ static int add_root(struct uvh_serve_site *made, const struct uvh_options *optio
     if (root == NULL)
         return uvh_serve_site_refuse_directory(NULL, options->root, -errno);
     made->routes[0] = (struct uvh_setup_route){.path = {.text = "/"},
-                                               .error_pages = made->error_pages,
                                                .kind = UVH_ROUTE_STATIC,
                                                .root = {.text = made->root},
                                                .files = *files};
     return S_ISREG(found.st_mode) ? make_single(made, options) : UVH_EXIT_OK;
-}
-
-static int split_error_pages(struct uvh_serve_site *made, uvhttp_static_options_t *files)
-{
-    made->error_pages = files->error_pages;
-    char *own = keep(made, uvh_error_pages_of_library(made->error_pages));
-    files->error_pages = own == NULL || *own == '\0' ? NULL : own;
-    return own == NULL ? no_memory() : UVH_EXIT_OK;
 }
 
 int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *options)
@@ -308,8 +295,6 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
     made->site.routes = made->routes;
     made->site.route_count = 1;
     made->site.slash = UVHTTP_SLASH_REDIRECT;
-    if (code == UVH_EXIT_OK && options->files.error_pages != NULL)
-        code = split_error_pages(made, &files);
     if (code == UVH_EXIT_OK)
         code = add_root(made, options, &files);
     if (code == UVH_EXIT_OK && options->prewarm != NULL)

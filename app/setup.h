@@ -77,7 +77,6 @@ struct uvh_setup_route {
     struct uvh_text root;            /* STATIC: the directory */
     struct uvh_text_list more_roots; /* STATIC: directories */
     uvhttp_static_options_t files;   /* STATIC: the rest; roots unset */
-    const char *error_pages;         /* STATIC: as given; files.error_pages is the library's part */
     struct uvh_text_list prewarm;    /* STATIC: paths and patterns */
     struct uvh_text text;            /* REDIRECT: the location; RESPOND: the body. A template. */
     uvhttp_template_t *made;         /* of the text; set by site.c */

@@ -102,6 +102,29 @@ static uvhttp_template_kind_t kind_of_body(const char *type)
     return UVHTTP_TEMPLATE_TEXT;
 }
 
+/* The library allows every reference of RFC 3986, but "x.test" is one to a file beside the path. */
+static bool check_location(const char *text, struct uvh_mark mark, struct uvh_problems *problems)
+{
+    size_t scheme =
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+    if (strncmp(text, "//", 2) == 0)
+        uvh_problems_add(problems, mark,
+                         "'%.80s' has no scheme; write 'https:%.80s' or '{scheme}:%.80s'", text,
+                         text, text);
+    else if (*text == '/' || strncmp(text, "{path}", 6) == 0 || strncmp(text, "{target}", 8) == 0 ||
+             strncmp(text, "{scheme}://", 11) == 0 ||
+             (strncmp(text + scheme, "://", 3) == 0 && scheme > 0))
+        return true;
+    else if (*text == '?' || *text == '#')
+        uvh_problems_add(problems, mark, "'%.80s' has no path; write '{path}%.80s'", text, text);
+    else
+        uvh_problems_add(problems, mark,
+                         "'%.80s' is neither a path nor a URL with a scheme; write '/%.80s' or "
+                         "'https://%.80s'",
+                         text, text, text);
+    return false;
+}
+
 bool uvh_site_text_make(uvhttp_server_t *server, struct uvh_setup_route *route, const char *pattern,
                         struct uvh_problems *problems)
 {
@@ -114,5 +137,7 @@ bool uvh_site_text_make(uvhttp_server_t *server, struct uvh_setup_route *route, 
                                                            : kind_of_body(route->type),
                                                .pattern = pattern};
     route->made = make(server, &options, route->text.mark, problems);
+    if (route->made != NULL && route->kind == UVH_ROUTE_REDIRECT)
+        good = check_location(route->text.text, route->text.mark, problems) && good;
     return good && route->made != NULL;
 }

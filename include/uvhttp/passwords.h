@@ -48,9 +48,10 @@ typedef struct uvhttp_passwords_options {
     const uvhttp_hashed_user_t *users;
     size_t user_count;
     /* A regular file of lines NAME:HASH, at most 16 MiB; empty lines and lines that begin with '#'
-     * are ignored; NULL: none. When it has changed, its users replace those read before, and cached
-     * passwords are forgotten. A request whose last check was a second ago waits for another one,
-     * in a job of the quick lane. A changed file with errors is not used, and logged. */
+     * are ignored; NULL: none. When it has changed, its users replace those read before. Cached
+     * passwords of users who are absent or have another hash are forgotten. A request whose last
+     * check was a second ago waits for another one, in a job of the quick lane. A changed file with
+     * errors is not used, and logged. */
     const char *file;
     /* Milliseconds for which a correct password is cached, at most 86,400,000; 0: 300,000. */
     uint32_t remember_ms;

@@ -175,7 +175,8 @@ typedef struct uvhttp_static_options {
     const char *try_files;
     /* Files sent as error pages of this directory: "404=/404.html 500,503=/busy.html
      * 4xx=/error.html" for 403, 404, 500, 503 and the status at the end of try_files. A single
-     * status is preferred to its class. Not for uploads. */
+     * status is preferred to its class. Not for uploads. 401 and 429 are allowed, too, for programs
+     * whose uvhttp_server_on_error sends these pages; the directory itself does not. */
     const char *error_pages;
     uvhttp_static_symlinks_t symlinks;
 
@@ -279,7 +280,7 @@ UVHTTP_EXPORT int uvhttp_static_send(uvhttp_static_t *context, uvhttp_response_t
  * Errors, checked before the body is read (before "100 Continue"), and again before the rename:
  *   400  Content-Range (section 14.5); a name with a control character; a malformed or wrong
  *        Content-Digest or Repr-Digest (RFC 9530, sha-256 and sha-512; others are ignored, and all
- *        of forms); a malformed form or one without a file
+ *        of forms, and trailers without "Trailer"); a malformed form or one without a file
  *   403  a hidden name; the name of a link, device, FIFO or socket; a directory that is not
  *        writable or outside of the root; a form sent by a page of another site (Sec-Fetch-Site, or
  *        else Origin and Host)

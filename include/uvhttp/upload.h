@@ -72,7 +72,8 @@ typedef int (*uvhttp_upload_cb)(uvhttp_request_t *request, uvhttp_response_t *re
  * are logged:
  *   400  invalid name (NULL, empty, longer than 255 bytes, "." or "..", with a slash or a control
  *        character, or a hidden name of uvhttp); so a route parameter may be passed unchecked;
- *        a malformed or wrong Content-Digest or Repr-Digest (RFC 9530, sha-256 and sha-512)
+ *        a malformed or wrong Content-Digest or Repr-Digest (RFC 9530, sha-256 and sha-512), also
+ *        as a trailer that "Trailer" announces
  *   403  no permission to write
  *   409  a directory, or a file that must be kept, has the name
  *   413  the body is too large

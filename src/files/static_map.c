@@ -160,13 +160,31 @@ static int read_list(const struct reader *reader, const char *text)
     return map->item_count > 0 ? 0 : refuse(reader, text, strlen(text), "is an empty list");
 }
 
-/* The statuses static_fetch.c sends: those of uvh_static_response_status for errors, and the last
- * one of the list. Uploads send a text with the reason. */
+/* The statuses static_fetch.c sends: those of uvh_static_response_status for errors; and 401 and
+ * 429 of a program's middleware. Uploads send a text with the reason. */
+static const int page_statuses[] = {401, 403, 404, 429, 500, 503};
+
+enum { PAGE_STATUSES = sizeof(page_statuses) / sizeof(page_statuses[0]) };
+
+/* The others have a page as the last one of the list. */
 static bool has_pages(const struct uvh_static_map *map, int status)
 {
     const struct uvh_static_item *last = &map->items[map->item_count - 1];
-    return status == 403 || status == 404 || status == 500 || status == 503 ||
-           (last->kind == UVH_STATIC_ITEM_STATUS && last->status == status);
+    for (size_t i = 0; i < PAGE_STATUSES; i++) {
+        if (page_statuses[i] == status)
+            return true;
+    }
+    return last->kind == UVH_STATIC_ITEM_STATUS && last->status == status;
+}
+
+static int refuse_status(const struct reader *reader, const char *code, size_t length)
+{
+    char what[160] = "is never sent here; allowed are ";
+    size_t used = strlen(what);
+    for (size_t i = 0; i < PAGE_STATUSES; i++)
+        used += (size_t)snprintf(what + used, sizeof(what) - used, "%d, ", page_statuses[i]);
+    snprintf(what + used, sizeof(what) - used, "4xx, 5xx and the status at the end of try_files");
+    return refuse(reader, code, length, what);
 }
 
 /* "/404.html,403": a comma instead of a space, detected by the "=" after it. */
@@ -193,9 +211,7 @@ static int set_error_page(const struct reader *reader, const char *code, size_t 
     if (status == 405 || status == 412 || status == 416)
         return refuse(reader, code, length, "cannot have an error page");
     if (!has_pages(reader->map, status))
-        return refuse(reader, code, length,
-                      "is never sent here; allowed are 403, 404, 500, 503, 4xx, 5xx and the status "
-                      "at the end of try_files");
+        return refuse_status(reader, code, length);
     if (exact)
         pages[status - FIRST_ERROR] = page;
     return 0;
@@ -229,9 +245,10 @@ static int read_error_pages(const struct reader *reader, const char *text, bool 
 /* Checks combinations of options. */
 static int check_options(struct reader *reader, const uvhttp_static_options_t *options)
 {
-    const char *other = options->clean_urls                         ? "clean_urls"
-                        : options->spa || options->fallback != NULL ? "a fallback"
-                                                                    : NULL;
+    const char *other = options->clean_urls         ? "clean_urls"
+                        : options->spa              ? "spa"
+                        : options->fallback != NULL ? "fallback"
+                                                    : NULL;
     reader->option = "try_files";
     if (options->try_files != NULL && other != NULL)
         return uvh_error_sentence(reader->error, "try_files", options->try_files,

@@ -168,7 +168,10 @@ static int take_file(struct upload *upload, const char *data, size_t size)
     struct uvh_spool_file *file = &upload->publish.parts->file;
     if (size > 0)
         return uvh_spool_put(&upload->spool, file, data, size);
-    int err = uvh_spool_end_file(&upload->spool, file);
+    int err = uvh_body_digest_read_trailers(&upload->publish.digest, upload->spool.request);
+    if (err != 0)
+        return uvh_body_digest_refuse(upload->spool.response, err);
+    err = uvh_spool_end_file(&upload->spool, file);
     return err != 0 ? err : uvh_spool_end(&upload->spool);
 }
 

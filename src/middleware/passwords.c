@@ -1,7 +1,8 @@
 /* uvhttp/passwords.h: a table of users sorted by name, with a cache of HMACs of recently verified
  * credentials, and the number of verifications that are running or pending. All workers share it.
  *
- * A changed file gives a new table with an empty cache; verifications keep the one they began with.
+ * A changed file gives a new table, with what is cached for users that have not changed;
+ * verifications keep the table they began with.
  * A lock protects the pointer to the table, its references and cache, and the number; users are
  * constant. */
 #include <uvhttp/passwords.h>
@@ -48,6 +49,7 @@ struct cached {
     unsigned char hmac[UVH_HMAC_SIZE];
     /* Milliseconds by uvhttp_response_now, a clock that all workers share. 0: the slot is empty. */
     uint64_t expires;
+    const struct user *user; /* of the same table */
 };
 
 struct table {
@@ -80,10 +82,10 @@ struct uvhttp_passwords {
 struct verification {
     struct uvhttp_passwords *passwords;
     struct table *table;
-    const char *user;
-    const char *hash;
+    const char *name;
     const char *password;
-    bool is_user; /* else the hash is another user's, and the result is ignored */
+    const struct user *user; /* NULL: the hash is another user's, and the result is ignored */
+    const char *hash;
     bool has_hmac;
     unsigned char hmac[UVH_HMAC_SIZE];
     int result;
@@ -119,10 +121,42 @@ static void unref_table(struct uvhttp_passwords *passwords, struct table *table)
         uvh_owned_free(&table->owned);
 }
 
+static int compare_users(const void *a, const void *b)
+{
+    return strcmp(((const struct user *)a)->name, ((const struct user *)b)->name);
+}
+
+static const struct user *find_user(const struct table *table, const char *name)
+{
+    const struct user wanted = {name, NULL};
+    return bsearch(&wanted, table->users, table->user_count, sizeof(wanted), compare_users);
+}
+
+/* The user of another table with the same name and hash, or NULL. */
+static const struct user *find_same(const struct table *table, const struct user *other)
+{
+    const struct user *user = find_user(table, other->name);
+    return user != NULL && strcmp(user->hash, other->hash) == 0 ? user : NULL;
+}
+
+/* Without it all users would be verified anew at once, and most get 503. */
+static void copy_cache(struct table *table, const struct table *old)
+{
+    for (size_t i = 0; i < CACHE_SLOTS; i++) {
+        const struct cached *cached = &old->cache[i];
+        const struct user *user = cached->expires == 0 ? NULL : find_same(table, cached->user);
+        if (user == NULL)
+            continue;
+        table->cache[i] = *cached;
+        table->cache[i].user = user;
+    }
+}
+
 static void replace_table(struct uvhttp_passwords *passwords, struct table *table)
 {
     uvh_lock_acquire(&passwords->lock);
     struct table *old = passwords->table;
+    copy_cache(table, old);
     passwords->table = table;
     uvh_lock_release(&passwords->lock);
     unref_table(passwords, old);
@@ -145,14 +179,18 @@ static bool cache_has(struct uvhttp_passwords *passwords, const unsigned char *h
     return found;
 }
 
-/* To the table that has verified it, which may have been replaced meanwhile. */
-static void cache_add(struct uvhttp_passwords *passwords, struct table *table,
+/* `user` is of the table that has verified it, which may have been replaced meanwhile. */
+static void cache_add(struct uvhttp_passwords *passwords, const struct user *user,
                       const unsigned char *hmac, uint64_t now)
 {
     uvh_lock_acquire(&passwords->lock);
-    struct cached *cached = slot_of(table, hmac);
-    memcpy(cached->hmac, hmac, UVH_HMAC_SIZE);
-    cached->expires = now + passwords->remember_ms;
+    const struct user *same = find_same(passwords->table, user);
+    struct cached *cached = slot_of(passwords->table, hmac);
+    if (same != NULL) {
+        memcpy(cached->hmac, hmac, UVH_HMAC_SIZE);
+        cached->expires = now + passwords->remember_ms;
+        cached->user = same;
+    }
     uvh_lock_release(&passwords->lock);
 }
 
@@ -204,10 +242,10 @@ static void verify(void *arg)
 static int finish_verification(uvhttp_response_t *response, void *arg)
 {
     const struct verification *verification = arg;
-    bool accepted = verification->result == 1 && verification->is_user;
+    bool accepted = verification->result == 1 && verification->user != NULL;
     end_verification(verification->passwords);
     if (accepted && verification->has_hmac)
-        cache_add(verification->passwords, verification->table, verification->hmac,
+        cache_add(verification->passwords, verification->user, verification->hmac,
                   uvhttp_response_now(response));
     unref_table(verification->passwords, verification->table);
     if (!uvhttp_response_open(response))
@@ -215,17 +253,6 @@ static int finish_verification(uvhttp_response_t *response, void *arg)
     if (verification->result < 0)
         return verification->result;
     return uvhttp_auth_decide(response, accepted ? UVHTTP_AUTH_ACCEPT : UVHTTP_AUTH_REFUSE);
-}
-
-static int compare_users(const void *a, const void *b)
-{
-    return strcmp(((const struct user *)a)->name, ((const struct user *)b)->name);
-}
-
-static const struct user *find_user(const struct table *table, const char *name)
-{
-    const struct user wanted = {name, NULL};
-    return bsearch(&wanted, table->users, table->user_count, sizeof(wanted), compare_users);
 }
 
 /* The user whose hash is computed for an unknown name. If it were the same for all names, a name
@@ -255,11 +282,11 @@ static int check_loaded(uvhttp_response_t *response, struct verification *verifi
     if (!begin_verification(passwords))
         return respond_busy(response);
     struct table *table = ref_table(passwords);
-    const struct user *user = find_user(table, verification->user);
+    const struct user *user = find_user(table, verification->name);
     verification->table = table;
-    verification->is_user = user != NULL;
+    verification->user = user;
     verification->hash =
-        user != NULL ? user->hash : substitute(passwords, table, verification->user)->hash;
+        user != NULL ? user->hash : substitute(passwords, table, verification->name)->hash;
     int err = uvhttp_response_defer_heavy(response, verify, finish_verification, verification);
     if (err == 0)
         return UVHTTP_AUTH_LATER;
@@ -373,7 +400,7 @@ static int check(uvhttp_request_t *request, uvhttp_response_t *response,
         return UVHTTP_ENOMEM;
     *verification = (struct verification){
         .passwords = passwords,
-        .user = credentials->user,
+        .name = credentials->user,
         .password = credentials->password,
     };
     verification->has_hmac = compute_hmac(request, passwords, credentials, verification->hmac);

@@ -448,6 +448,15 @@ static int add_host(struct uvhttp_router *router, const char *name, uvhttp_route
     return 0;
 }
 
+static int refuse_host(struct uvhttp_router *router, const char *host, const char *why)
+{
+    uvhttp_error_t *error = &router->all->error;
+    uvh_error_sentence(error, "host", host, "%s", why);
+    uvh_error_set_text(error, "host \"%s\" is invalid: %s", error->value, why);
+    router->all->complain(error->text, router->all->complain_arg);
+    return UVHTTP_EROUTE;
+}
+
 static int find_host(struct uvhttp_router *router, const char *host, uvhttp_router_t **out)
 {
     char name[UVH_HOST_MAX + 1];
@@ -461,12 +470,9 @@ static int find_host(struct uvhttp_router *router, const char *host, uvhttp_rout
         return UVHTTP_EINVAL;
     if (router->parent != NULL)
         return refuse_member(router, "host", host, "must be added to the server's own router");
-    if (uvh_host_name(host, name) != 0) {
-        uvh_routing_refuse(router, UVHTTP_EROUTE, "", host,
-                           "it is neither a host name nor \"*.\" followed by one");
-        uvh_error_set_field(&router->all->error, "host");
-        return UVHTTP_EROUTE;
-    }
+    const char *fault = uvh_host_name(host, name);
+    if (fault != NULL)
+        return refuse_host(router, host, fault);
     struct uvh_site *there = uvh_host_named(&router->all->hosts, uvh_slice(name));
     if (there == NULL)
         return add_host(router, name, out);

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include <uvhttp/error.h>
-
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "codec/fields/authority.h"
@@ -32,7 +30,31 @@ static size_t normalize(uvhttp_slice_t authority, char *name, size_t space)
     return host.length;
 }
 
-int uvh_host_name(const char *given, char name[UVH_HOST_MAX + 1])
+/* Why a name that is no host is none. */
+static const char *fault_of(const char *given)
+{
+    const char *name = given + (strncmp(given, "*.", 2) == 0 ? 2 : 0);
+    const char *colon = strchr(name, ':');
+    if (strstr(name, "://") != NULL)
+        return "a host has no scheme; write the name alone, such as www.example.com";
+    if (strchr(name, '/') != NULL)
+        return "a host has no path; routes have one";
+    if (strcmp(given, "*") == 0)
+        return "routes and sites without a host serve all others";
+    if (strchr(name, '*') != NULL)
+        return "\"*\" is allowed only before the first dot, as in *.example.com";
+    if (colon != NULL && name[0] != '[' && strchr(colon + 1, ':') != NULL)
+        return "an IPv6 address requires brackets, such as [::1]";
+    if (colon != NULL && name[0] != '[')
+        return "a host has no port; listeners have one";
+    for (const char *c = name; *c != '\0'; c++) {
+        if ((unsigned char)*c >= 0x80)
+            return "an international name must be in its ASCII form, which begins with xn--";
+    }
+    return "it is neither a host name nor \"*.\" followed by one";
+}
+
+const char *uvh_host_name(const char *given, char name[UVH_HOST_MAX + 1])
 {
     size_t prefix = strncmp(given, "*.", 2) == 0 ? 2 : 0;
     uvhttp_slice_t host = {given + prefix, strlen(given) - prefix};
@@ -41,7 +63,8 @@ int uvh_host_name(const char *given, char name[UVH_HOST_MAX + 1])
     /* Rejects a port, which would be ignored, and "*" elsewhere, which would be literal: neither is
      * what the user means. */
     bool bare = host.length == length || (host.length == length + 1 && host.base[length] == '.');
-    return length > 0 && bare && strchr(name + prefix, '*') == NULL ? 0 : UVHTTP_EROUTE;
+    bool valid = length > 0 && bare && strchr(name + prefix, '*') == NULL;
+    return valid ? NULL : fault_of(given);
 }
 
 struct uvh_site *uvh_host_named(const struct uvh_hash_table *hosts, uvhttp_slice_t name)

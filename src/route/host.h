@@ -21,9 +21,8 @@ struct uvh_site {
 /* The maximum length of a host name that is looked up (RFC 1035 section 2.3.4), plus "*.". */
 enum { UVH_HOST_MAX = 255 + 2 };
 
-/* Writes the normalized name of a host or host pattern. Returns 0, or UVHTTP_EROUTE when it is
- * invalid. */
-int uvh_host_name(const char *given, char name[UVH_HOST_MAX + 1]);
+/* Writes the normalized name of a host or host pattern. Returns NULL, or why it is invalid. */
+const char *uvh_host_name(const char *given, char name[UVH_HOST_MAX + 1]);
 
 /* The site of exactly this name, or NULL. */
 struct uvh_site *uvh_host_named(const struct uvh_hash_table *hosts, uvhttp_slice_t name);

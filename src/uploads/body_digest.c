@@ -11,10 +11,11 @@
 #include "platform/digest.h"
 #include "uploads/spool.h"
 
+static const uvhttp_slice_t names[] = {{"content-digest", 14}, {"repr-digest", 11}};
+
 /* False when a digest is malformed. */
 static bool read_fields(uvhttp_request_t *request, struct uvh_digest_field *digests)
 {
-    static const uvhttp_slice_t names[] = {{"content-digest", 14}, {"repr-digest", 11}};
     for (size_t i = 0; i < uvhttp_request_header_count(request); i++) {
         uvhttp_slice_t name, value;
         uvhttp_request_header_at(request, i, &name, &value);
@@ -26,19 +27,38 @@ static bool read_fields(uvhttp_request_t *request, struct uvh_digest_field *dige
     return true;
 }
 
+/* True if "Trailer" says that a digest follows the body. Its algorithm is unknown. */
+static bool is_announced(uvhttp_request_t *request)
+{
+    uvhttp_slice_t value = uvhttp_request_field(request, UVHTTP_FIELD_TRAILER);
+    return uvh_field_list_has(value, names[0]) || uvh_field_list_has(value, names[1]);
+}
+
 int uvh_body_digest_begin(struct uvh_body_digest *digest, uvhttp_request_t *request, bool wanted)
 {
     *digest = (struct uvh_body_digest){.sums = {NULL}};
     if (!read_fields(request, &digest->expected))
         return UVHTTP_EINVAL;
+    bool announced = is_announced(request);
     for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++) {
-        if (!digest->expected.present[i] && !(wanted && i == UVH_DIGEST_SHA_256))
+        if (!digest->expected.present[i] && !(wanted && i == UVH_DIGEST_SHA_256) && !announced)
             continue;
         if (!uvh_digest_available())
             return -ENOTSUP;
         digest->sums[i] = uvh_digest_new(uvh_digest_field_size((enum uvh_digest_algorithm)i));
         if (digest->sums[i] == NULL)
             return UVHTTP_ENOMEM;
+    }
+    return 0;
+}
+
+int uvh_body_digest_read_trailers(struct uvh_body_digest *digest, uvhttp_request_t *request)
+{
+    for (size_t i = 0; i < UVH_COUNT_OF(names); i++) {
+        const char *value = uvhttp_request_trailer(request, names[i].base);
+        if (value != NULL &&
+            !uvh_digest_field_read(&digest->expected, (uvhttp_slice_t){value, strlen(value)}))
+            return UVHTTP_EINVAL;
     }
     return 0;
 }

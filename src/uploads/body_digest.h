@@ -1,5 +1,6 @@
 /* Digests of a request body: those that the client sends in Content-Digest and Repr-Digest (RFC
- * 9530), and that are verified, and one that the server wants to know.
+ * 9530), and that are verified, and one that the server wants to know. A digest in the trailer
+ * section is verified if "Trailer" announces it: later it is too late to compute it.
  *
  * Without a content coding both fields mean the same. Called by upload.c and files/static_upload.c:
  * `add` and `end` in a job, the rest on the loop. */
@@ -22,6 +23,10 @@ struct uvh_body_digest {
  * releases it, whatever the result. Returns 0, UVHTTP_EINVAL (a malformed digest), -ENOTSUP (a
  * build without libcrypto) or UVHTTP_ENOMEM. */
 int uvh_body_digest_begin(struct uvh_body_digest *digest, uvhttp_request_t *request, bool wanted);
+
+/* Reads those of the trailer section, after the body and before `end`. Returns 0 or
+ * UVHTTP_EINVAL. */
+int uvh_body_digest_read_trailers(struct uvh_body_digest *digest, uvhttp_request_t *request);
 
 bool uvh_body_digest_is_needed(const struct uvh_body_digest *digest);
 void uvh_body_digest_add(struct uvh_body_digest *digest, const uvhttp_slice_t *slices,

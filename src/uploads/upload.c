@@ -114,7 +114,10 @@ static int take_chunk(uvhttp_request_t *request, uvhttp_response_t *response, co
                                  upload->options.arg);
     if (size > 0)
         return uvh_spool_put(&upload->spool, &upload->file, data, size);
-    int err = uvh_spool_end_file(&upload->spool, &upload->file);
+    int err = uvh_body_digest_read_trailers(&upload->digest, request);
+    if (err != 0)
+        return uvh_body_digest_refuse(response, err);
+    err = uvh_spool_end_file(&upload->spool, &upload->file);
     return err != 0 ? err : uvh_spool_end(&upload->spool);
 }
 

@@ -395,18 +395,35 @@ static void equal_host_names_share_router(void **state)
     uvhttp_router_t *first = host_of("Example.com.");
     assert_ptr_equal(host_of("example.COM"), first);
     assert_ptr_not_equal(host_of("*.example.com"), first);
-    static const char *const invalid[] = {
-        "",   "*", "*.",        "*.*.com",      "a*.com", "example.com:80", "a b",
-        "a/", ".", "user@host", "http://host/", "[::1",   "*.[::1]x"};
+    static const char neither[] = "it is neither a host name nor \"*.\" followed by one";
+    static const char star[] = "\"*\" is allowed only before the first dot, as in *.example.com";
+    static const char port[] = "a host has no port; listeners have one";
+    static const struct {
+        const char *host, *why;
+    } invalid[] = {
+        {"", neither},
+        {"*", "routes and sites without a host serve all others"},
+        {"*.", neither},
+        {"*.*.com", star},
+        {"a*.com", star},
+        {"example.com:80", port},
+        {"*.example.com:80", port},
+        {"a b", neither},
+        {"a/", "a host has no path; routes have one"},
+        {"user@host", neither},
+        {"http://host/", "a host has no scheme; write the name alone, such as www.example.com"},
+        {"::1", "an IPv6 address requires brackets, such as [::1]"},
+        {"\xc3\xa4.test",
+         "an international name must be in its ASCII form, which begins with xn--"},
+        {"[::1", neither},
+        {"*.[::1]x", neither},
+    };
     for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
         char expected[256];
         uvhttp_router_t *out = router;
-        if (strcmp(invalid[i], ".") == 0)
-            continue; /* a valid name */
-        snprintf(expected, sizeof(expected),
-                 "route \"%s\" refused: it is neither a host name nor \"*.\" followed by one",
-                 invalid[i]);
-        assert_int_equal(uvhttp_router_host(router, invalid[i], &out), UVHTTP_EROUTE);
+        snprintf(expected, sizeof(expected), "host \"%s\" is invalid: %s", invalid[i].host,
+                 invalid[i].why);
+        assert_int_equal(uvhttp_router_host(router, invalid[i].host, &out), UVHTTP_EROUTE);
         assert_null(out);
         assert_string_equal(last_message, expected);
     }

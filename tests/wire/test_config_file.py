@@ -409,8 +409,8 @@ def test_access_log_has_address_of_disconnected_client(start, tmp_path, format):
     ("gzip: on", "unknown key 'gzip' in a route: use 'compress' or 'precompressed' of a route"),
     ("proxy_pass: http://a",
      "unknown key 'proxy_pass' in a route: uvhttp does not forward requests to other servers"),
-    ("tls: {}", "unknown key 'tls' in a route: it is a key of the file, at the top level"),
-    ("hosts: a", "unknown key 'hosts' in a route: it is a key of a site, in the list 'sites'"),
+    ("tls: {}", "unknown key 'tls' in a route: 'tls' is a key of the file, at the top level"),
+    ("hosts: a", "unknown key 'hosts' in a route: 'hosts' is a key of a site, in the list 'sites'"),
 ])
 def test_keys_of_other_servers_and_levels_have_hints(write, line, message):
     first, *extra = problems(write(f"sites: [{{routes: [{{path: /, {line}, respond: {{}}}}]}}]\n"))
@@ -696,7 +696,7 @@ def test_addresses_of_flags_and_variables_replace_file(write):
 # Printing
 
 STRANGE = """
-access_log: {path: "-", format: json, pattern: "{target} $$ \\"", buffer_size: 1MiB, flush_ms: 7}
+access_log: {path: "-", pattern: "{target} $$ \\"", buffer_size: 1MiB, flush_ms: 7}
 metrics: {path: "/m$$", listen: "[::1]:9100"}
 log: {level: warning}
 sites:
@@ -706,7 +706,7 @@ sites:
     routes:
       - {path: /a, methods: [GET, POST], redirect: "https://x.example/{target}", status: 307,
          headers: {X-$C: "1"}}
-      - {path: /b, redirect: "- no"}
+      - {path: /b, redirect: "/- no"}
       - {path: "/c d", respond: {status: 404, body: "\\x01\\t\\r\\n\\x85\\\\ ${TEXT}", type: "a/b"}}
       - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M,
          cache_entries: 4, listing_max: 8, archive: yes, archive_entries: 9, archive_size: 2K,
@@ -751,11 +751,17 @@ def test_serve_print_config_equals_run(write, start, tmp_path):
 
 # Invalid configurations
 
+FOREIGN = ("not a configuration of uvhttp, which is YAML, a map of keys and values: see 'uvhttp "
+           "help config'; to translate one of nginx, Caddy or Apache see 'uvhttp help nginx' and "
+           "docs/coming-from.md")
+
 
 @pytest.mark.parametrize("text, expected", [
     ("", "the file is empty"), ("# nothing\n", "the file is empty"), ("---\n", "the file is empty"),
-    ("just text\n", "1:1: expected a map of keys and values, found a single value"),
-    ("- a\n", "1:1: expected a map of keys and values, found a list"),
+    ("just text\n", FOREIGN),
+    ("- a\n", FOREIGN),
+    ("server {\n  root /srv$uri;\n}\n", FOREIGN),
+    ("localhost:8080\n\nfile_server\n", FOREIGN),
     ("listen: :80\n", "1:1: the configuration requires 'sites'"),
     ("sites:\n", "1:7: sites: expected a list, found nothing"),
     ("sites: {}\n", "1:8: sites: expected a list, found a map"),
@@ -789,6 +795,23 @@ def test_invalid_file_structure(write, text, expected):
     first, *extra = problems(write(text))
     assert expected in first and first.startswith(expected[:4] if expected[0].isdigit() else "")
     assert len(extra) == 0
+
+
+@pytest.mark.parametrize("text", [
+    "# nginx\n\nuser  www;\nhttp {\n  log_format x '$a: ' '\"$b\"';\n  include x: y;\n}\n",
+    "<VirtualHost *:80>\n  Header set A: \"b: c\"\n</VirtualHost>\n",
+    "example.com {\r\n\theader X: y\r\n\tredir {uri}: z\r\n}\r\n",
+])
+def test_configuration_of_another_server_is_named(write, text):
+    found = problems(write(text))
+    assert found[0] == FOREIGN and len(found) == 2 and "invalid YAML: " in found[1], found
+
+
+def test_error_of_own_file_does_not_name_other_servers(write):
+    found, = problems(write('{\n"sites": [{;\n'))
+    assert "invalid YAML" in found
+    found, = problems(write("sites: [{routes: [{path: /, respond: {body: ;\nx;\n"))
+    assert "invalid YAML" in found
 
 
 @pytest.mark.parametrize("line, expected", [
@@ -832,6 +855,9 @@ def test_invalid_file_structure(write, text, expected):
     ("access_log: {}", "1:13: access_log requires 'path'; \"-\" is standard output"),
     ("access_log: {path: x, format: xml}",
      "1:31: format is 'xml'; allowed are common, combined, json"),
+    ("access_log: {path: x, pattern: '{target}', format: json}",
+     "1:52: access_log: only one of 'format' and 'pattern' can be given; the pattern is a format "
+     "of its own"),
     ("access_log: {path: x, buffer_size: 1K}",
      "1:36: buffer_size: '1K' is out of range; allowed are 65536 to 1073741824 bytes"),
     ("access_log: {path: x, flush_ms: 0}",
@@ -862,7 +888,10 @@ def test_invalid_top_level_values(write, line, expected):
     "site, expected",
     [("host: a", "2:5: unknown key 'host' in a site; did you mean 'hosts'?"),
      ("hosts: []", "2:12: hosts is an empty list; give a value, or omit the key"),
-     ("hosts: [a b]", "2:13: route \"a b\" refused: it is neither a host name"),
+     ("hosts: [a b]", "2:13: host \"a b\" is invalid: it is neither a host name"),
+     ("hosts: 'a.test:80'",
+      "2:12: host \"a.test:80\" is invalid: a host has no port; listeners have one"),
+     ("hosts: 'http://a.test'", "2:12: host \"http://a.test\" is invalid: a host has no scheme; "),
      ("hosts: [a.example, A.Example.]",
       "2:24: duplicate host 'A.Example.'; line 2 has it as 'a.example'"),
      ("hosts: [{a: b}]", "2:13: expected a single value, found a map"),
@@ -912,10 +941,17 @@ def test_invalid_site_values(write, site, expected):
      "3:48: revalidate_ms: 'x' is not a number; allowed are 1 to 3600000"),
     ("path: /*, static: site, error_pages: 999=/x",
      "3:47: error_pages: '999' is not a status; allowed are 400 to 599, 4xx and 5xx"),
+    ("path: /*, static: site, error_pages: 418=/x",
+     "3:47: error_pages: '418' is never sent here; allowed are 401, 403, 404, 429, 500, 503, 4xx, "
+     "5xx and the status at the end of try_files"),
+    ("path: /*, static: site, error_pages: 401=/../x",
+     "3:47: error_pages: '/../x' contains '.' or '..'; write the resolved path"),
+    ("path: /*, static: site, error_pages: ',=/x'",
+     "3:47: error_pages: '' is not a status; allowed are 400 to 599, 4xx and 5xx"),
     ("path: /*, static: site, try_files: '{path} =700'",
      "3:45: try_files: '=700' is not a status; allowed are =400 to =599"),
     ("path: /*, static: site, spa: true, try_files: x",
-     "3:56: try_files cannot be combined with a fallback"),
+     "3:56: try_files cannot be combined with spa"),
     ("path: /*, static: site, fallback: /.x",
      "3:44: fallback: '/.x' is hidden, and hidden files are denied"),
     ("path: /*, static: site, default_type: x", "3:48: default_type is \"x\""),
@@ -955,6 +991,15 @@ def test_invalid_site_values(write, site, expected):
     ("path: /, respond: {body: '{nothing}'}", "3:35: {nothing} is not a placeholder; allowed are"),
     ("path: '/a/:user', headers: {X-Id: '{User}'}, respond: {}",
      "3:44: {User} is not a placeholder; did you mean {user}?"),
+    *((f"path: /, redirect: '{given}'",
+       f"3:29: '{given}' is neither a path nor a URL with a scheme; write '/{given}' or "
+       f"'https://{given}'") for given in ("x.test", "a.test:8080/x", "www.a.test/",
+                                           "mailto:a@a.test", " /x", "://a.test")),
+    *((f"path: /, redirect: '{given}'",
+       f"3:29: '{given}' has no scheme; write 'https:{given}' or '{{scheme}}:{given}'")
+      for given in ("//x", "//a.test{path}")),
+    *((f"path: /, redirect: '{given}'", f"3:29: '{given}' has no path; write '{{path}}{given}'")
+      for given in ("?a=b", "#top")),
     ("path: /, redirect: ''", "3:29: redirect is invalid: it is empty"),
     ("path: /, redirect: \"/a\\r\\nX: y\"",
      "3:29: redirect is invalid: it contains a control character"),
@@ -1030,7 +1075,7 @@ def test_consequence_of_another_error_is_not_reported(write, options, expected):
     ("http://example.com?next=", "http://example.com?next=%2F%2Fevil.example%2F%3Fq"),
     ("", "/evil.example/?q"),
     ("https://example.com/a:", "https://example.com/a://evil.example/?q"),
-    ("//example.com", "//example.com//evil.example/?q"),
+    ("{scheme}://example.com", "http://example.com//evil.example/?q"),
     ("/a:", "/a://evil.example/?q"),
 ])
 def test_target_is_appended_to_location(start, location, expected):

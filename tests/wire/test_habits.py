@@ -72,8 +72,8 @@ def test_option_of_another_server_has_hint(arguments, word, hint):
 
 @pytest.mark.parametrize("option, hint", [
     ("--auth", "use 'basic_auth' of a site or route"),
-    ("--hide", "it is a key of a route, in the list 'routes' of a site"),
-    ("--no-listing", "it is a key of a route, in the list 'routes' of a site"),
+    ("--hide", "'hide' is a key of a route, in the list 'routes' of a site"),
+    ("--no-listing", "'listing' is a key of a route, in the list 'routes' of a site"),
     ("--tls-cert", "use a key of 'tls'"), ("--more-root", "use a key of a site or route"),
 ])
 def test_option_of_serve_with_run_has_hint(option, hint):
@@ -163,6 +163,16 @@ def test_placeholder_of_caddy_has_hint(write, foreign, ours):
     ("-p", ["  -p, --port PORT "], "--listen"),
     ("compress", ["      --[no-]compress "], "--port"),
     ("COMPRESSED", ["  uvhttp precompress DIR ", "      --[no-]precompressed"], "--port"),
+    ("nginx", ["  location, handle ",
+               "forwarded to other servers. All of it: docs/coming-from.md"], "Options of"),
+    ("signals", ["  SIGHUP ", "  SIGUSR1 "], "Options of"),
+    ("Signal", ["  SIGINT, SIGTERM, SIGQUIT "], "Options of"),
+    ("reload", ["  certificates and keys ", "The configuration is read at the start: ",
+                "      --[no-]tls-watch"], "--port"),
+    ("variables", ["  UVHTTP_MAX_CONNECTIONS ", "  {host} {scheme} {method} "], "Options of"),
+    ("config", ["  listen: 8080", "Commands:", "  uvhttp run [CONFIG] "], "--port"),
+    ("spa", ["      --[no-]spa ", "In a configuration file: 'spa' is a key of a route, in the "
+             "list 'routes' of a site"], "--port"),
     ("autoindex", ["In a configuration file: use 'listing' of a route"], "--"),
 ])
 def test_help_about_word(word, lines, other):

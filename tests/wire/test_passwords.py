@@ -332,6 +332,25 @@ def test_changed_password_file_is_read_again(root, start, tmp_path):
     assert server.log().count(f"the password file '{tmp_path}/staff' was read again") == 2
 
 
+def test_changed_password_file_keeps_cached_passwords_of_others(root, start, tmp_path):
+    """Verified anew, all but four of them would get 503."""
+    write(root, "a", b"x")
+    slow = crypt("secret", "$6$rounds=60000$saltsalt")
+    users = "".join(f"user{number}:{slow}\n" for number in range(12))
+    server = start("routes: [{path: /, static: {place}, basic_auth: {file: {file}}}]\n",
+                   f"{users}ann:{CHEAP}\n")
+    fields = [credentials(f"user{number}", "secret") for number in range(12)]
+    assert [server.request("/a", one).status for one in fields] == [200] * 12
+    (tmp_path / "staff").write_text(f"# changed\n{users}bob:{CHEAP}\n")
+    eventually(lambda: server.request("/a", credentials("bob", "secret")).status == 200,
+               "the new user is known")
+    connections = [server.connect() for _ in fields]
+    for connection, one in zip(connections, fields):
+        connection.send(raw.request("GET", "/a", one))
+    assert [connection.response().status for connection in connections] == [200] * 12
+    assert server.request("/a", credentials("user1", "other")).status == 401
+
+
 @pytest.mark.parametrize("change, reason", [
     (lambda path: path.write_text("bob\n"), ', line 1, is "(not shown)"; must be NAME:HASH'),
     (lambda path: path.write_text(""), "; the file contains no users"),

@@ -314,8 +314,8 @@ def test_quoted_values_are_not_changed_to_options(tmp_path):
      "--compress-min-size: the minimum size (9437184 bytes) exceeds the maximum size (8388608 "
      "bytes)"),
     (["--error-pages=499=/x"],
-     "--error-pages: '499' is never sent here; allowed are 403, 404, 500, 503, 4xx, 5xx and the "
-     "status at the end of --try-files"),
+     "--error-pages: '499' is never sent here; allowed are 401, 403, 404, 429, 500, 503, 4xx, 5xx "
+     "and the status at the end of --try-files"),
     (["--index=a/b"], "--index: 'a/b' contains a slash; a file name without a path is required"),
 ])
 def test_conflicts_name_options(site, flags, message):
@@ -1208,6 +1208,15 @@ def test_second_signal_stops_at_once(serve, first, second):
         assert program.process.poll() is None
         program.send_signal(second)
         assert program.wait() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP])
+def test_signals_until_the_end_keep_exit_status(serve, number):
+    program = serve()
+    program.send_signal(signal.SIGTERM)
+    while program.process.poll() is None:
+        os.kill(program.process.pid, number)
+    assert program.process.returncode == 0
 
 
 def test_disconnect_does_not_end_server(serve):

@@ -363,6 +363,8 @@ def test_rewrite_and_redirect_flags(serve):
     ("--rewrite=/a=/{rset}", "--rewrite: {rset} is not a placeholder; "),
     ("--rewrite=/a=b", "--rewrite: text is \"b\"; a target is a path"),
     ("--redirect=/a=", "--redirect: '/a=' is invalid; "),
+    ("--redirect=/a=x.test", "--redirect: 'x.test' is neither a path nor a URL with a scheme; "),
+    ("--redirect=/a=//x.test", "--redirect: '//x.test' has no scheme; write 'https://x.test' or "),
     ("--redirect=/a/*=https://{rest}", "--redirect: {rest} must follow a host"),
     ("--redirect=/*=https://x.test/{rest}", "--redirect: route \"/*\" refused: GET \"/*\" already"),
     ("--redirect=/:=/b", "--redirect: route \"/:\" refused: a parameter has no name"),

@@ -473,7 +473,9 @@ def test_symlink_of_another_owner(root, serve):
       ], "--try-files: '/.x' is hidden, and hidden files are denied"),
     (["--try-files", "{path} " * 17], "--try-files: '{path}' is one entry too many; at most 16 are "
                                       "allowed"),
-    (["--try-files", "{path}", "--spa"], "--try-files cannot be combined with a fallback"),
+    (["--try-files", "{path}", "--spa"], "--try-files cannot be combined with --spa"),
+    (["--try-files", "{path}", "--fallback", "/x"
+      ], "--try-files cannot be combined with --fallback"),
     (["--try-files", "{path}", "--clean-urls"
       ], "--try-files cannot be combined with --clean-urls"),
     (["--spa", "--index", ""], "--spa: '' is a directory; a file is required"),
@@ -493,12 +495,17 @@ def test_symlink_of_another_owner(root, serve):
       ], "--error-pages: '200' is not a status; allowed are 400 to 599, 4xx and 5xx"),
     (["--error-pages", "404,=/x"
       ], "--error-pages: '' is not a status; allowed are 400 to 599, 4xx and 5xx"),
+    *[(["--error-pages", f"{codes}=/x"
+        ], "--error-pages: '' is not a status; allowed are 400 to 599, 4xx and 5xx")
+      for codes in (",", ",401", "401,", "")],
+    (["--error-pages", "401=/../x"
+      ], "--error-pages: '/../x' contains '.' or '..'; write the resolved path"),
     (["--error-pages", "6xx=/x"
       ], "--error-pages: '6xx' is not a status; allowed are 400 to 599, 4xx and 5xx"),
     (["--error-pages", "416=/x"], "--error-pages: '416' cannot have an error page"),
     *[(["--error-pages", f"{status}=/x", "--uploads", "--archive"],
-       f"--error-pages: '{status}' is never sent here; allowed are 403, "
-       f"404, 500, 503, 4xx, 5xx and the status at the end of --try-files"
+       f"--error-pages: '{status}' is never sent here; allowed are 401, "
+       f"403, 404, 429, 500, 503, 4xx, 5xx and the status at the end of --try-files"
        ) for status in (400, 402, 408, 409, 410, 413, 414, 415, 431, 499, 501, 507)],
     (["--error-pages", "404="], "--error-pages: '' is a directory; a file is required"),
     (["--error-pages", " ".join(f"404=/{i}" for i in range(50))
@@ -707,7 +714,7 @@ def test_printed_configuration_loads_again(tmp_path, root):
 @pytest.mark.parametrize("route, message", [
     ("static: ., try_files: '{x}'",
      "1:51: try_files: '{{x}}' contains a brace; the only variable is {{path}}"),
-    ("static: ., file: x, spa: true", "1:46: file cannot be combined with a fallback"),
+    ("static: ., file: x, spa: true", "1:46: file cannot be combined with spa"),
     ("static: ., file: x, uploads: true", "1:46: file cannot be combined with uploads"),
     ("static: ., symlinks: some", "1:50: symlinks is 'some'; allowed are inside, all, none, owner"),
     ("static: ., more_roots: [nowhere]",

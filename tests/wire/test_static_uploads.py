@@ -387,6 +387,23 @@ def test_upload_with_invalid_digest_gets_400(root, serve, fields):
     wait_for_contents(root, "x")
 
 
+def test_announced_digest_in_trailer_is_verified(root, serve):
+    write(root, "x", b"old")
+    server = serve("--uploads", "--upload-overwrite")
+
+    def send(text):
+        return server.request("/x", "Transfer-Encoding: chunked", "Trailer: Content-Digest",
+                              method="PUT",
+                              body=raw.chunked(b"new", trailers=[f"Content-Digest: {text}"]))
+
+    for wrong in (digest(b"other"), digest(b"other", "sha-512"), "sha-256=:!:"):
+        response = send(wrong)
+        assert response.status == 400 and b"digest" in response.body
+        assert read(root, "x") == b"old"
+    wait_for_contents(root, "x")
+    assert send(digest(b"new")).status == 204 and read(root, "x") == b"new"
+
+
 # Rejected uploads, which must not transfer their body
 
 REJECTED = [("/x", ["Content-Range: bytes 0-2/9"], 400), ("/x", ["Content-Encoding: gzip"], 415),

@@ -88,6 +88,28 @@ def test_digest_of_body_is_verified(server, tmp_path, size, field, algorithm, na
     assert (tmp_path / "x").read_bytes() == body
 
 
+@pytest.mark.parametrize("size", [0, 3, 400_000])
+@pytest.mark.parametrize("algorithm, name", [("sha256", "sha-256"), ("sha512", "sha-512")])
+@pytest.mark.parametrize("field", ["Content-Digest", "Repr-Digest"])
+def test_announced_digest_in_trailer_is_verified(server, tmp_path, size, field, algorithm, name):
+    body = raw.pattern(size)
+
+    def send(text, *fields):
+        return server.request("PUT", target("x", tmp_path), "Transfer-Encoding: chunked", *fields,
+                              body=raw.chunked(*[body] * (size > 0), trailers=[text]))
+
+    announced = f"Trailer: X-Other, {field.lower()}"
+    wrong = send(digest(body + b"!", algorithm, field, name), announced)
+    assert wrong.status == 400 and wrong.body.endswith(b"\nthe body does not match its digest\n")
+    wrong = send(f"{field}: {name}=:eA==:", announced)
+    assert wrong.status == 400 and wrong.body.endswith(b"\na digest is malformed\n")
+    wait_until_empty(tmp_path)
+    assert send(digest(body, algorithm, field, name), announced).status == 201
+    assert (tmp_path / "x").read_bytes() == body
+    assert send("X-Other: 1", announced).status == 204
+    assert send(digest(body + b"!", algorithm, field, name)).status == 204, "not announced"
+
+
 def test_malformed_digest_is_refused(server, tmp_path):
     response = server.request("PUT", target("x", tmp_path), "Content-Length: 1",
                               "Content-Digest: sha-256=:eA==:", body=b"x")
