@@ -118,12 +118,10 @@ bool uvh_access_logs_open(struct uvh_access_logs *logs, struct uvh_setup *setup,
     return true;
 }
 
-static const char skipped_key;
-
 int uvh_access_logs_skip(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    (void)response;
-    int err = uvhttp_request_attach(request, &skipped_key, arg, NULL);
+    (void)response, (void)arg;
+    int err = uvhttp_access_log_skip(request);
     return err == 0 ? UVHTTP_DECLINED : err;
 }
 
@@ -131,8 +129,6 @@ uvhttp_access_log_t *uvh_access_logs_find(const struct uvh_access_logs *logs,
                                           const uvhttp_request_t *request)
 {
     const struct uvh_setup_site *site = uvhttp_request_router_data(request);
-    if (uvhttp_request_attached(request, &skipped_key) != NULL)
-        return NULL;
     if (site == NULL || (site->log == NULL && !site->access_log.off))
         return logs->common;
     return site->log;

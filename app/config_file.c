@@ -140,6 +140,12 @@ static void read_metrics(struct uvh_config_reader *reader, const struct uvh_yaml
     uvh_config_read_map(reader, value, "metrics", keys, into);
 }
 
+static void read_health(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        void *into)
+{
+    uvh_config_read_switch(reader, value, &((struct uvh_setup *)into)->health);
+}
+
 static bool init_setup(struct uvh_setup *setup)
 {
     struct uvh_options defaults;
@@ -201,6 +207,7 @@ static bool interpret(struct uvh_config_file *file, struct uvh_problems *problem
                                                  {"proxy_fields", read_proxy_fields},
                                                  {"tls", uvh_config_tls_read},
                                                  {"metrics", read_metrics},
+                                                 {"health", read_health},
                                                  {"sites", uvh_config_site_read_all},
                                                  {NULL, NULL}};
     struct uvh_config_reader reader = {

@@ -266,6 +266,8 @@ const struct uvh_option uvh_option_table[] = {
      .preset = "/metrics",
      .help = "metrics for Prometheus at this path, /metrics without a value",
      .serve_only = true},
+    OPTION("health", 0, SWITCH, FIELD(health), 0, 0, NULL,
+           "/healthz and /readyz for balancers, without a password; see --drain-delay"),
 
     GROUP("Limits"),
     CONFIG("workers", workers, NUMBER, "N"),
@@ -304,6 +306,7 @@ const struct uvh_option uvh_option_table[] = {
     CONFIG("body-timeout", body_timeout, NUMBER, "S"),
     CONFIG("write-timeout", write_timeout, NUMBER, "S"),
     CONFIG("linger-timeout", linger_timeout, NUMBER, "S"),
+    CONFIG("drain-delay", drain_delay, NUMBER, "S"),
     CONFIG("drain-timeout", drain_timeout, NUMBER, "S"),
     CONFIG("drain-grace", drain_grace, NUMBER, "S"),
 

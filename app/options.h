@@ -65,7 +65,8 @@ struct uvh_options {
     struct uvh_option_list proxies;             /* trusted: addresses */
     unsigned proxy_fields;                      /* uvhttp_forwarding_t */
     const char *metrics;                        /* a path, or NULL */
-    const char *access_log;                     /* a path, "-", or NULL */
+    bool health;
+    const char *access_log; /* a path, "-", or NULL */
     struct uvh_tls_options tls;
     uvhttp_config_t config; /* `log` unset */
     uvhttp_log_level_t log_level;

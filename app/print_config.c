@@ -439,6 +439,8 @@ void uvh_print_config(const struct uvh_setup *setup, FILE *out)
     if (setup->proxies.count > 0)
         fprintf(out, "proxy_fields: %s\n", fields[setup->proxy_fields]);
     print_metrics(&setup->metrics, out);
+    if (setup->health)
+        fputs("health: true\n", out);
     fputs("sites:\n", out);
     for (size_t i = 0; i < setup->site_count; i++)
         print_site(&setup->sites[i], out);

@@ -58,6 +58,7 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
     options->user = setup->user.text;
     options->group = setup->group.text;
     options->proxy_fields = setup->proxy_fields;
+    options->health = setup->health;
     memcpy(options->listen, setup->listen, sizeof(setup->listen));
     int code = uvh_options_parse(options, command, count, arguments);
     if (options->listen_count != setup->listen_count ||
@@ -70,6 +71,7 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
     replace(&setup->user, options->user);
     replace(&setup->group, options->group);
     setup->proxy_fields = options->proxy_fields;
+    setup->health = options->health;
     if (options->proxies.count > 0)
         setup->proxies = uvh_option_texts(&options->proxies, run->proxies);
     const char *path = options->access_log;

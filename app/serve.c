@@ -273,6 +273,7 @@ static int serve(const struct uvh_options *options, struct uvh_serve_site *made)
                               .proxies = uvh_option_texts(&options->proxies, made->proxies),
                               .proxy_fields = options->proxy_fields,
                               .metrics = {.path = {.text = options->metrics}},
+                              .health = options->health,
                               .sites = &made->site,
                               .site_count = 1};
     int code = uvh_listen_check(options, made->tls.wanted);

@@ -151,6 +151,7 @@ struct uvh_setup {
     struct uvh_mark proxy_fields_mark;
     unsigned proxy_fields; /* uvhttp_forwarding_t */
     struct uvh_setup_metrics metrics;
+    bool health; /* probes at /healthz and /readyz */
     struct uvh_setup_site *sites;
     size_t site_count;
 };

@@ -3,7 +3,10 @@
 #include "setup_server.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+#include <uvhttp/health.h>
 
 #include "banner.h"
 #include "error_pages.h"
@@ -135,6 +138,20 @@ static int act(struct running *running, uvhttp_server_t *server)
     return run_server(running, server);
 }
 
+/* The first middleware, so that no rule of a site applies to probes, whatever their host is. */
+static int answer_probe(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const char *path = uvhttp_request_path(request);
+    if (uvhttp_request_method(request) != UVHTTP_METHOD_GET &&
+        uvhttp_request_method(request) != UVHTTP_METHOD_HEAD)
+        return UVHTTP_DECLINED;
+    if (strcmp(path, "/healthz") == 0)
+        return uvhttp_health_handle_live(request, response, arg);
+    if (strcmp(path, "/readyz") == 0)
+        return uvhttp_health_handle_ready(request, response, arg);
+    return UVHTTP_DECLINED;
+}
+
 /* Sites and certificates, so that the errors of both are reported together. */
 static int build(struct running *running, uvhttp_server_t *server, struct uvh_problems *problems)
 {
@@ -147,6 +164,8 @@ static int build(struct running *running, uvhttp_server_t *server, struct uvh_pr
     bool loaded = uvh_tls_open(&running->tls, &setup->tls, given->options, given->test, problems);
     uvhttp_server_on_error(server, uvh_error_pages_apply, NULL);
     int err = uvh_tls_add_hsts(server, &setup->tls);
+    if (err == 0 && setup->health)
+        err = uvhttp_server_use(server, answer_probe, NULL);
     if (err != 0)
         uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
     bool right = uvh_tls_check_addresses(&setup->tls, given->options, problems) &&

@@ -39,7 +39,7 @@
  * websocket.h (server and client connections), topics.h (publish and subscribe). Middleware:
  * cors.h, auth.h, passwords.h, secret.h, address_rules.h, rate_limit.h, size_limit.h,
  * request_id.h, security_headers.h, body_etag.h, compress.h. TLS: tls.h, and tls_client.h for
- * clients. Monitoring: metrics.h, access_log.h. The parser without libuv: parser.h. */
+ * clients. Monitoring: health.h, metrics.h, access_log.h. The parser without libuv: parser.h. */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 
@@ -58,6 +58,7 @@
 #include <uvhttp/event_hub.h>
 #include <uvhttp/file.h>
 #include <uvhttp/form_data.h>
+#include <uvhttp/health.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/multipart.h>
 #include <uvhttp/negotiate.h>

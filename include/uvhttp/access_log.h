@@ -103,6 +103,12 @@ UVHTTP_EXPORT void uvhttp_access_log_finished(uvhttp_request_t *request,
                                               uvhttp_response_t *response,
                                               const uvhttp_outcome_t *outcome, void *log);
 
+/* The request is in no access log of uvhttp_access_log_finished: for probes. In a handler or
+ * middleware.
+ * Returns 0, or
+ *   UVHTTP_ENOMEM  out of memory */
+UVHTTP_EXPORT int uvhttp_access_log_skip(uvhttp_request_t *request);
+
 /* Reopens the path, after a tool has renamed the file: queued lines are written to the old file,
  * later ones to the new one. Asynchronous; if the path cannot be opened, the old file remains in
  * use and options.log is called. Does nothing for standard output and NULL. Any thread, but not

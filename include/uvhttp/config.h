@@ -44,6 +44,9 @@ typedef struct uvhttp_config {
     size_t handler_timeout;
     /* time for a client to read an error response before the connection is closed */
     size_t linger_timeout;
+    /* From uvhttp_server_stop, the server serves as before this long, but is not ready (health.h),
+     * so that balancers send no more requests; the following begin afterwards */
+    size_t drain_delay;
     size_t drain_timeout; /* for open exchanges after uvhttp_server_stop: closed */
     /* After uvhttp_server_stop, idle keep-alive connections stay open this long, and close after
      * the response to their next request; at most drain_timeout */

@@ -359,7 +359,8 @@ UVHTTP_EXPORT int uvhttp_server_on_signal(uvhttp_server_t *server, int number, u
 /* Stops the server gracefully. Any thread, until the server has stopped. Does nothing before the
  * server listens. A second call closes everything immediately.
  *
- * No new connections are accepted. Event streams and WebSockets are ended. Open exchanges may
+ * For drain_delay seconds the server serves as before, but is not ready (uvhttp/health.h). Then no
+ * new connections are accepted. Event streams and WebSockets are ended. Open exchanges may
  * finish within drain_timeout. Keep-alive connections stay open for drain_grace seconds: the
  * next response on each carries "Connection: close" and closes it. After drain_grace, idle
  * connections are closed; at drain_timeout, all connections.

@@ -23,6 +23,7 @@
 #include <uvhttp/callback.hpp>
 #include <uvhttp/config.h>
 #include <uvhttp/embedding.h>
+#include <uvhttp/health.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/modules.hpp>
 #include <uvhttp/router.hpp>
@@ -257,6 +258,30 @@ public:
     Server &metrics(const Text &pattern)
     {
         return get(pattern, Native{uvhttp_metrics_handle_request, native()});
+    }
+
+    /* GET routes for probes (health.h). */
+    Server &health(const Text &live = "/healthz", const Text &ready = "/readyz")
+    {
+        return get(live, Native{uvhttp_health_handle_live, nullptr})
+            .get(ready, Native{uvhttp_health_handle_ready, nullptr});
+    }
+    /* A check of readiness: returns NULL, or the reason in one line, as a const char *. An
+     * exception is a failure. */
+    template <class F> Server &readyCheck(const Text &name, F &&check)
+    {
+        using Kept = std::decay_t<F>;
+        if (Kept *kept = setup_->keep(std::forward<F>(check), "readyCheck"))
+            setup_->note(uvhttp_server_add_check(
+                             native(), name.c_str(),
+                             [](void *arg) noexcept -> const char * {
+                                 const char *reason = "the check has thrown an exception";
+                                 detail::swallow([&] { reason = detail::stored<Kept>(arg)(); });
+                                 return reason;
+                             },
+                             kept),
+                         "readyCheck", name.c_str());
+        return *this;
     }
 
     /* Topics for WebSockets, owned by the server; see topics.hpp. */

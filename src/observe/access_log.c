@@ -156,12 +156,19 @@ void uvhttp_access_log_write(uvhttp_access_log_t *log, const uvhttp_access_facts
     uvh_line_writer_put(log->writer, line, uvh_access_format_line(&log->format, facts, zone, line));
 }
 
+static const char skipped; /* its address is the key */
+
+int uvhttp_access_log_skip(uvhttp_request_t *request)
+{
+    return uvhttp_request_attach(request, &skipped, (void *)(uintptr_t)&skipped, NULL);
+}
+
 void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *response,
                                 const uvhttp_outcome_t *outcome, void *log)
 {
     (void)response;
     struct uvhttp_access_log *to = log;
-    if (to == NULL || outcome == NULL)
+    if (to == NULL || outcome == NULL || uvhttp_request_attached(request, &skipped) != NULL)
         return;
     /* Without an id of the server, the one sent by the client: the one field that needs a
      * search. */

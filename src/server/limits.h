@@ -27,6 +27,8 @@
       "time until a response begins; then 503; 0: no limit")                                      \
     X(linger_timeout, 5, 1, 3600, "seconds", 0,                                                   \
       "time to read the rest of a refused request; then closed")                                  \
+    X(drain_delay, 0, 0, 3600, "seconds", 0,                                                      \
+      "time to serve on at shutdown while the server is not ready, for balancers to notice")      \
     X(drain_timeout, 30, 0, 86400, "seconds", 0, "time for open requests to finish at shutdown")  \
     X(drain_grace, 0, 0, 3600, "seconds", 0,                                                      \
       "time that idle connections stay open at shutdown, so that no request in transit is lost")  \

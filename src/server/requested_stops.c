@@ -36,7 +36,7 @@ static struct uvh_server *find(const uv_loop_t *loop)
     for (struct uvh_list *link = running.next; found == NULL && link != &running;
          link = link->next) {
         struct uvh_server *server = UVH_CONTAINER_OF(link, struct uvh_server, running);
-        if (server->loop == loop && atomic_load(&server->stops_requested) > 0 &&
+        if (server->loop == loop && uvh_server_is_stopping(server) &&
             !uvh_list_empty(&server->workers[0].listeners))
             found = server;
     }

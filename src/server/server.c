@@ -11,6 +11,7 @@
 #include "platform/file.h"
 #include "platform/signals.h"
 #include "route/router.h"
+#include "server/ready.h"
 #include "server/requested_stops.h"
 #include "server/workers.h"
 #include "tls/contexts.h"
@@ -86,6 +87,7 @@ void uvh_server_release(struct uvh_server *server)
         uvh_tls_contexts_free(contexts);
     }
     uvhttp_tls_client_free(server->tls_client);
+    uvh_ready_free(server);
     struct uvh_owned *of_log = release_all_owned(server);
     uvh_router_free(server->router); /* has the error object, which a release may use */
     bool closed = close_loop(server);

@@ -75,6 +75,7 @@ struct uvh_server {
     bool threads_started;
     atomic_uchar life; /* enum uvh_server_life; any thread may read it */
     bool free_when_stopped;
+    atomic_bool stop_requested; /* `drain_delay` may still be running */
     /* of the server and its first worker; all must be closed before it has stopped */
     size_t open_handles;
     struct uvh_list running; /* of requested_stops.c */
@@ -87,6 +88,7 @@ struct uvh_server {
     uvhttp_stopped_cb on_stopped;
     void *stopped_arg;
     void *data;                        /* the application's */
+    struct uvh_check *checks;          /* of ready.c */
     const struct uvh_proxies *proxies; /* trusted proxies; NULL: none */
     _Atomic uint64_t connection_ids;   /* number of ids assigned so far */
 
@@ -151,6 +153,9 @@ void uvh_server_serves(struct uvh_server *server);
 /* Stops gracefully; the second call stops at once. On the first worker's thread, as all of the
  * following. */
 void uvh_server_stop(struct uvh_server *server);
+
+/* True from the call of uvhttp_server_stop, also during drain_delay. Any thread. */
+bool uvh_server_is_stopping(struct uvh_server *server);
 
 /* Called by the first worker after it was woken by another thread. */
 void uvh_server_woken(struct uvh_server *server);

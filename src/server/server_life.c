@@ -83,14 +83,9 @@ static void begin_drain(struct uvh_server *server)
     uvh_workers_set_state(server, grace ? UVH_WORKER_DRAIN : UVH_WORKER_CLOSE_IDLE);
 }
 
-void uvh_server_stop(struct uvh_server *server)
+/* Ends the regular service. */
+static void leave(struct uvh_server *server)
 {
-    if (server->life == UVH_SERVER_DRAINING) {
-        uvh_workers_set_state(server, UVH_WORKER_END);
-        return;
-    }
-    if (server->life != UVH_SERVER_RUNNING)
-        return;
     /* a server that never listened logs nothing */
     if (server->listened)
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopping: %zu connections open",
@@ -102,6 +97,32 @@ void uvh_server_stop(struct uvh_server *server)
     if (server->on_stopping != NULL)
         server->on_stopping(&server->view, server->stopping_arg);
     begin_drain(server);
+}
+
+static void on_delay_over(uv_timer_t *timer)
+{
+    leave(timer->data);
+}
+
+void uvh_server_stop(struct uvh_server *server)
+{
+    bool again = atomic_exchange(&server->stop_requested, true);
+    uint64_t delay = again ? 0 : server->config.drain_delay;
+    if (server->life == UVH_SERVER_RUNNING && delay > 0) {
+        uvh_server_log(server, UVHTTP_LOG_INFO, "stopping in %llu seconds: not ready",
+                       (unsigned long long)delay);
+        uv_timer_start(&server->drain_timer, on_delay_over, delay * 1000, 0);
+        return;
+    }
+    if (server->life == UVH_SERVER_RUNNING)
+        leave(server);
+    if (server->life == UVH_SERVER_DRAINING && again)
+        uvh_workers_set_state(server, UVH_WORKER_END);
+}
+
+bool uvh_server_is_stopping(struct uvh_server *server)
+{
+    return atomic_load(&server->stop_requested) || atomic_load(&server->stops_requested) > 0;
 }
 
 void uvh_server_woken(struct uvh_server *server)

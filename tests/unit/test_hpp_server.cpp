@@ -1196,6 +1196,12 @@ static void test_hosts_groups_and_route_list_work(void **)
     assert_string_equal(list.c_str(),
                         "GET / 0;POST /api/v1/x 9;PATCH /api/x 0;PUT /api/x 0;DELETE /api/x 0;");
     stage.server->metrics("/metrics");
+    std::string reason;
+    stage.server->health().readyCheck("queue", [&reason]() -> const char * {
+        if (reason == "thrown")
+            throw std::runtime_error(reason);
+        return reason.empty() ? nullptr : reason.c_str();
+    });
     assert_false(stage.server->isFrozen() || api.isFrozen());
     stage.listen();
     assert_true(stage.server->isFrozen() && api.isFrozen());
@@ -1208,6 +1214,12 @@ static void test_hosts_groups_and_route_list_work(void **)
     assert_response(stage.response(), 200, "a");
     assert_int_equal(stage.request("/").status, 404);
     assert_true(contains(stage.request("/metrics").body, "\nuvhttp_requests_total "));
+    assert_response(stage.request("/healthz"), 200, "alive\n");
+    assert_response(stage.request("/readyz"), 200, "ready\n");
+    reason = "full";
+    assert_response(stage.request("/readyz"), 503, "not ready: queue: full\n");
+    reason = "thrown";
+    assert_int_equal(stage.request("/readyz").status, 503);
 }
 
 /* data() of an empty span can be any pointer; C refuses a pointer with a count of 0. */

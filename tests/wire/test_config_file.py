@@ -251,6 +251,14 @@ sites:
 """
 
 
+def test_probes_are_served_for_any_host(start):
+    program = start("health: true\n" + SITES)
+    for host in ("www.example.com", "other.example", None):
+        assert get(program, "/healthz", host=host).text == "alive\n"
+        assert get(program, "/readyz", host=host).text == "ready\n"
+    assert get(start(SITES), "/healthz").status_code == 404
+
+
 def test_host_selects_site(start):
     program = start(SITES)
     for host, text in (("www.example.com", "named"), ("EXAMPLE.com:8080", "named"),

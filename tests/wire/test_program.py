@@ -1210,6 +1210,46 @@ def test_second_signal_stops_at_once(serve, first, second):
         assert program.wait() == 0
 
 
+def test_health_flag(serve, site, tmp_path):
+    hashed = subprocess.run([built("uvhttp"), "hash-password", "ann"], input=b"x",
+                            capture_output=True, check=True).stdout
+    (site / ".staff").write_bytes(hashed)
+    log = tmp_path / "access.log"
+    program = serve("--health", "--auth", site / ".staff", f"--access-log={log}")
+    assert program.request("/file.txt").status == 401
+    for path, body in ("/healthz", b"alive\n"), ("/readyz", b"ready\n"):
+        response = program.request(path)
+        assert (response.status, response.body) == (200, body)
+        assert response.get("Cache-Control") == "no-store"
+    assert program.stop() == 0
+    assert "/file.txt" in log.read_text() and "z HTTP" not in log.read_text()
+    assert serve().request("/readyz").status == 404
+
+
+def test_drain_delay_serves_while_not_ready(serve, tmp_path):
+    log = tmp_path / "access.log"
+    program = serve("--health", "--drain-delay=3600", f"--access-log={log}")
+    program.send_signal(signal.SIGTERM)
+    eventually(lambda: program.request("/readyz").status == 503, "it is not ready")
+    assert program.request("/readyz").body == b"not ready: stopping\n"
+    assert program.request("/healthz").status == 200
+    with program.connect() as connection:
+        assert connection.request("GET", "/file.txt").status == 200
+        assert connection.request("GET", "/file.txt").get("Connection") != "close"
+        program.send_signal(signal.SIGTERM)
+        assert program.wait() == 0
+    assert "stopping in 3600 seconds" in program.log()
+    assert '"GET /readyz HTTP/1.1" 503' in log.read_text()
+
+
+def test_drain_begins_after_its_delay(serve):
+    program = serve("--drain-delay=1", "--drain-grace=0")
+    program.send_signal(signal.SIGTERM)
+    assert program.wait() == 0
+    assert [line.split(" ", 2)[2] for line in program.log().splitlines()[-3:]] == [
+        "stopping in 1 seconds: not ready", "stopping: 0 connections open", "stopped"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP])
 def test_signals_until_the_end_keep_exit_status(serve, number):
     program = serve()

@@ -269,6 +269,7 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
                    NUMBER(write_timeout),
                    NUMBER(handler_timeout),
                    NUMBER(linger_timeout),
+                   NUMBER(drain_delay),
                    NUMBER(drain_timeout),
                    NUMBER(drain_grace),
                    NUMBER(event_heartbeat),
