@@ -207,9 +207,10 @@ static void receive(size_t bytes)
         (void)raw_client_step(&client, bytes / 10);
         if (client.received > before)
             idle = 0;
-        else if (idle > 10)
-            usleep(1000);
-        stage_iterate(&stage);
+        if (idle > 10)
+            stage_wait(&stage);
+        else
+            stage_iterate(&stage);
     }
 }
 

@@ -376,6 +376,12 @@ static bool log_is_refused(uvhttp_access_log_t *log, int result)
     return result == UVHTTP_EINVAL && log == NULL;
 }
 
+static const char *check_nothing(void *arg)
+{
+    (void)arg;
+    return NULL;
+}
+
 static void log_and_metrics_functions_check_null(void **state)
 {
     (void)state;
@@ -394,6 +400,16 @@ static void log_and_metrics_functions_check_null(void **state)
     NULL_CALL(uvhttp_access_log_reopen, log, uvhttp_access_log_reopen(NULL));
     NULL_ROW(uvhttp_access_log_dropped, log, uvhttp_access_log_dropped(NULL) == 0);
     NULL_CALL(uvhttp_access_log_free, log, uvhttp_access_log_free(NULL));
+    uvhttp_server_t *server = uvhttp_server_new(NULL);
+    NULL_ROW(uvhttp_server_add_check, server,
+             uvhttp_server_add_check(NULL, "a", check_nothing, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_add_check, name,
+             uvhttp_server_add_check(server, NULL, check_nothing, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_add_check, check,
+             uvhttp_server_add_check(server, "a", NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_is_ready, server, !uvhttp_server_is_ready(NULL, text, sizeof(text)));
+    NULL_ROW(uvhttp_server_is_ready, reason, uvhttp_server_is_ready(server, NULL, 9));
+    uvhttp_server_free(server);
     NULL_ROW(uvhttp_metrics_write, stats, uvhttp_metrics_write(NULL, text, sizeof(text)) == 0);
     NULL_ROW(uvhttp_metrics_write, out,
              uvhttp_metrics_write(&stats, NULL, 64) ==
