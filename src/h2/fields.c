@@ -127,6 +127,8 @@ int uvh_h2_fields_put(struct uvh_h2_stream *stream, bool ends, size_t space_afte
     if (stream->closed)
         return UVHTTP_EDISCONNECTED;
     char *begin = uvh_output_reserve(conn, framed_size(most) + space_after, &err);
+    if (err == UVHTTP_EDISCONNECTED) /* perhaps while the connection ends its streams */
+        uvh_h2_abort(stream);
     if (begin == NULL)
         return err;
     char *block = begin + UVH_H2_HEAD_SIZE;

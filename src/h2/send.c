@@ -156,6 +156,18 @@ static size_t next_size(struct uvh_h2_stream *stream)
     return rate < size ? (size_t)rate : size;
 }
 
+/* After the last frame. For the trailers the connection may be found broken, and end the stream. */
+static void end_stream(struct uvh_h2_stream *stream)
+{
+    bool has_trailers = stream->base.response.trailers.count > 0;
+    uvh_exchange_ref(&stream->base);
+    if (!has_trailers || uvh_h2_fields_put_trailers(stream) == 0)
+        uvh_h2_complete(stream);
+    else
+        uvh_h2_reset(stream, UVH_H2_INTERNAL_ERROR);
+    uvh_exchange_unref(&stream->base);
+}
+
 /* After a frame that was not the last one. */
 static void go_on(struct uvh_h2_stream *stream)
 {
@@ -200,12 +212,10 @@ static size_t send_frame(struct uvh_h2_stream *stream)
     stream->began = true;
     if (stream->base.response.pace != NULL)
         uvh_pace_take(stream->base.response.pace, size);
-    if (!last)
-        go_on(stream);
-    else if (!has_trailers || uvh_h2_fields_put_trailers(stream) == 0)
-        uvh_h2_complete(stream);
+    if (last)
+        end_stream(stream);
     else
-        uvh_h2_reset(stream, UVH_H2_INTERNAL_ERROR);
+        go_on(stream);
     return size;
 }
 

@@ -2,6 +2,8 @@
 (RFC 9113 sections 5.1, 6.4, 6.8 and 8.7). Numbers in comments are its sections."""
 
 import signal
+import socket
+import struct
 import time
 
 import http2_client as h2
@@ -282,6 +284,33 @@ def test_response_while_reading(client):
     client.send(h2.data(number, bytes(2000)))
     client.until(lambda: client.streams[number].ended, "no response")
     assert client.streams[number].status == 200
+
+
+def test_abort_responds_on_another_stream_of_a_closed_connection(start):
+    server = start()
+    with Client(server.port) as client:
+        for key in ("chain", "chained"):
+            client.request("GET", f"/hold/{key}")
+        client.sync()
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    for key in ("chain", "chained"):
+        server.wait_for_pending(key, 0)
+
+
+def test_disconnect_before_trailers(start):
+    # Responses fill the transmit buffer so that it is flushed before the trailers, and the client
+    # has left then. The last frame is as large as the window, so its size depends on the body.
+    server = start()
+    for left in range(0, 280, 20):
+        size = 4096 + 3 * 16375 + 12279 - left
+        with Client(server.port, (h2.INITIAL_WINDOW_SIZE, 0), grants=False) as client:
+            client.grant(0, 2**20)
+            client.request("GET", f"/trailers-out?more={size - 4}", ("te", "trailers"))
+            client.sync()
+            others = [h2.headers(client.new_stream(), h2.block(h2.head("GET", "/large?size=16000")))
+                      for _ in range(4)]
+            client.send(h2.settings((h2.INITIAL_WINDOW_SIZE, size)), *others)
+    assert server.request("GET", "/hello").status == 200
 
 
 # ---- timeouts ----
