@@ -135,19 +135,18 @@ static enum uvh_conn_timeout settle(struct uvh_conn *conn)
     struct uvh_h2 *h2 = conn->owner;
     bool incomplete =
         (conn->in.length > 0 && conn->starved) || h2->block_stream != 0 || !h2->settings_received;
+    if (h2->ready_mask != 0 && h2->send_window <= 0) { /* also within a frame */
+        conn->sent &= h2->data_sent;                   /* a reply to a PING is no progress */
+        h2->data_sent = h2->head_timed = false;
+        return UVH_CONN_TIMEOUT_WRITE;
+    }
     if (incomplete) {
         /* as a head of HTTP/1.1: within one timeout, regardless of progress */
         conn->restart_timeout |= !h2->head_timed;
         h2->head_timed = true;
         return UVH_CONN_TIMEOUT_HEADER;
     }
-    h2->head_timed = false;
-    if (h2->ready_mask != 0 && h2->send_window <= 0) {
-        conn->sent &= h2->data_sent; /* a reply to a PING is no progress */
-        h2->data_sent = false;
-        return UVH_CONN_TIMEOUT_WRITE;
-    }
-    h2->data_sent = false;
+    h2->head_timed = h2->data_sent = false;
     if (h2->active > 0) {
         h2->pinging &= !conn->received;
         return uvh_h2_config(h2)->http2_ping_interval == 0 ? UVH_CONN_TIMEOUT_NONE

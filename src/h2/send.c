@@ -27,6 +27,8 @@ void uvh_h2_ready(struct uvh_h2_stream *stream)
 {
     struct uvh_h2 *h2 = stream->h2;
     stream->stalled = stream->send_window <= 0;
+    if (stream->stalled)
+        uvh_h2_unready(stream); /* the client has reduced its window */
     if (stream->stalled || stream->closed || !uvh_list_empty(&stream->ready))
         return;
     uvh_list_append(&h2->ready[stream->priority.urgency], &stream->ready);
@@ -168,7 +170,7 @@ static void end_stream(struct uvh_h2_stream *stream)
     uvh_exchange_unref(&stream->base);
 }
 
-/* After a frame that was not the last one. */
+/* After a frame that was not the last one: only this restarts a write timeout. */
 static void go_on(struct uvh_h2_stream *stream)
 {
     stream->stalled = stream->send_window <= 0;
@@ -178,6 +180,7 @@ static void go_on(struct uvh_h2_stream *stream)
         uvh_h2_unready(stream);
         uvh_h2_ready(stream);
     }
+    uvh_exchange_set_timeout(&stream->base, UVH_EXCHANGE_TIMEOUT_NONE, false);
     uvh_h2_set_timeout(stream, true);
 }
 

@@ -383,6 +383,60 @@ def test_pings_do_not_extend_the_write_timeout(short_timeouts):
         raise AssertionError("the response still waits for the window")
 
 
+def reset_while(client, number, repeat):
+    """Reads until the server resets the stream. Meanwhile `repeat` is called several times in each
+    write timeout."""
+    for _ in range(100):
+        repeat()
+        while client.is_readable(0.05) and client.step():
+            pass
+        if client.streams[number].reset:
+            return
+    raise AssertionError("the response still waits for the window")
+
+
+def test_frames_in_parts_do_not_extend_the_write_timeout(short_timeouts):
+    with Client(short_timeouts.port, (h2.INITIAL_WINDOW_SIZE, 2**20), grants=False) as client:
+        client.request("GET", f"/large?size={2 * h2.DEFAULT_WINDOW}")
+        client.until(lambda: client.window == 0, "the window was not used")
+        for _ in range(50):
+            for part in (h2.ping()[:5], h2.ping()[5:]):
+                client.send_unless_closed(part)
+                time.sleep(0.05)
+            while client.is_readable(0) and client.step():
+                pass
+            if client.ended:
+                return
+        raise AssertionError("the response still waits for the window")
+
+
+def test_window_that_shrinks_ends_in_a_write_timeout(short_timeouts):
+    # It was open while that of the connection was not; a new priority puts it into another list.
+    with Client(short_timeouts.port, grants=False) as client:
+        client.sync()
+        number = client.request("GET", f"/large?size={3 * h2.DEFAULT_WINDOW}")
+        client.until(lambda: client.window == 0, "the window was not used")
+        client.grant(number, 1000)
+        client.send(h2.settings((h2.INITIAL_WINDOW_SIZE, h2.DEFAULT_WINDOW - 1000)),
+                    h2.priority_update(number, "u=1"))
+        reset_while(client, number, lambda: None)
+
+
+def test_body_does_not_extend_the_write_timeout(short_timeouts):
+    with Client(short_timeouts.port, (h2.INITIAL_WINDOW_SIZE, 10), grants=False) as client:
+        client.sync()
+        number = client.request("POST", "/pieces-echo", end=False)
+        reset_while(client, number, lambda: client.send_unless_closed(h2.data(number, b"x")))
+
+
+def test_events_do_not_extend_the_write_timeout(short_timeouts):
+    with Client(short_timeouts.port, (h2.INITIAL_WINDOW_SIZE, 10), grants=False) as client:
+        client.sync()
+        number = client.request("GET", "/hub")
+        client.until(lambda: client.streams[number].status, "no response")
+        reset_while(client, number, lambda: short_timeouts.request("POST", "/hub", body=b"event"))
+
+
 def test_incomplete_preface_times_out(short_timeouts):
     with Client(short_timeouts.port, preface=False) as client:
         client.send(h2.PREFACE[:10])
