@@ -275,6 +275,7 @@ struct received {
     uint64_t size;
     uint64_t chunks;
     uint32_t hash; /* FNV-1a */
+    bool ended;
     uvhttp_response_t *response;
 };
 
@@ -296,6 +297,9 @@ static int add_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char *
                      void *arg)
 {
     struct received *received = arg;
+    if (received->ended)
+        abort();
+    received->ended = size == 0;
     if (size == 0)
         return has_query(req, "never") ? 0 : send_hash(req, res, received);
     received->hash = fnv_add(received->hash, data, size);
