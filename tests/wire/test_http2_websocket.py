@@ -300,3 +300,14 @@ def test_chromium_uses_the_connection_of_the_page(tmp_path):
     finally:
         opened.close()
         server.stop()
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_data_is_no_body_of_a_request_that_no_tunnel_serves(client, ends):
+    # Of an extended CONNECT the handler gets a GET, which has no body.
+    number = connect(client, "/pieces-digest?never", protocol="other")
+    client.send(h2.data(number, b"not a body", end=ends))
+    client.sync()
+    assert client.streams[number].status is None
+    client.send(h2.reset(number))
+    assert client.get().status == 200
