@@ -383,6 +383,48 @@ def test_pings_do_not_extend_the_write_timeout(short_timeouts):
         raise AssertionError("the response still waits for the window")
 
 
+def test_frames_in_parts_do_not_keep_a_connection_open(short_timeouts):
+    with Client(short_timeouts.port) as client:
+        client.sync()
+        for _ in range(40):
+            for part in (h2.ping()[:5], h2.ping()[5:]):
+                client.send_unless_closed(part)
+                while client.is_readable(0.1) and client.step():
+                    pass
+            if client.ended:
+                assert client.goaway[1] == "NO_ERROR"
+                return
+        raise AssertionError("the connection is still open")
+
+
+def test_client_that_ignores_goaway_is_refused(start):
+    # 6.8: requests on their way are served, but not more than there may be at a time
+    server = start(http2_max_streams=3)
+    with Client(server.port, answers=False) as client:
+        client.send(h2.settings_ack())
+        assert client.get("/close-after").status == 200
+        for _ in range(3):
+            assert client.get().status == 200
+        last = client.next_stream - 2
+        client.send(h2.headers(client.new_stream(), GET))
+        client.expect_goaway("NO_ERROR")
+        assert client.goaway[0] == last
+
+
+def test_half_closed_connection_is_not_pinged(start):
+    # The client cannot reply; other connections are closed in this time.
+    server = start(http2_ping_interval=1, handler_timeout=120)
+    with Client(server.port) as client, Client(server.port, answers=False) as other:
+        number = client.request("GET", "/hold/half-closed")
+        other.request("GET", "/hold/silent")
+        client.sync()
+        client.socket.shutdown(socket.SHUT_WR)
+        other.expect_end()
+        time.sleep(1.5)
+        assert server.release("half-closed") == 1
+        assert client.response(number).status == 200
+
+
 def reset_while(client, number, repeat):
     """Reads until the server resets the stream. Meanwhile `repeat` is called several times in each
     write timeout."""
