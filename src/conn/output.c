@@ -101,6 +101,9 @@ static int make_space(struct uvh_conn *conn, size_t size)
 char *uvh_output_reserve(struct uvh_conn *conn, size_t size, int *error)
 {
     struct uvh_output *out = &conn->out;
+    *error = UVHTTP_EDISCONNECTED;
+    if (UVH_UNLIKELY(uvh_conn_is_closed(conn))) /* the end of a stream responds on another one */
+        return NULL;
     assert(out->entries == NULL); /* collected bytes are sent before entries */
     *error = 0;
     if (out->buffer != NULL) {

@@ -45,7 +45,7 @@ struct uvh_output {
 /* Returns space for `size` bytes at the end of the collected ones: write there, then call
  * uvh_output_commit. NULL, with `*error`
  *   UVHTTP_ENOMEM with nothing changed, or
- *   UVHTTP_EDISCONNECTED when the connection broke. */
+ *   UVHTTP_EDISCONNECTED when the connection broke, or was closed before. */
 char *uvh_output_reserve(struct uvh_conn *conn, size_t size, int *error);
 void uvh_output_commit(struct uvh_conn *conn, size_t size);
 

@@ -223,23 +223,13 @@ static bool exceeds_backlog(const struct uvhttp_stream *stream)
     return uvhttp_stream_pending(stream) > stream->backlog;
 }
 
-/* The tunnel of an event may end, and the stream be freed. */
 static int write_tunnel(struct uvhttp_stream *stream, const uvhttp_slice_t *areas, size_t count)
 {
     struct uvh_tunnel *tunnel = stream->on.tunnel;
-    struct uvh_conn *conn = tunnel->conn;
-    if (exceeds_backlog(stream)) {
-        uvhttp_stream_await_drain(stream);
-        return UVHTTP_EFULL;
-    }
-    uvh_conn_ref(conn);
-    uvh_conn_event_begin(conn);
-    int err = tunnel->functions->write(tunnel, areas, count);
-    uvh_conn_event_end(conn);
-    if (err == 0 && uvh_conn_is_closed(conn))
-        err = UVHTTP_EDISCONNECTED;
-    uvh_conn_unref(conn);
-    return err;
+    if (!exceeds_backlog(stream))
+        return tunnel->functions->write(tunnel, areas, count);
+    uvhttp_stream_await_drain(stream);
+    return UVHTTP_EFULL;
 }
 
 /* `size` is between 1 and most_bytes. */

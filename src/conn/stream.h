@@ -22,11 +22,12 @@ enum uvh_carrier {
     UVH_CARRIER_TUNNEL,
 };
 
-/* The operations of a tunnel, each within an event of its connection. */
+/* The operations of a tunnel, each but `write` within an event of its connection. */
 struct uvh_tunnel_functions {
     /* True when nothing can be written any more. */
     bool (*is_ended)(const struct uvh_tunnel *tunnel);
-    /* Takes all of it. Returns 0, UVHTTP_ENOMEM or UVHTTP_EDISCONNECTED with nothing taken. */
+    /* Takes all of it, in an event of its own. Returns 0; UVHTTP_ENOMEM with nothing taken;
+     * UVHTTP_EDISCONNECTED when the tunnel ended in that event, and the stream is invalid. */
     int (*write)(struct uvh_tunnel *tunnel, const uvhttp_slice_t *areas, size_t count);
     /* Bytes that are queued. */
     size_t (*pending)(const struct uvh_tunnel *tunnel);

@@ -318,7 +318,9 @@ void uvh_h2_body_read(struct uvh_exchange *base)
         return;
     uvh_conn_event_begin(conn);
     uvh_exchange_ref(base);
-    stream->body_state = UVH_H2_BODY_STREAM;
+    /* what follows a request without a body is kept for a tunnel */
+    if (!stream->body_complete)
+        stream->body_state = UVH_H2_BODY_STREAM;
     if (stream->body_complete || (stream->ended && kept(stream) == 0)) {
         deliver_end(stream);
     } else {

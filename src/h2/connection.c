@@ -130,33 +130,40 @@ static bool is_done(const struct uvh_conn *conn)
     return h2->failed || (h2->refusing && h2->active == 0);
 }
 
+static bool is_incomplete(const struct uvh_h2 *h2)
+{
+    const struct uvh_conn *conn = h2->conn;
+    return (conn->in.length > 0 && conn->starved) || h2->block_stream != 0 ||
+           !h2->settings_received;
+}
+
 static enum uvh_conn_timeout settle(struct uvh_conn *conn)
 {
     struct uvh_h2 *h2 = conn->owner;
-    bool incomplete =
-        (conn->in.length > 0 && conn->starved) || h2->block_stream != 0 || !h2->settings_received;
-    if (incomplete) {
-        /* as a head of HTTP/1.1: within one timeout, regardless of progress */
+    h2->idle &= h2->active == 0 && !h2->served;
+    if (h2->ready_mask != 0 && h2->send_window <= 0) { /* also within a frame */
+        conn->sent &= h2->data_sent;                   /* a reply to a PING is no progress */
+        h2->data_sent = h2->head_timed = false;
+        return UVH_CONN_TIMEOUT_WRITE;
+    }
+    if (is_incomplete(h2) || (h2->idle && h2->head_timed)) {
+        /* as a head of HTTP/1.1: within one timeout, regardless of progress; on an idle connection
+         * until a request, since other frames in parts would restart its timeout */
         conn->restart_timeout |= !h2->head_timed;
         h2->head_timed = true;
         return UVH_CONN_TIMEOUT_HEADER;
     }
-    h2->head_timed = false;
-    if (h2->ready_mask != 0 && h2->send_window <= 0) {
-        conn->sent &= h2->data_sent; /* a reply to a PING is no progress */
-        h2->data_sent = false;
-        return UVH_CONN_TIMEOUT_WRITE;
-    }
-    h2->data_sent = false;
+    h2->head_timed = h2->data_sent = false;
     if (h2->active > 0) {
         h2->pinging &= !conn->received;
-        return uvh_h2_config(h2)->http2_ping_interval == 0 ? UVH_CONN_TIMEOUT_NONE
-                                                           : UVH_CONN_TIMEOUT_PING;
+        bool pings = uvh_h2_config(h2)->http2_ping_interval != 0 && !conn->peer_ended;
+        return pings ? UVH_CONN_TIMEOUT_PING : UVH_CONN_TIMEOUT_NONE;
     }
     /* only a request restarts the timeout of an idle connection */
     conn->received &= h2->served;
     conn->sent &= h2->served;
     h2->served = false;
+    h2->idle = true;
     return h2->draining ? UVH_CONN_TIMEOUT_LINGER : UVH_CONN_TIMEOUT_IDLE;
 }
 
@@ -169,6 +176,8 @@ static void timed_out(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
         uvh_h2_send_ping(h2);
         return;
     }
+    if (timeout == UVH_CONN_TIMEOUT_HEADER && !is_incomplete(h2))
+        timeout = UVH_CONN_TIMEOUT_IDLE;
     conn->shared->callbacks->ended_by(conn, timeout);
     if (timeout == UVH_CONN_TIMEOUT_IDLE) {
         uvh_h2_refuse_more(h2);

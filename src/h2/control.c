@@ -208,8 +208,11 @@ static void change_windows(struct uvh_h2 *h2, int32_t difference)
             uvh_h2_fail(h2, UVH_H2_FLOW_CONTROL_ERROR, "a window is too large");
             return;
         }
-        if (uvh_h2_has_output(stream))
-            uvh_h2_ready(stream);
+        if (!uvh_h2_has_output(stream))
+            continue;
+        uvh_h2_ready(stream);
+        if (stream->stalled)
+            uvh_h2_set_timeout(stream, false);
     }
 }
 

@@ -58,14 +58,20 @@ static char *put_fields(char *out, const char *end, const struct uvhttp_response
     return out;
 }
 
-/* Begins a field block. */
-static char *put_status(char *out, struct uvh_h2 *h2, int status)
+/* Begins a field block, in at most one byte. */
+static char *begin_block(char *out, struct uvh_h2 *h2)
 {
     if (UVH_UNLIKELY(h2->table_update_due)) {
         h2->table_update_due = false;
         h2->table_empty = true;
         *out++ = UVH_HPACK_TABLE_SIZE_0;
     }
+    return out;
+}
+
+static char *put_status(char *out, struct uvh_h2 *h2, int status)
+{
+    out = begin_block(out, h2);
     return out + uvh_hpack_encode_status(out, status);
 }
 
@@ -127,6 +133,8 @@ int uvh_h2_fields_put(struct uvh_h2_stream *stream, bool ends, size_t space_afte
     if (stream->closed)
         return UVHTTP_EDISCONNECTED;
     char *begin = uvh_output_reserve(conn, framed_size(most) + space_after, &err);
+    if (err == UVHTTP_EDISCONNECTED) /* perhaps while the connection ends its streams */
+        uvh_h2_abort(stream);
     if (begin == NULL)
         return err;
     char *block = begin + UVH_H2_HEAD_SIZE;
@@ -160,14 +168,14 @@ int uvh_h2_fields_put_trailers(struct uvh_h2_stream *stream)
 {
     const struct uvh_header_list *trailers = &stream->base.response.trailers;
     struct uvh_conn *conn = stream->h2->conn;
-    size_t most = list_size(trailers);
+    size_t most = 1 + list_size(trailers);
     int err;
     char *begin = uvh_output_reserve(conn, framed_size(most), &err);
     if (begin == NULL)
         return err;
     char *block = begin + UVH_H2_HEAD_SIZE;
-    size_t size = (size_t)(put_list(block, block + most, trailers, false) - block);
-    size = frame_block(stream, begin, size, true);
+    char *out = put_list(begin_block(block, stream->h2), block + most, trailers, false);
+    size_t size = frame_block(stream, begin, (size_t)(out - block), true);
     uvh_output_commit(conn, size);
     stream->base.sent += size;
     return 0;

@@ -76,6 +76,7 @@ struct uvh_h2 {
     uint32_t exchanges;       /* in `streams` */
     uint32_t active;          /* of these, not finished */
     uint32_t requests;        /* so far */
+    uint32_t late_requests;   /* since `draining` */
     uint32_t last_stream;     /* highest id received */
     uint32_t last_served;     /* the same of requests before the final GOAWAY */
     uint32_t next_recent;     /* of the `recent_count` entries of `recent` */
@@ -87,6 +88,7 @@ struct uvh_h2 {
     unsigned char block_flags; /* of the HEADERS frame */
     unsigned char ready_mask;  /* bits of `ready` that are not empty */
     unsigned char next_update;
+    bool idle;      /* its timeout is that of an idle connection */
     bool served;    /* a request began in this event */
     bool data_sent; /* ... DATA was sent */
     bool preface_received;

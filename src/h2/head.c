@@ -540,6 +540,9 @@ static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *
     h2->used_ids = (step < 64 ? h2->used_ids << step : 0) | 1;
     h2->last_stream = id;
     h2->served = true;
+    /* more than were on their way: the client ignores GOAWAY */
+    if (h2->draining && h2->late_requests++ == uvh_h2_config(h2)->http2_max_streams)
+        uvh_h2_refuse_more(h2);
     if (!h2->refusing)
         h2->last_served = id;
     if (!h2->refusing && !full)

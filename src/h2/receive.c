@@ -349,7 +349,7 @@ size_t uvh_h2_receive(struct uvh_conn *conn, char *data, size_t size)
     struct uvh_h2 *h2 = conn->owner;
     size_t used = 0, taken = 1;
     uvh_h2_ref(h2);
-    while (used < size && taken > 0 && is_open(h2)) {
+    while (used < size && taken > 0 && is_open(h2) && conn->user->wants_bytes(conn)) {
         taken = h2->preface_received ? take_next(h2, data + used, size - used)
                                      : take_preface(h2, data, size);
         used += taken;

@@ -229,8 +229,8 @@ int uvh_h2_stream_write(struct uvh_exchange *base, uvhttp_slice_t chunk)
     int err = put_chunk(stream, chunk);
     if (err == 0 && *left != UVHTTP_LENGTH_UNKNOWN)
         *left -= chunk.length;
-    if (err == 0)
-        uvh_h2_set_timeout(stream, true);
+    if (err == 0) /* only a heartbeat is later then; the client has done nothing */
+        uvh_h2_set_timeout(stream, base->response.heartbeat);
     return end_event(conn, err);
 }
 

@@ -27,6 +27,8 @@ void uvh_h2_ready(struct uvh_h2_stream *stream)
 {
     struct uvh_h2 *h2 = stream->h2;
     stream->stalled = stream->send_window <= 0;
+    if (stream->stalled)
+        uvh_h2_unready(stream); /* the client has reduced its window */
     if (stream->stalled || stream->closed || !uvh_list_empty(&stream->ready))
         return;
     uvh_list_append(&h2->ready[stream->priority.urgency], &stream->ready);
@@ -156,7 +158,19 @@ static size_t next_size(struct uvh_h2_stream *stream)
     return rate < size ? (size_t)rate : size;
 }
 
-/* After a frame that was not the last one. */
+/* After the last frame. For the trailers the connection may be found broken, and end the stream. */
+static void end_stream(struct uvh_h2_stream *stream)
+{
+    bool has_trailers = stream->base.response.trailers.count > 0;
+    uvh_exchange_ref(&stream->base);
+    if (!has_trailers || uvh_h2_fields_put_trailers(stream) == 0)
+        uvh_h2_complete(stream);
+    else
+        uvh_h2_reset(stream, UVH_H2_INTERNAL_ERROR);
+    uvh_exchange_unref(&stream->base);
+}
+
+/* After a frame that was not the last one: only this restarts a write timeout. */
 static void go_on(struct uvh_h2_stream *stream)
 {
     stream->stalled = stream->send_window <= 0;
@@ -166,6 +180,7 @@ static void go_on(struct uvh_h2_stream *stream)
         uvh_h2_unready(stream);
         uvh_h2_ready(stream);
     }
+    uvh_exchange_set_timeout(&stream->base, UVH_EXCHANGE_TIMEOUT_NONE, false);
     uvh_h2_set_timeout(stream, true);
 }
 
@@ -200,12 +215,10 @@ static size_t send_frame(struct uvh_h2_stream *stream)
     stream->began = true;
     if (stream->base.response.pace != NULL)
         uvh_pace_take(stream->base.response.pace, size);
-    if (!last)
-        go_on(stream);
-    else if (!has_trailers || uvh_h2_fields_put_trailers(stream) == 0)
-        uvh_h2_complete(stream);
+    if (last)
+        end_stream(stream);
     else
-        uvh_h2_reset(stream, UVH_H2_INTERNAL_ERROR);
+        go_on(stream);
     return size;
 }
 

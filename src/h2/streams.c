@@ -188,14 +188,14 @@ void uvh_h2_set_timeout(struct uvh_h2_stream *stream, bool progress)
     if (stream->tunnel != NULL) {
         bool waits = has_output && stream->stalled;
         uvh_exchange_set_timeout(
-            base, waits ? UVH_EXCHANGE_TIMEOUT_WRITE : UVH_EXCHANGE_TIMEOUT_NONE, progress);
+            base, waits ? UVH_EXCHANGE_TIMEOUT_WRITE : UVH_EXCHANGE_TIMEOUT_NONE, false);
         return;
     }
     if (base->response.pace != NULL && (has_output || (begun && base->response.wants_drain)) &&
         uvh_exchange_allowed(base) == 0)
         uvh_exchange_set_timeout(base, UVH_EXCHANGE_TIMEOUT_PACE, false);
     else if (has_output && stream->stalled)
-        uvh_exchange_set_timeout(base, UVH_EXCHANGE_TIMEOUT_WRITE, progress);
+        uvh_exchange_set_timeout(base, UVH_EXCHANGE_TIMEOUT_WRITE, false);
     else if (has_output)
         uvh_exchange_set_timeout(base, UVH_EXCHANGE_TIMEOUT_NONE, false);
     else if (reads && !base->request.body_paused)

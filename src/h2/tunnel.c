@@ -20,10 +20,8 @@ static bool is_ended(const struct uvh_tunnel *tunnel)
     return stream->closed || stream->ending;
 }
 
-/* Frames are made at the end of the event, of all that was written in it. */
-static int write_areas(struct uvh_tunnel *tunnel, const uvhttp_slice_t *areas, size_t count)
+static int queue_areas(struct uvh_h2_stream *stream, const uvhttp_slice_t *areas, size_t count)
 {
-    struct uvh_h2_stream *stream = stream_of(tunnel);
     struct uvh_queue *queue = stream->queue;
     size_t before = uvh_queue_size(queue);
     for (size_t i = 0; i < count; i++) {
@@ -35,6 +33,21 @@ static int write_areas(struct uvh_tunnel *tunnel, const uvhttp_slice_t *areas, s
     uvh_h2_ready(stream);
     uvh_h2_set_timeout(stream, false);
     return 0;
+}
+
+/* Frames are made at the end of the event, of all that was written in it. */
+static int write_areas(struct uvh_tunnel *tunnel, const uvhttp_slice_t *areas, size_t count)
+{
+    struct uvh_h2_stream *stream = stream_of(tunnel);
+    struct uvh_conn *conn = tunnel->conn;
+    uvh_exchange_ref(&stream->base);
+    uvh_conn_event_begin(conn);
+    int err = queue_areas(stream, areas, count);
+    uvh_conn_event_end(conn);
+    if (err == 0 && stream->tunnel == NULL)
+        err = UVHTTP_EDISCONNECTED;
+    uvh_exchange_unref(&stream->base);
+    return err;
 }
 
 static size_t pending(const struct uvh_tunnel *tunnel)

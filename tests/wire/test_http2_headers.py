@@ -479,6 +479,18 @@ def test_header_table_size_of_client_is_respected(server, size):
             assert client.get("/cookies").status == 200
 
 
+def test_header_table_size_is_respected_by_trailers(server):
+    # HPACK 4.2: the next block may be a trailer section
+    with Client(server.port, (h2.INITIAL_WINDOW_SIZE, 0), grants=False) as client:
+        number = client.request("GET", "/trailers-out", ("te", "trailers"))
+        client.sync()
+        client.send(h2.settings((h2.HEADER_TABLE_SIZE, 0)))
+        client.sync()
+        client.decoder.max_allowed_table_size = 0
+        client.grant(number, 100)
+        assert ("x-sum", "42") in client.response(number).trailers
+
+
 def test_header_list_larger_than_one_frame_in_response(client):
     # 6.10: CONTINUATION frames of the server
     response = client.get("/long-field?size=40000")

@@ -396,3 +396,20 @@ def test_errors_are_counted_and_logged(start):
     assert after["http2_connections"] == before["http2_connections"] + 1
     assert after["http2_requests"] == before["http2_requests"] + 1
     assert after["http2_errors"] == before["http2_errors"] + 1
+
+
+def test_responses_to_a_client_that_does_not_read_are_bounded(start):
+    # 13 bytes of a request make 8000 of a head; many requests arrive in one read.
+    server = start(write_backlog=65536)
+    path = h2.literal(":path", "/long-field?size=8000", 0x40)
+    first = h2.literal(":method", "HEAD", 0x40) + path + h2.literal(":authority", "h", 0x40)
+    with Client(server.port, receive_buffer=4096) as client:
+        numbers = [client.new_stream("HEAD") for _ in range(1001)]
+        client.send(h2.headers(numbers[0], first + b"\x86"))
+        client.response(numbers[0])
+        before = server.stats()
+        client.send(*(h2.headers(number, b"\xc0\xbf\xbe\x86") for number in numbers[1:]))
+        eventually(lambda: server.stats()["total_requests"] > before["total_requests"] + 100,
+                   "requests were received")
+        assert server.stats()["heap_live"] < before["heap_live"] + 1000000
+        client.responses(numbers)

@@ -2,6 +2,8 @@
 (RFC 9113 sections 5.1, 6.4, 6.8 and 8.7). Numbers in comments are its sections."""
 
 import signal
+import socket
+import struct
 import time
 
 import http2_client as h2
@@ -284,6 +286,33 @@ def test_response_while_reading(client):
     assert client.streams[number].status == 200
 
 
+def test_abort_responds_on_another_stream_of_a_closed_connection(start):
+    server = start()
+    with Client(server.port) as client:
+        for key in ("chain", "chained"):
+            client.request("GET", f"/hold/{key}")
+        client.sync()
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    for key in ("chain", "chained"):
+        server.wait_for_pending(key, 0)
+
+
+def test_disconnect_before_trailers(start):
+    # Responses fill the transmit buffer so that it is flushed before the trailers, and the client
+    # has left then. The last frame is as large as the window, so its size depends on the body.
+    server = start()
+    for left in range(0, 280, 20):
+        size = 4096 + 3 * 16375 + 12279 - left
+        with Client(server.port, (h2.INITIAL_WINDOW_SIZE, 0), grants=False) as client:
+            client.grant(0, 2**20)
+            client.request("GET", f"/trailers-out?more={size - 4}", ("te", "trailers"))
+            client.sync()
+            others = [h2.headers(client.new_stream(), h2.block(h2.head("GET", "/large?size=16000")))
+                      for _ in range(4)]
+            client.send(h2.settings((h2.INITIAL_WINDOW_SIZE, size)), *others)
+    assert server.request("GET", "/hello").status == 200
+
+
 # ---- timeouts ----
 
 
@@ -352,6 +381,102 @@ def test_pings_do_not_extend_the_write_timeout(short_timeouts):
             if client.ended:
                 return
         raise AssertionError("the response still waits for the window")
+
+
+def test_frames_in_parts_do_not_keep_a_connection_open(short_timeouts):
+    with Client(short_timeouts.port) as client:
+        client.sync()
+        for _ in range(40):
+            for part in (h2.ping()[:5], h2.ping()[5:]):
+                client.send_unless_closed(part)
+                while client.is_readable(0.1) and client.step():
+                    pass
+            if client.ended:
+                assert client.goaway[1] == "NO_ERROR"
+                return
+        raise AssertionError("the connection is still open")
+
+
+def test_client_that_ignores_goaway_is_refused(start):
+    # 6.8: requests on their way are served, but not more than there may be at a time
+    server = start(http2_max_streams=3)
+    with Client(server.port, answers=False) as client:
+        client.send(h2.settings_ack())
+        assert client.get("/close-after").status == 200
+        for _ in range(3):
+            assert client.get().status == 200
+        last = client.next_stream - 2
+        client.send(h2.headers(client.new_stream(), GET))
+        client.expect_goaway("NO_ERROR")
+        assert client.goaway[0] == last
+
+
+def test_half_closed_connection_is_not_pinged(start):
+    # The client cannot reply; other connections are closed in this time.
+    server = start(http2_ping_interval=1, handler_timeout=120)
+    with Client(server.port) as client, Client(server.port, answers=False) as other:
+        number = client.request("GET", "/hold/half-closed")
+        other.request("GET", "/hold/silent")
+        client.sync()
+        client.socket.shutdown(socket.SHUT_WR)
+        other.expect_end()
+        time.sleep(1.5)
+        assert server.release("half-closed") == 1
+        assert client.response(number).status == 200
+
+
+def reset_while(client, number, repeat):
+    """Reads until the server resets the stream. Meanwhile `repeat` is called several times in each
+    write timeout."""
+    for _ in range(100):
+        repeat()
+        while client.is_readable(0.05) and client.step():
+            pass
+        if client.streams[number].reset:
+            return
+    raise AssertionError("the response still waits for the window")
+
+
+def test_frames_in_parts_do_not_extend_the_write_timeout(short_timeouts):
+    with Client(short_timeouts.port, (h2.INITIAL_WINDOW_SIZE, 2**20), grants=False) as client:
+        client.request("GET", f"/large?size={2 * h2.DEFAULT_WINDOW}")
+        client.until(lambda: client.window == 0, "the window was not used")
+        for _ in range(50):
+            for part in (h2.ping()[:5], h2.ping()[5:]):
+                client.send_unless_closed(part)
+                time.sleep(0.05)
+            while client.is_readable(0) and client.step():
+                pass
+            if client.ended:
+                return
+        raise AssertionError("the response still waits for the window")
+
+
+def test_window_that_shrinks_ends_in_a_write_timeout(short_timeouts):
+    # It was open while that of the connection was not; a new priority puts it into another list.
+    with Client(short_timeouts.port, grants=False) as client:
+        client.sync()
+        number = client.request("GET", f"/large?size={3 * h2.DEFAULT_WINDOW}")
+        client.until(lambda: client.window == 0, "the window was not used")
+        client.grant(number, 1000)
+        client.send(h2.settings((h2.INITIAL_WINDOW_SIZE, h2.DEFAULT_WINDOW - 1000)),
+                    h2.priority_update(number, "u=1"))
+        reset_while(client, number, lambda: None)
+
+
+def test_body_does_not_extend_the_write_timeout(short_timeouts):
+    with Client(short_timeouts.port, (h2.INITIAL_WINDOW_SIZE, 10), grants=False) as client:
+        client.sync()
+        number = client.request("POST", "/pieces-echo", end=False)
+        reset_while(client, number, lambda: client.send_unless_closed(h2.data(number, b"x")))
+
+
+def test_events_do_not_extend_the_write_timeout(short_timeouts):
+    with Client(short_timeouts.port, (h2.INITIAL_WINDOW_SIZE, 10), grants=False) as client:
+        client.sync()
+        number = client.request("GET", "/hub")
+        client.until(lambda: client.streams[number].status, "no response")
+        reset_while(client, number, lambda: short_timeouts.request("POST", "/hub", body=b"event"))
 
 
 def test_incomplete_preface_times_out(short_timeouts):

@@ -2,6 +2,7 @@
 tests of WebSocket run over it, too (`./dev test wire-h2`)."""
 
 import json
+import socket
 import ssl
 import struct
 
@@ -300,3 +301,28 @@ def test_chromium_uses_the_connection_of_the_page(tmp_path):
     finally:
         opened.close()
         server.stop()
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_data_is_no_body_of_a_request_that_no_tunnel_serves(client, ends):
+    # Of an extended CONNECT the handler gets a GET, which has no body.
+    number = connect(client, "/pieces-digest?never", protocol="other")
+    client.send(h2.data(number, b"not a body", end=ends))
+    client.sync()
+    assert client.streams[number].status is None
+    client.send(h2.reset(number))
+    assert client.get().status == 200
+
+
+def test_write_reports_that_it_has_ended_the_stream(client, server):
+    # The client has ended both its side of the stream and of the connection, so it never opens the
+    # window that the write needs. Another request keeps the connection open.
+    number = connect(client, "/late-stream", protocol="Echo/1")
+    client.until(lambda: client.streams[number].status, "no response")
+    client.send(h2.data(number, b"", end=True))
+    client.request("GET", "/hold/with-late-stream")
+    client.sync()
+    client.socket.shutdown(socket.SHUT_WR)
+    server.settle()
+    assert server.request("GET", "/late-write").body == b"UVHTTP_EDISCONNECTED 0"
+    assert server.release("with-late-stream") == 1

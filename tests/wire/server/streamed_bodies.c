@@ -15,6 +15,7 @@
  *     /pieces-of-     length=N   the declared length; 10
  *       length        size=N     bytes that are written; 10
  *     /trailers-out   known      Content-Length, and so no trailers
+ *                     more=N     bytes of the body before its end
  *     /pieces-digest  pause      pauses after the first chunk, until /pieces-go-on
  *                     late       requests the body at /pieces-go-on
  *                     refuse     responds with 403 instead of reading the body
@@ -240,6 +241,13 @@ int trailers_out(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         err = uvhttp_response_begin(res, 200, "text/plain",
                                     length_of(req) == UVHTTP_LENGTH_UNKNOWN ? UVHTTP_LENGTH_UNKNOWN
                                                                             : 4);
+    size_t more = (size_t)number_of(req, "more", 0);
+    char *bytes = uvhttp_request_allocate(req, more + 1);
+    if (bytes == NULL)
+        return UVHTTP_ENOMEM;
+    fill(bytes, more, 0);
+    if (err == 0)
+        err = uvhttp_response_write(res, bytes, more);
     if (err == 0)
         err = uvhttp_response_write(res, "body", 4);
     if (err == 0)
@@ -267,6 +275,7 @@ struct received {
     uint64_t size;
     uint64_t chunks;
     uint32_t hash; /* FNV-1a */
+    bool ended;
     uvhttp_response_t *response;
 };
 
@@ -288,6 +297,9 @@ static int add_chunk(uvhttp_request_t *req, uvhttp_response_t *res, const char *
                      void *arg)
 {
     struct received *received = arg;
+    if (received->ended)
+        abort();
+    received->ended = size == 0;
     if (size == 0)
         return has_query(req, "never") ? 0 : send_hash(req, res, received);
     received->hash = fnv_add(received->hash, data, size);

@@ -141,6 +141,38 @@ static int upgrade_wrongly(uvhttp_request_t *req, uvhttp_response_t *res, void *
     return uvhttp_response_send_text(res, 200, text);
 }
 
+/* A stream that another request writes to. */
+static uvhttp_stream_t *late;
+
+static void ignore_data(uvhttp_stream_t *stream, char *data, size_t size, void *arg)
+{
+    (void)stream, (void)data, (void)size, (void)arg;
+}
+
+static void late_closed(uvhttp_stream_t *stream, void *arg)
+{
+    (void)stream, (void)arg;
+    late = NULL;
+}
+
+static int late_stream(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    static const uvhttp_stream_events_t events = {.data = ignore_data, .closed = late_closed};
+    (void)req, (void)arg;
+    return uvhttp_response_upgrade(res, "Echo/1", &events, NULL, &late);
+}
+
+/* Responds with the result of the write, and whether the stream exists afterwards. */
+static int late_write(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    static const char bytes[100000];
+    char text[64];
+    (void)req, (void)arg;
+    const char *name = uvhttp_error_name(uvhttp_stream_write(late, bytes, sizeof bytes));
+    (void)snprintf(text, sizeof text, "%s %d", name, late != NULL);
+    return uvhttp_response_send_text(res, 200, text);
+}
+
 int add_streams(uvhttp_router_t *router)
 {
     static char polite[] = "polite";
@@ -157,6 +189,8 @@ int add_streams(uvhttp_router_t *router)
          .handler = echo_stream,
          .flags = UVHTTP_ROUTE_STREAM},
         {.method = "GET", .pattern = "/upgrade-wrongly", .handler = upgrade_wrongly},
+        {.method = "GET", .pattern = "/late-stream", .handler = late_stream, .upgrade = "Echo/1"},
+        {.method = "GET", .pattern = "/late-write", .handler = late_write},
     };
     int err = 0;
     for (size_t i = 0; err == 0 && i < sizeof routes / sizeof *routes; i++)

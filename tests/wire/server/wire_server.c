@@ -168,6 +168,7 @@ static const uvhttp_route_t stream_routes[] = {
     ROUTE("GET", "/trailers-out", trailers_out),
     ROUTE("GET", "/early-hints", early_hints),
     ROUTE_WITH("POST", "/pieces-digest", stream_digest, .flags = UVHTTP_ROUTE_STREAM),
+    ROUTE_WITH("GET", "/pieces-digest", stream_digest, .flags = UVHTTP_ROUTE_STREAM),
     ROUTE_WITH("POST", "/pieces-small", stream_digest, .flags = UVHTTP_ROUTE_STREAM,
                .max_body_size = SMALL_BODY_LIMIT),
     ROUTE_WITH("POST", "/pieces-echo", stream_echo, .flags = UVHTTP_ROUTE_STREAM),
