@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <uvhttp/config.h>
+
 #define OF_FILE    "it is a key of the file, at the top level"
 #define OF_SITE    "it is a key of a site, in the list 'sites'"
 #define OF_ROUTE   "it is a key of a route, in the list 'routes' of a site"
@@ -76,6 +78,8 @@ static const struct {
     {"worker_processes", "use 'workers' of 'server'"},
     {"worker_connections", "use 'max_connections' of 'server'"},
     {"keepalive_timeout", "use 'keep_alive_timeout' of 'server'"},
+    {"protocols", "use 'http2' of 'server'"},
+    {"http2_max_concurrent_streams", "use 'http2_max_streams' of 'server'"},
     {"client_max_body_size", "use 'upload_max_size' " IN_ROUTE ", or 'max_body_size' of 'server'"},
     {"server", OF_FILE},
     {"listen", OF_FILE},
@@ -116,9 +120,6 @@ static const struct {
     {"clean_urls", OF_ROUTE},
     {"precompressed", OF_ROUTE},
     {"symlinks", OF_ROUTE},
-    {"workers", OF_SERVER},
-    {"max_connections", OF_SERVER},
-    {"max_body_size", OF_SERVER},
 };
 
 const char *uvh_config_hint(const char *key)
@@ -126,6 +127,11 @@ const char *uvh_config_hint(const char *key)
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
         if (strcmp(hints[i].key, key) == 0)
             return hints[i].hint;
+    }
+    const uvhttp_limit_t *limit;
+    for (size_t i = 0; (limit = uvhttp_config_limit(i)) != NULL; i++) {
+        if (strcmp(limit->name, key) == 0)
+            return OF_SERVER;
     }
     return NULL;
 }

@@ -17,9 +17,8 @@
 #include "tls/info.h"
 
 enum {
-    LEAST_SPACE = 512,  /* bytes of the first block; with less, another one is taken */
-    EXTRA_SPACE = 4096, /* for a field after the limit, which is decoded and rejected */
-    MAX_DISCARDED = 4,  /* fields up to so many times the limit are decoded and rejected */
+    LEAST_SPACE = 512,             /* bytes of the first block; with less, another one is taken */
+    EXTRA_SPACE = 4096,            /* for a field after the limit, which is decoded and rejected */
     TAIL = UVH_REQUEST_PATH_SLACK, /* bytes after the fields */
 };
 
@@ -222,7 +221,8 @@ static enum outcome decode(struct block *block, const char *p, const char *end)
             if (block->total > block->limits->max_size)
                 block->discards = true;
             if (block->discards || block->malformed) {
-                if (block->total <= MAX_DISCARDED * (size_t)block->limits->max_size + EXTRA_SPACE)
+                if (block->total <=
+                    UVH_H2_MAX_DISCARDED * (size_t)block->limits->max_size + EXTRA_SPACE)
                     continue;
                 uvh_h2_fail(h2, UVH_H2_ENHANCE_YOUR_CALM, "a field section is far too large");
                 return CONNECTION_FAILED;
