@@ -546,10 +546,12 @@ static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *
         stream = uvh_h2_stream_new(h2, id);
     if (stream == NULL) {
         discard_block(h2, p, end);
-        if (h2->refusing)
+        if (h2->refusing) {
             uvh_h2_count_control(h2, 1);
-        else if (!h2->failed)
+        } else if (!h2->failed) {
+            uvh_counter_add(&uvh_h2_worker(h2)->counters.http2_refused, 1);
             uvh_h2_reset_id(h2, id, UVH_H2_REFUSED_STREAM);
+        }
         return;
     }
     uvh_exchange_ref(&stream->base);

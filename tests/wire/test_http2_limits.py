@@ -41,6 +41,7 @@ def test_max_streams_is_announced_and_enforced(start):
         refused = client.request()
         client.until(lambda: client.streams[refused].reset, "the stream was not refused")
         assert client.streams[refused].reset == "REFUSED_STREAM"
+        assert server.stats()["http2_refused"] == 1
         server.release("most")
         assert [response.status for response in client.responses(held)] == [200] * 5
         assert client.get().status == 200
