@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <uvhttp/config.h>
+
 #define OF_FILE    "a key of the file, at the top level"
 #define OF_SITE    "a key of a site, in the list 'sites'"
 #define OF_ROUTE   "a key of a route, in the list 'routes' of a site"
@@ -77,6 +79,8 @@ static const struct {
     {"worker_processes", "use 'workers' of 'server'"},
     {"worker_connections", "use 'max_connections' of 'server'"},
     {"keepalive_timeout", "use 'keep_alive_timeout' of 'server'"},
+    {"protocols", "use 'http2' of 'server'"},
+    {"http2_max_concurrent_streams", "use 'http2_max_streams' of 'server'"},
     {"client_max_body_size", "use 'upload_max_size' " IN_ROUTE ", or 'max_body_size' of 'server'"},
     {"server", OF_FILE},
     {"listen", OF_FILE},
@@ -117,22 +121,23 @@ static const struct {
     {"clean_urls", OF_ROUTE},
     {"precompressed", OF_ROUTE},
     {"symlinks", OF_ROUTE},
-    {"workers", OF_SERVER},
-    {"max_connections", OF_SERVER},
-    {"max_body_size", OF_SERVER},
 };
 
 /* A hint that begins with "a key" is about the key itself. */
 const char *uvh_config_hint(const char *key, char text[UVH_CONFIG_HINT_SIZE])
 {
-    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
-        const char *hint = hints[i].hint;
-        if (strcmp(hints[i].key, key) != 0)
-            continue;
-        if (strncmp(hint, "a key", 5) != 0)
-            return hint;
-        snprintf(text, UVH_CONFIG_HINT_SIZE, "'%s' is %s", key, hint);
-        return text;
+    const char *hint = NULL;
+    const uvhttp_limit_t *limit;
+    for (size_t i = 0; hint == NULL && i < sizeof(hints) / sizeof(hints[0]); i++) {
+        if (strcmp(hints[i].key, key) == 0)
+            hint = hints[i].hint;
     }
-    return NULL;
+    for (size_t i = 0; hint == NULL && (limit = uvhttp_config_limit(i)) != NULL; i++) {
+        if (strcmp(limit->name, key) == 0)
+            hint = OF_SERVER;
+    }
+    if (hint == NULL || strncmp(hint, "a key", 5) != 0)
+        return hint;
+    snprintf(text, UVH_CONFIG_HINT_SIZE, "'%s' is %s", key, hint);
+    return text;
 }

@@ -162,17 +162,11 @@ static int add_listen(struct uvh_options *options, const struct uvh_option *opti
 
 bool uvh_options_switch(const char *text, bool *on)
 {
-    static const char *const words[][2] = {
-        {"0", "1"}, {"no", "yes"}, {"off", "on"}, {"false", "true"}};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        for (int value = 0; value < 2; value++) {
-            if (strcmp(text, words[i][value]) == 0) {
-                *on = value == 1;
-                return true;
-            }
-        }
-    }
-    return false;
+    size_t number;
+    if (uvhttp_config_parse(text, "boolean", &number) != 0)
+        return false;
+    *on = number != 0;
+    return true;
 }
 
 static int set_switch(struct uvh_options *options, const struct uvh_option *option,

@@ -124,6 +124,11 @@ static void print_limits(const uvhttp_config_t *config, FILE *out)
     for (size_t i = 0; (limit = uvhttp_config_limit(i)) != NULL; i++) {
         size_t value = 0;
         uvhttp_config_get(config, limit->name, &value);
+        if (strcmp(limit->unit, "boolean") == 0) {
+            fprintf(out, "  %s: %s  # %s\n", limit->name, value != 0 ? "true" : "false",
+                    limit->help);
+            continue;
+        }
         fprintf(out, "  %s: %zu  # %s, %llu to %llu: %s\n", limit->name, value, limit->unit,
                 (unsigned long long)limit->min, (unsigned long long)limit->max, limit->help);
     }

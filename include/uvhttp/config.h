@@ -191,6 +191,7 @@ UVHTTP_EXPORT int uvhttp_config_from_env(uvhttp_config_t *config, const char *pr
  *   seconds        s, m or min, h, d
  *   milliseconds   ms, s, m or min, h, d
  *   others         none
+ * or of the unit "boolean" one of the words true, yes, on and 1, or false, no, off and 0.
  * Returns 0, or
  *   UVHTTP_EINVAL  anything else; `*value` is unchanged */
 UVHTTP_EXPORT int uvhttp_config_parse(const char *text, const char *unit, size_t *value);

@@ -148,10 +148,11 @@ typedef void (*uvhttp_release_cb)(void *arg);
  * and event streams.
  *
  * If a handler that has begun a response returns an error, or the body is too short, the
- * connection is closed, because the client could not detect it otherwise. */
+ * connection is closed, because the client could not detect it otherwise. Over HTTP/2, here and
+ * below, its stream is reset instead (docs/http2.md). */
 
-/* Body length unknown: sent with chunked coding (RFC 9112 section 7.1), or until the connection
- * closes for HTTP/1.0. */
+/* Body length unknown: sent with chunked coding (RFC 9112 section 7.1), until the connection closes
+ * for HTTP/1.0, or without Content-Length over HTTP/2. */
 #define UVHTTP_LENGTH_UNKNOWN UINT64_MAX
 
 /* Sends status and fields; the body follows. `length` in bytes, or UVHTTP_LENGTH_UNKNOWN. Errors
@@ -173,10 +174,10 @@ UVHTTP_EXPORT int uvhttp_response_begin(uvhttp_response_t *response, int status,
  *   UVHTTP_EINVAL      above 1 GiB */
 UVHTTP_EXPORT int uvhttp_response_write(uvhttp_response_t *response, const void *data, size_t size);
 
-/* Adds a trailer field (RFC 9110 section 6.5), before end. Only chunked bodies have trailers;
- * otherwise it is dropped. Errors as for set_header; UVHTTP_EHEADER also for fields that frame
- * or route a message (Content-Length, Transfer-Encoding, Host, Trailer, TE, ...), which are not
- * allowed in trailers. */
+/* Adds a trailer field (RFC 9110 section 6.5), before end. Only bodies of unknown length have
+ * trailers (HTTP/1.1 and HTTP/2); otherwise it is dropped. Errors as for set_header; UVHTTP_EHEADER
+ * also for fields that frame or route a message (Content-Length, Transfer-Encoding, Host, Trailer,
+ * TE, ...), which are not allowed in trailers. */
 UVHTTP_EXPORT int uvhttp_response_add_trailer(uvhttp_response_t *response, const char *name,
                                               const char *value);
 
@@ -472,7 +473,8 @@ UVHTTP_EXPORT void uvhttp_response_use_prepared(uvhttp_response_t *response,
                                                 const uvhttp_prepared_t *prepared);
 
 /* Closes the connection after this response ("Connection: close", RFC 9112 section 9.6). After a
- * streamed body has begun, the connection is closed without that field. */
+ * streamed body has begun, the connection is closed without that field. Over HTTP/2 the client is
+ * asked to open no further requests on it (GOAWAY). */
 UVHTTP_EXPORT void uvhttp_response_close_after(uvhttp_response_t *response);
 
 /* True until a send function has succeeded or the client has disconnected. */

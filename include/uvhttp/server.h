@@ -63,6 +63,7 @@ typedef struct uvhttp_stats {
     uint64_t tls_resumed;       /* of these, resumed sessions */
     uint64_t http2_connections; /* of total_connections: HTTP/2 was chosen */
     uint64_t http2_requests;    /* of total_requests: over HTTP/2 */
+    uint64_t http2_refused;     /* requests that were not begun: REFUSED_STREAM */
     uint64_t http2_errors;      /* connections that ended with an error of HTTP/2 (GOAWAY) */
     /* of total_requests: heads received as early data (uvhttp_request_is_early) */
     uint64_t early_requests;

@@ -46,9 +46,9 @@ UVHTTP_EXPORT bool uvhttp_request_offers_upgrade(const uvhttp_request_t *request
                                                  const char *protocol);
 
 /* Sends 101 with Upgrade, Connection and the fields set so far, and turns the connection into a
- * stream. `*events` is copied. The exchange ends (uvhttp_server_on_finished is called). Data
- * callbacks begin in the next loop iteration, or when the handler has returned; writing is possible
- * immediately.
+ * stream. HTTP/2 has no upgrades. `*events` is copied. The exchange ends (uvhttp_server_on_finished
+ * is called). Data callbacks begin in the next loop iteration, or when the handler has returned;
+ * writing is possible immediately.
  * Returns 0, the errors of send, or with `*stream` NULL and without any callback
  *   UVHTTP_EINVAL    the client does not offer the protocol, a callback is missing, or the
  *                    request's body has not been read

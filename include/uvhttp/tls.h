@@ -15,7 +15,8 @@
  *
  * TLS 1.2 and 1.3 (RFC 5246, RFC 8446). No renegotiation, no compression; early data only with
  * `early_data`. Sessions are resumed by tickets (RFC 5077), whose keys change every
- * `session_lifetime_ms`. A client that offers ALPN protocols (RFC 7301) must offer http/1.1.
+ * `session_lifetime_ms`. A client that offers ALPN protocols (RFC 7301) must offer http/1.1 or,
+ * unless config->http2 is 0, h2.
  *
  * In a build without OpenSSL (-DBUILD_WITH_HTTPS=OFF) uvhttp_tls_new returns UVHTTP_ENOTSUP. */
 #ifndef UVHTTP_TLS_H
@@ -219,7 +220,7 @@ typedef struct uvhttp_tls_info {
     const char *version;     /* "TLSv1.3" */
     const char *cipher;      /* IANA name: "TLS_AES_256_GCM_SHA384" */
     const char *server_name; /* sent by the client (SNI); "": none */
-    const char *protocol;    /* of ALPN: "http/1.1"; "": none */
+    const char *protocol;    /* of ALPN: "h2", "http/1.1"; "": none */
     bool resumed;
     /* Of the verified client certificate; "" and 0 without one. */
     const char *client_subject;     /* RFC 2253: "CN=ann,O=Example" */

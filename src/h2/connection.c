@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "h2/h2.h"
+#include "platform/socket.h"
 #include "tls/info.h"
 
 /* ---- callbacks of the connection ---- */
@@ -216,6 +217,10 @@ static const struct uvh_conn_user h2_user = {
 
 /* ---- begin and end ---- */
 
+/* Bytes in the socket cannot be overtaken by a more urgent stream, and a fast connection would hold
+ * megabytes of them. */
+enum { SOCKET_QUEUE = 131072 };
+
 /* RFC 9113 section 9.2.2: ciphers of TLS 1.2 without ephemeral keys or authenticated encryption
  * (appendix A). */
 static bool is_secure(const struct uvh_conn *conn)
@@ -258,6 +263,7 @@ bool uvh_h2_begin(struct uvh_conn *conn)
     conn->owner = h2;
     uvh_conn_ref(conn);
     uvh_counter_add(&worker->counters.http2_connections, 1);
+    uvh_socket_limit_queue(conn->socket.fd, SOCKET_QUEUE);
     uvh_h2_ref(h2);
     uvh_h2_send_settings(h2);
     if (!is_secure(conn))

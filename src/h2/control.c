@@ -35,8 +35,8 @@ static void log_failure(struct uvh_h2 *h2, enum uvh_h2_error error, const char *
     uvhttp_log_level_t level =
         error == UVH_H2_ENHANCE_YOUR_CALM ? UVHTTP_LOG_INFO : UVHTTP_LOG_DEBUG;
     if (uvh_server_logs(server, level))
-        uvh_server_log(server, level, "HTTP/2 connection with %s ended with error %d: %s",
-                       uvh_conn_peer(h2->conn, peer), (int)error, reason);
+        uvh_server_log(server, level, "HTTP/2 connection with %s ended with %s: %s",
+                       uvh_conn_peer(h2->conn, peer), uvh_h2_error_name(error), reason);
 }
 
 static void send_goaway(struct uvh_h2 *h2, uint32_t last, enum uvh_h2_error error,

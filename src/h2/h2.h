@@ -21,6 +21,7 @@ enum {
     UVH_H2_UPDATES = 8,  /* priorities of streams that are not open yet */
     /* streams whose late frames are ignored: as many as may be open, up to this number */
     UVH_H2_MOST_RECENT = 256,
+    UVH_H2_MAX_DISCARDED = 4, /* fields up to so many times the limit are decoded and rejected */
     /* bytes of a body that are discarded after its response, before the stream is reset */
     UVH_H2_DISCARDED_BODY = 65536,
     /* bytes of a DATA frame; with its header four frames fill a transmit buffer, and one fills a

@@ -17,9 +17,8 @@
 #include "tls/info.h"
 
 enum {
-    LEAST_SPACE = 512,  /* bytes of the first block; with less, another one is taken */
-    EXTRA_SPACE = 4096, /* for a field after the limit, which is decoded and rejected */
-    MAX_DISCARDED = 4,  /* fields up to so many times the limit are decoded and rejected */
+    LEAST_SPACE = 512,             /* bytes of the first block; with less, another one is taken */
+    EXTRA_SPACE = 4096,            /* for a field after the limit, which is decoded and rejected */
     TAIL = UVH_REQUEST_PATH_SLACK, /* bytes after the fields */
 };
 
@@ -222,7 +221,8 @@ static enum outcome decode(struct block *block, const char *p, const char *end)
             if (block->total > block->limits->max_size)
                 block->discards = true;
             if (block->discards || block->malformed) {
-                if (block->total <= MAX_DISCARDED * (size_t)block->limits->max_size + EXTRA_SPACE)
+                if (block->total <=
+                    UVH_H2_MAX_DISCARDED * (size_t)block->limits->max_size + EXTRA_SPACE)
                     continue;
                 uvh_h2_fail(h2, UVH_H2_ENHANCE_YOUR_CALM, "a field section is far too large");
                 return CONNECTION_FAILED;
@@ -549,10 +549,12 @@ static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *
         stream = uvh_h2_stream_new(h2, id);
     if (stream == NULL) {
         discard_block(h2, p, end);
-        if (h2->refusing)
+        if (h2->refusing) {
             uvh_h2_count_control(h2, 1);
-        else if (!h2->failed)
+        } else if (!h2->failed) {
+            uvh_counter_add(&uvh_h2_worker(h2)->counters.http2_refused, 1);
             uvh_h2_reset_id(h2, id, UVH_H2_REFUSED_STREAM);
+        }
         return;
     }
     uvh_exchange_ref(&stream->base);

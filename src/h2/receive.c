@@ -150,13 +150,13 @@ static void take_headers(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, co
 static void take_continuation(struct uvh_h2 *h2, const struct uvh_h2_frame *frame,
                               const char *payload)
 {
-    size_t most = uvh_h2_config(h2)->max_header_size;
+    size_t most = UVH_H2_MAX_DISCARDED * uvh_h2_config(h2)->max_header_size;
     if (most < UVH_H2_FRAME_SIZE)
         most = UVH_H2_FRAME_SIZE;
     if (!uvh_h2_count_control(h2, 1))
         return;
     if (h2->block.length + frame->length > most) {
-        uvh_h2_fail(h2, UVH_H2_ENHANCE_YOUR_CALM, "the field block is larger than max_header_size");
+        uvh_h2_fail(h2, UVH_H2_ENHANCE_YOUR_CALM, "a field block is far too large");
         return;
     }
     if (uvh_bytes_append(&h2->block, payload, frame->length) != 0) {

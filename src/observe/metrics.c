@@ -106,6 +106,8 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
     counter(text, "http2_requests_total", "Of these, over HTTP/2.", stats->http2_requests);
     counter(text, "http2_connections_total", "Connections that chose HTTP/2.",
             stats->http2_connections);
+    counter(text, "http2_refused_requests_total",
+            "HTTP/2 requests that were refused, above http2_max_streams.", stats->http2_refused);
     counter(text, "http2_errors_total", "HTTP/2 connections that ended with an error.",
             stats->http2_errors);
     begin(text, "responses_total", "counter", "Responses by status class.");

@@ -106,6 +106,15 @@ int uvh_socket_set_tcp(int socket)
     return err == 0 ? set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES) : err;
 }
 
+void uvh_socket_limit_queue(int socket, int bytes)
+{
+#if defined(TCP_NOTSENT_LOWAT)
+    (void)set_option(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes);
+#else
+    (void)socket, (void)bytes;
+#endif
+}
+
 /* Binds so that a second program on the same port fails instead of getting half of the connections:
  * the first socket binds without SO_REUSEPORT and sets it afterwards. */
 static int bind_to(int listener, const struct sockaddr_storage *address, socklen_t length,

@@ -45,6 +45,10 @@ bool uvh_socket_is_numeric(const char *address);
  * Connections inherit TCP_NODELAY. */
 int uvh_socket_listen(const char *address, int port, int backlog, enum uvh_socket_sharing sharing);
 
+/* Limits the bytes that the system accepts before it can transmit them; ignored where the system
+ * cannot. */
+void uvh_socket_limit_queue(int socket, int bytes);
+
 /* Bytes sent and not yet acknowledged; 0 where the system cannot tell. */
 size_t uvh_socket_unsent(int socket);
 

@@ -73,10 +73,32 @@ static size_t factor_of(const char *suffix, const char *unit)
     return 0;
 }
 
+static bool is_boolean(const char *unit)
+{
+    return strcmp(unit, "boolean") == 0;
+}
+
+static int parse_boolean(const char *text, size_t *value)
+{
+    static const char *const words[][2] = {
+        {"0", "1"}, {"no", "yes"}, {"off", "on"}, {"false", "true"}};
+    for (size_t i = 0; i < UVH_COUNT_OF(words); i++) {
+        for (size_t number = 0; number < 2; number++) {
+            if (strcmp(text, words[i][number]) == 0) {
+                *value = number;
+                return 0;
+            }
+        }
+    }
+    return UVHTTP_EINVAL;
+}
+
 int uvhttp_config_parse(const char *text, const char *unit, size_t *value)
 {
     if (text == NULL || unit == NULL || value == NULL)
         return UVHTTP_EINVAL;
+    if (is_boolean(unit))
+        return parse_boolean(text, value);
     size_t number = 0;
     const char *c = text;
     for (; *c >= '0' && *c <= '9'; c++) {
@@ -139,7 +161,13 @@ static int set(uvhttp_config_t *config, const char *name, const char *text, uvht
     }
     if (field == &config->heavy_threads && strcmp(text, "auto") == 0)
         text = "0";
-    if (uvhttp_config_parse(text, row->unit, &value) != 0) {
+    int err = uvhttp_config_parse(text, row->unit, &value);
+    if (err != 0 && is_boolean(row->unit)) {
+        return uvh_error_sentence(error, row->name, text,
+                                  "%s is '%.*s'; allowed are true and false", row->name,
+                                  uvh_error_quoted(text, SHOWN_LENGTH), text);
+    }
+    if (err != 0) {
         return uvh_error_sentence(
             error, row->name, text, "%s: '%.*s' is not %s; allowed are %llu to %llu %s", row->name,
             uvh_error_quoted(text, SHOWN_LENGTH), text, kind_of(row->unit), min, max, row->unit);

@@ -12,6 +12,7 @@
     X(total_requests)       \
     X(http2_connections)    \
     X(http2_requests)       \
+    X(http2_refused)        \
     X(http2_errors)         \
     X(early_requests)       \
     X(responses_1xx)        \

@@ -185,8 +185,12 @@ static void limits_are_set_by_name_within_range(void **state)
         snprintf(text, sizeof(text), "%llu", below ? limits[i].min - 1 : limits[i].max + 1);
         for (size_t k = 0; k < 2; k++) {
             char expected[256];
-            snprintf(expected, sizeof(expected), "%s is %s; allowed are %llu to %llu %s",
-                     limits[i].name, beyond[k], limits[i].min, limits[i].max, limits[i].unit);
+            if (strcmp(limits[i].unit, "boolean") == 0)
+                snprintf(expected, sizeof(expected), "%s is '%s'; allowed are true and false",
+                         limits[i].name, beyond[k]);
+            else
+                snprintf(expected, sizeof(expected), "%s is %s; allowed are %llu to %llu %s",
+                         limits[i].name, beyond[k], limits[i].min, limits[i].max, limits[i].unit);
             assert_int_equal(uvhttp_config_set(config, limits[i].name, beyond[k], &error),
                              UVHTTP_ECONFIG);
             assert_string_equal(error.text, expected);
@@ -233,6 +237,14 @@ static void numbers_are_parsed_with_units(void **state)
         {"1h", "milliseconds", 3600000},
         {"1d", "milliseconds", 86400000},
         {"12", "fields", 12},
+        {"1", "boolean", 1},
+        {"true", "boolean", 1},
+        {"yes", "boolean", 1},
+        {"on", "boolean", 1},
+        {"0", "boolean", 0},
+        {"false", "boolean", 0},
+        {"no", "boolean", 0},
+        {"off", "boolean", 0},
     };
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         size_t value = 1;
@@ -247,7 +259,8 @@ static void numbers_are_parsed_with_units(void **state)
         {"1Kib1", "bytes"},    {"K", "bytes"},          {"1M", "seconds"},
         {"1ms", "seconds"},    {"1S", "seconds"},       {"1K", "seconds"},
         {"1min 1", "seconds"}, {"1MS", "milliseconds"}, {"10k", "connections"},
-        {"1s", "connections"}, {"1\n", "fields"},
+        {"1s", "connections"}, {"1\n", "fields"},       {"2", "boolean"},
+        {"", "boolean"},       {"True", "boolean"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         size_t value = 4711;
@@ -283,6 +296,7 @@ static void invalid_values_are_refused_with_allowed_range(void **state)
                    "max_target_size: '' is not a size (such as 65536, 64K or 64KiB); allowed are "
                    "16 to 1048576 "
                    "bytes");
+    assert_not_set("http2", "2", UVHTTP_ECONFIG, "http2 is '2'; allowed are true and false");
     char longest[1000];
     memset(longest, 'x', sizeof(longest));
     longest[sizeof(longest) - 1] = '\0';

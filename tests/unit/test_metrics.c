@@ -62,6 +62,7 @@ static void stats_fields_have_samples(void **state)
         .early_requests = 141,
         .http2_connections = 142,
         .http2_requests = 143,
+        .http2_refused = 145,
         .http2_errors = 144,
         .tls_expires = 1800000000,
         .latency = {.count = 113,
@@ -97,6 +98,7 @@ static void stats_fields_have_samples(void **state)
         "uvhttp_requests_total 103",
         "uvhttp_http2_requests_total 143",
         "uvhttp_http2_connections_total 142",
+        "uvhttp_http2_refused_requests_total 145",
         "uvhttp_http2_errors_total 144",
         "uvhttp_responses_total{class=\"1xx\"} 104",
         "uvhttp_responses_total{class=\"2xx\"} 105",
@@ -177,7 +179,7 @@ static void metrics_have_help_and_type(void **state)
             assert_int_equal(strncmp(line, name, strlen(name)), 0);
         }
     }
-    assert_int_equal(metrics, 29);
+    assert_int_equal(metrics, 30);
 }
 
 static void truncated_text_returns_full_length(void **state)

@@ -19,6 +19,7 @@ PAGE = pages.ROOT / "docs/coming-from.md"
 OF_SITE = {"access_log", "hosts", "rewrites"}
 OF_TOP = {"listen", "trusted_proxies", "tls", "metrics", "user", "include"}
 OF_TLS = {"redirect_http", "profile"}
+OF_SERVER = {"workers", "http2", "http2_max_streams"}
 
 
 def rows(title):
@@ -79,7 +80,7 @@ def place(keys):
             top["tls"] = {"self_signed": True, key: value}
         elif key in OF_SITE:
             site[key] = value
-        elif key == "workers":
+        elif key in OF_SERVER:
             top["server"] = {key: value}
         elif key in ("redirect", "respond"):
             route.pop("static")

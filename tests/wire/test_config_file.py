@@ -419,6 +419,7 @@ def test_access_log_has_address_of_disconnected_client(start, tmp_path, format):
      "unknown key 'proxy_pass' in a route: uvhttp does not forward requests to other servers"),
     ("tls: {}", "unknown key 'tls' in a route: 'tls' is a key of the file, at the top level"),
     ("hosts: a", "unknown key 'hosts' in a route: 'hosts' is a key of a site, in the list 'sites'"),
+    ("http2: true", "unknown key 'http2' in a route: 'http2' is a key of 'server', at the top level"),
 ])
 def test_keys_of_other_servers_and_levels_have_hints(write, line, message):
     first, *extra = problems(write(f"sites: [{{routes: [{{path: /, {line}, respond: {{}}}}]}}]\n"))
@@ -429,7 +430,8 @@ def test_hints_name_existing_keys():
     """Each key in quotes in the table of hints is one that a configuration has."""
     table = (ROOT / "app/config_hint.c").read_text()
     known = set(re.findall(r"^#* *(?:- )?#? *(?:- )?{?(\w+):", (ROOT / "docs/configuration.md")
-                           .read_text(), re.M)) | {"max_body_size", "include"}
+                           .read_text(), re.M)) | {"max_body_size", "http2_max_streams",
+                                                                "include"}
     named = set(re.findall(r"'(\w+)(?:: true)?'", table))
     assert len(named) > 20 and named <= known | {"self_signed", "workers", "file"}, named - known
 
@@ -646,7 +648,7 @@ def test_precedence_of_options_variables_file_defaults(write):
     assert (found["write_timeout"], found["max_body_size"]) == (60, 4096)
 
 
-@pytest.mark.parametrize("name", limits())
+@pytest.mark.parametrize("name", sorted(set(limits()) - {"http2"}))
 def test_limit_has_key_and_variable(write, name):
     plain, path = write(RESPOND, "plain.yaml"), write("")
     _, low, high = re.search(rf"^  {name}: (\d+)  # \w+, (\d+) to (\d+):",
@@ -662,8 +664,25 @@ def test_limit_has_key_and_variable(write, name):
         unit_of(plain, name)
     ]
     done = run("uvhttp", "check", plain, environment={"UVHTTP_" + name.upper(): "x"})
-    reason = "'x' is invalid" if name == "http2" else f"{name}: 'x' is not a"
-    assert done.returncode == 2 and f"UVHTTP_{name.upper()}: {reason}" in done.stderr
+    assert done.returncode == 2 and f"UVHTTP_{name.upper()}: {name}: 'x' is not a" in done.stderr
+
+
+def test_http2_is_switched_by_a_boolean(write):
+    def printed(*arguments, **environment):
+        done = run("uvhttp", "run", "--print-config", *arguments, environment=environment)
+        return re.search(r"^  http2: (\w+)  # ", done.stdout, re.M).group(1)
+
+    plain, path = write(RESPOND, "plain.yaml"), write("")
+    assert printed(plain) == "true"
+    for text, shown in (("false", "false"), ("no", "false"), ("0", "false"), ("true", "true"),
+                        ("on", "true"), ("1", "true")):
+        path.write_text(f"server: {{http2: {text}}}\n" + RESPOND)
+        assert printed(path) == printed(plain, UVHTTP_HTTP2=text) == shown
+    assert printed(plain, "--no-http2") == "false"
+    path.write_text("server: {http2: 2}\n" + RESPOND)
+    assert problems(path) == ["1:17: http2 is '2'; allowed are true and false"]
+    done = run("uvhttp", "check", plain, environment={"UVHTTP_HTTP2": "x"})
+    assert done.returncode == 2 and "UVHTTP_HTTP2: 'x' is invalid" in done.stderr
 
 
 def test_exit_codes_of_usage_and_file_errors(write):

@@ -41,6 +41,7 @@ def test_max_streams_is_announced_and_enforced(start):
         refused = client.request()
         client.until(lambda: client.streams[refused].reset, "the stream was not refused")
         assert client.streams[refused].reset == "REFUSED_STREAM"
+        assert server.stats()["http2_refused"] == 1
         server.release("most")
         assert [response.status for response in client.responses(held)] == [200] * 5
         assert client.get().status == 200
@@ -278,6 +279,17 @@ def test_larger_header_list_gets_431(start):
         assert client.get().status == 200
 
 
+def test_larger_header_list_in_several_frames_gets_431(start):
+    server = start()
+    with Client(server.port) as client:
+        fields = [(f"x-{i}", "\x7e" * 3000) for i in range(20)]
+        number = client.new_stream()
+        client.send(h2.split_headers(number, h2.block(h2.head("GET", "/hello", *fields)), 16384))
+        client.until(lambda: client.streams[number].ended, "no end")
+        assert client.streams[number].status == 431
+        assert client.get().status == 200
+
+
 def test_far_larger_header_list_ends_connection(start):
     server = start(max_header_size=1000)
     with Client(server.port) as client:
@@ -396,6 +408,10 @@ def test_errors_are_counted_and_logged(start):
     assert after["http2_connections"] == before["http2_connections"] + 1
     assert after["http2_requests"] == before["http2_requests"] + 1
     assert after["http2_errors"] == before["http2_errors"] + 1
+    with Client(server.port) as client:
+        client.send(h2.ping() * 2000)
+        client.expect_goaway("ENHANCE_YOUR_CALM")
+    assert "ended with ENHANCE_YOUR_CALM: too many frames without content" in server.log()
 
 
 def test_responses_to_a_client_that_does_not_read_are_bounded(start):

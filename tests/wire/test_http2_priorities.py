@@ -171,6 +171,20 @@ def test_urgent_stream_overtakes_one_that_is_being_sent(blocked):
     assert served(blocked, 10000, numbers) == [0, 10000]
 
 
+def test_urgent_stream_overtakes_one_that_the_client_reads_slowly(server):
+    # The system accepts megabytes for a fast connection, which nothing can overtake.
+    with Client(server.port, (h2.INITIAL_WINDOW_SIZE, 2**30), grants=False,
+                receive_buffer=65536) as client:
+        client.send(h2.window_update(0, 2**30))
+        client.window += 2**30
+        slow = client.streams[client.request("GET", "/large?size=16000000", ("priority", "u=5"))]
+        client.until(lambda: len(slow.body) > 4000000, "no data")
+        before = len(slow.body)
+        urgent = client.request("GET", "/hello", ("priority", "u=0"))
+        client.until(lambda: client.streams[urgent].ended, "no response")
+        assert len(slow.body) - before < 800000
+
+
 def queue_after(client, value):
     number = client.request("GET", f"/large?size={SIZE}", ("priority", value))
     client.sync()

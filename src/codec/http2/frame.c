@@ -5,6 +5,27 @@
 
 #include "base/compiler.h"
 
+const char *uvh_h2_error_name(enum uvh_h2_error error)
+{
+    static const char *const names[] = {
+        "NO_ERROR",
+        "PROTOCOL_ERROR",
+        "INTERNAL_ERROR",
+        "FLOW_CONTROL_ERROR",
+        "SETTINGS_TIMEOUT",
+        "STREAM_CLOSED",
+        "FRAME_SIZE_ERROR",
+        "REFUSED_STREAM",
+        "CANCEL",
+        "COMPRESSION_ERROR",
+        "CONNECT_ERROR",
+        "ENHANCE_YOUR_CALM",
+        "INADEQUATE_SECURITY",
+        "HTTP_1_1_REQUIRED",
+    };
+    return names[error];
+}
+
 enum { STREAM_ANY, STREAM_ZERO, STREAM_ODD, STREAM_NOT_ZERO };
 
 /* The rules of each type; a maximum of 0 is none. */

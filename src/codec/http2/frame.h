@@ -79,6 +79,9 @@ enum uvh_h2_error {
     UVH_H2_HTTP_1_1_REQUIRED = 13,
 };
 
+/* "ENHANCE_YOUR_CALM" */
+const char *uvh_h2_error_name(enum uvh_h2_error error);
+
 /* The header of a frame. */
 struct uvh_h2_frame {
     uint32_t length; /* of the payload */

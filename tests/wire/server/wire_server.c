@@ -68,8 +68,8 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         ",\"deferred\":%" PRIu64 ",\"deferred_disconnected\":%" PRIu64 ",\"guarded_runs\":%" PRIu64
         ",\"seen_by_middleware\":%" PRIu64 ",\"rejected_writes\":%" PRIu64
         ",\"streams_closed\":%" PRIu64 ",\"http2_connections\":%" PRIu64
-        ",\"http2_requests\":%" PRIu64 ",\"http2_errors\":%" PRIu64 ",\"tls_handshakes\":%" PRIu64
-        ",\"tls_resumed\":%" PRIu64 ",\"tls_failures\":%" PRIu64
+        ",\"http2_requests\":%" PRIu64 ",\"http2_refused\":%" PRIu64 ",\"http2_errors\":%" PRIu64
+        ",\"tls_handshakes\":%" PRIu64 ",\"tls_resumed\":%" PRIu64 ",\"tls_failures\":%" PRIu64
         ",\"last_error\":\"%s\",\"duplicate_error\":\"%s\",\"frozen_"
         "error\":\"%s\",\"heap_calls\":%" PRIu64 ",\"heap_live\":%" PRId64 ",\"heap_peak\":%" PRId64
         ",\"libuv_calls\":%" PRIu64 ",\"libuv_live\":%" PRId64 "}\n",
@@ -79,9 +79,10 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         s->aborted_exchanges, s->bytes_received, s->bytes_sent, s->cache_hits, s->cache_misses,
         s->memory, app.aborts, app.releases, app.deferred, app.deferred_disconnected,
         app.guarded_runs, app.seen_by_middleware, app.rejected_writes, app.streams_closed,
-        s->http2_connections, s->http2_requests, s->http2_errors, s->tls_handshakes, s->tls_resumed,
-        s->tls_failures, uvhttp_error_name(app.last_error), uvhttp_error_name(app.duplicate_error),
-        uvhttp_error_name(app.frozen_error), calls, live, peak, libuv_calls, libuv_live);
+        s->http2_connections, s->http2_requests, s->http2_refused, s->http2_errors,
+        s->tls_handshakes, s->tls_resumed, s->tls_failures, uvhttp_error_name(app.last_error),
+        uvhttp_error_name(app.duplicate_error), uvhttp_error_name(app.frozen_error), calls, live,
+        peak, libuv_calls, libuv_live);
     return uvhttp_response_send_json(res, 200, text);
 }
 
