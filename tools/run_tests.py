@@ -40,8 +40,8 @@ PROCESSES = {**dict.fromkeys(KINDS, 1), "faults": 3, "wire": 2, "wire-tls": 2, "
 TSAN_TESTS = {
     "unit": ["access_log", "platform_dir_watch", "platform_line_writer", "rate_limit",
              "static_cache", "static_files", "thread_pool", "tls_used_tickets", "token_buckets"],
-    "faults": ["application", "blocking", "event_hub", "jobs", "random_walk", "streams", "uploads",
-               "loop_stats", "workers"],
+    "faults": ["application", "blocking", "event_hub", "jobs", "random_walk", "reload", "streams",
+               "uploads", "loop_stats", "workers"],
     "wire": ["blocking", "streams", "tls", "tls_early", "uploads", "workers"],
 }
 # Tests of HTTP that also run over TLS (kind `wire-tls`), with versions 1.3 and 1.2 in turn, with

@@ -246,6 +246,9 @@ public:
     const char *where() const noexcept { return where_; }
     const SetupError &details() const noexcept { return details_; }
 
+    /* For another set-up. The details remain until its first error. */
+    void forgetError() noexcept { error_ = {}; }
+
     /* True without an error; otherwise stores the first one with its context, and its details:
      * `details`, or those of the server if the error is that of a call on it. */
     bool note(int code, std::string_view what, std::string_view which = {},

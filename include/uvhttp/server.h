@@ -357,6 +357,45 @@ typedef void (*uvhttp_signal_cb)(uvhttp_server_t *server, int number, void *arg)
 UVHTTP_EXPORT int uvhttp_server_on_signal(uvhttp_server_t *server, int number, uvhttp_signal_cb run,
                                           void *arg);
 
+/* ---- Reload ----
+ * Replaces what the set-up has made while the server runs: routes with their handlers, middleware
+ * and hosts, uvhttp_server_on_finished, uvhttp_server_on_error, uvhttp_server_trust_proxies and
+ * uvhttp_server_own. Connections stay open. A request gets the routes that were current when its
+ * head arrived, and WebSockets and event streams keep theirs until they end; then what was owned by
+ * the replaced set-up is released, on the first worker's thread. Listeners, certificates, limits
+ * and checks of readiness do not change.
+ *
+ *     int err = uvhttp_server_begin_reload(server);
+ *     if (err == 0) {
+ *         set_up(server);
+ *         err = uvhttp_server_apply_reload(server);
+ *         if (err != 0) {
+ *             fprintf(stderr, "%s\n", uvhttp_server_first_error(server)->text);
+ *             uvhttp_server_cancel_reload(server);
+ *         }
+ *     }
+ *
+ * On the first worker's thread, for example in a function of uvhttp_server_on_signal. */
+
+/* Set-up calls are of the next set-up from now on, which begins empty; the present one serves.
+ * Returns 0, or
+ *   UVHTTP_EINVAL    the server does not listen yet, or a reload has begun already
+ *   UVHTTP_ESTOPPED  the server is stopping
+ *   UVHTTP_ENOMEM    out of memory */
+UVHTTP_EXPORT int uvhttp_server_begin_reload(uvhttp_server_t *server);
+
+/* The next set-up serves from now on. On an error the present one goes on, and the next may be
+ * corrected or cancelled.
+ * Returns 0, or
+ *   UVHTTP_EINVAL    no reload has begun
+ *   UVHTTP_ESTOPPED  the server is stopping
+ *   UVHTTP_ENOMEM    out of memory
+ *   other errors     the first one of a set-up call: uvhttp_server_first_error */
+UVHTTP_EXPORT int uvhttp_server_apply_reload(uvhttp_server_t *server);
+
+/* Releases the next set-up. Does nothing without one. */
+UVHTTP_EXPORT void uvhttp_server_cancel_reload(uvhttp_server_t *server);
+
 /* Stops the server gracefully. Any thread, until the server has stopped. Does nothing before the
  * server listens. A second call closes everything immediately.
  *

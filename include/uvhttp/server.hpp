@@ -404,6 +404,27 @@ public:
         return *this;
     }
 
+    /* Replaces the set-up of a running server: `setUp` gets this server, and adds routes as before
+     * it listened; see uvhttp_server_begin_reload for what is replaced, and for the thread. On an
+     * error, which details() describes, or an exception the present set-up goes on. */
+    template <class F> [[nodiscard]] Result reload(F &&setUp)
+    {
+        struct Cancel { /* does nothing after the reload was applied */
+            uvhttp_server_t *server;
+            ~Cancel() { uvhttp_server_cancel_reload(server); }
+        };
+        if (const int error = uvhttp_server_begin_reload(native()))
+            return error;
+        const Cancel cancel{native()};
+        setup_->forgetError();
+        setUp(*this);
+        if (!setup_->error())
+            (void)setup_->note(uvhttp_server_apply_reload(native()), "reload");
+        const Result error = setup_->error();
+        setup_->forgetError();
+        return error;
+    }
+
     /* Keeps an object as long as the server, for handlers. Returns its address, NULL after an
      * error. */
     template <class T> std::decay_t<T> *own(T &&object)

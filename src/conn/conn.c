@@ -47,7 +47,7 @@ static bool has_progress(const struct uvh_conn *conn, enum uvh_conn_timeout time
 static struct uvh_timeout_list *timeouts_for(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
 {
     if (timeout == UVH_CONN_TIMEOUT_WRITE && conn->write_timeout != 0)
-        return uvh_timeout_lengths_find(&conn->shared->write_timeouts,
+        return uvh_timeout_lengths_find(conn->shared->write_timeouts,
                                         conn->write_timeout * (uint64_t)1000);
     return &conn->shared->timeouts[timeout];
 }

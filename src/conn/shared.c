@@ -84,8 +84,9 @@ void uvh_shared_expire(struct uvh_conn_shared *shared, uint64_t now)
 {
     for (size_t i = 0; i < UVH_CONN_TIMEOUTS; i++)
         expire_list(&shared->timeouts[i], now);
-    for (size_t i = 0; i < shared->write_timeouts.count; i++)
-        expire_list(&shared->write_timeouts.lists[i], now);
+    for (struct uvh_timeout_lengths *each = shared->write_timeouts; each != NULL; each = each->next)
+        for (size_t i = 0; i < each->count; i++)
+            expire_list(&each->lists[i], now);
     /* A timer that its callback sets again expires later than now, so the loop ends. */
     for (size_t i = 0; i < UVH_TIMEOUT_STEPS && shared->timers != NULL; i++) {
         struct uvh_timeout *expired;
@@ -125,8 +126,9 @@ void uvh_shared_close_all(struct uvh_conn_shared *shared)
 {
     for (size_t i = 0; i < UVH_CONN_TIMEOUTS; i++)
         close_list(&shared->timeouts[i]);
-    for (size_t i = 0; i < shared->write_timeouts.count; i++)
-        close_list(&shared->write_timeouts.lists[i]);
+    for (struct uvh_timeout_lengths *each = shared->write_timeouts; each != NULL; each = each->next)
+        for (size_t i = 0; i < each->count; i++)
+            close_list(&each->lists[i]);
 }
 
 struct uvh_timeout_list *uvh_shared_timers(struct uvh_conn_shared *shared, uint32_t length_ms)

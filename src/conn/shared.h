@@ -69,7 +69,7 @@ struct uvh_conn_shared {
     struct uvh_buffer *receiving;      /* the one whose bytes a user is processing; NULL: none */
     bool pinned;                       /* ... and a reference to it was taken */
     struct uvh_timeout_list timeouts[UVH_CONN_TIMEOUTS];
-    struct uvh_timeout_lengths write_timeouts; /* the other timeout lengths */
+    struct uvh_timeout_lengths *write_timeouts; /* the other timeout lengths; NULL: none */
     /* of streams, one list per length step; NULL until one is set */
     struct uvh_timeout_list *timers;
     struct uvh_list ready;

@@ -46,6 +46,12 @@ static bool is_ended(const struct uvhttp_stream *stream)
            stream->on.conn->close_after;
 }
 
+bool uvh_stream_is_outgoing(const struct uvhttp_stream *stream)
+{
+    return stream->carrier == UVH_CARRIER_CONNECTING ||
+           (stream->carrier == UVH_CARRIER_CONN && stream->on.conn->outgoing);
+}
+
 /* ---- the user of the connection ---- */
 
 static struct uvhttp_stream *stream_of(const struct uvh_conn *conn)
@@ -203,15 +209,15 @@ static void stop(struct uvhttp_stream *stream)
 }
 
 /* Takes the current list, since a callback may end any of its streams. */
-void uvh_stream_stop_all(struct uvh_conn_shared *shared)
+void uvh_stream_stop_all(struct uvh_list *streams)
 {
     struct uvh_list batch;
     uvh_list_init(&batch);
-    uvh_list_take_all(&batch, &shared->streams);
+    uvh_list_take_all(&batch, streams);
     while (!uvh_list_empty(&batch)) {
         struct uvh_list *first = batch.next;
         uvh_list_remove(first);
-        uvh_list_append(&shared->streams, first);
+        uvh_list_append(streams, first);
         stop(UVH_CONTAINER_OF(first, struct uvhttp_stream, link));
     }
 }

@@ -54,7 +54,7 @@ struct uvhttp_stream {
         struct uvh_connecting *connecting;
         struct uvh_tunnel *tunnel;
     } on;
-    struct uvh_list link; /* in shared->streams */
+    struct uvh_list link; /* in shared->streams, or that of a replaced generation */
     uvhttp_stream_events_t events;
     void *arg;
     struct uvh_timeout timer; /* in one of shared->timers when set */
@@ -81,10 +81,13 @@ void uvh_stream_begin_tunnel(struct uvhttp_stream *stream, struct uvh_tunnel *tu
 /* The stream's timer has expired. The stream may be invalid after this call. */
 void uvh_stream_on_timer(struct uvhttp_stream *stream);
 
+/* Connected by uvhttp_stream_connect, or about to be. */
+bool uvh_stream_is_outgoing(const struct uvhttp_stream *stream);
+
 /* Its carrier has ended: notifies the user, and frees the stream. */
 void uvh_stream_closed(struct uvhttp_stream *stream, struct uvh_conn_shared *shared);
 
-/* Ends all streams when the server stops. */
-void uvh_stream_stop_all(struct uvh_conn_shared *shared);
+/* Ends all streams of a list when the server stops. */
+void uvh_stream_stop_all(struct uvh_list *streams);
 
 #endif

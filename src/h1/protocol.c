@@ -304,6 +304,7 @@ struct uvh_h1_exchange *uvh_h1_exchange_new(struct uvh_h1 *h1)
         return NULL;
     uvh_clear(exchange, offsetof(struct uvh_h1_exchange, base.match));
     uvh_exchange_init(&exchange->base, worker, &h1_protocol, arena);
+    uvh_exchange_begin_use(&exchange->base);
     uvhttp_head_init(&exchange->head, NULL, 0);
     exchange->h1 = h1;
     exchange->base.match.route = NULL;

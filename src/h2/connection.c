@@ -412,6 +412,7 @@ struct uvh_h2_stream *uvh_h2_stream_new(struct uvh_h2 *h2, uint32_t id)
         return NULL;
     uvh_clear(stream, offsetof(struct uvh_h2_stream, base.match));
     uvh_exchange_init(&stream->base, worker, &h2_protocol, arena);
+    uvh_exchange_begin_use(&stream->base);
     uvhttp_head_init(&stream->head, NULL, 0);
     stream->base.match.route = NULL;
     stream->base.request.is_http2 = true;
@@ -430,7 +431,7 @@ struct uvh_h2_stream *uvh_h2_stream_new(struct uvh_h2 *h2, uint32_t id)
     h2->active++;
     uvh_h2_ref(h2);
     /* A socket that the client has reset does not know the address any more. */
-    if (worker->server->on_finished != NULL)
+    if (stream->base.use->generation->on_finished != NULL)
         uvhttp_request_peer_address(&stream->base.request);
     return stream;
 }

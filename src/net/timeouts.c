@@ -18,9 +18,11 @@ struct uvh_timeout *uvh_timeout_expired(struct uvh_timeout_list *list, uint64_t 
 
 void uvh_timeout_lengths_add(struct uvh_timeout_lengths *lengths, uint64_t length_ms)
 {
-    for (size_t i = 0; i < lengths->count; i++) {
-        if (lengths->lists[i].length_ms == length_ms)
-            return;
+    for (const struct uvh_timeout_lengths *each = lengths; each != NULL; each = each->next) {
+        for (size_t i = 0; i < each->count; i++) {
+            if (each->lists[i].length_ms == length_ms)
+                return;
+        }
     }
     uvh_timeout_list_init(&lengths->lists[lengths->count++], length_ms);
 }

@@ -24,8 +24,9 @@ struct uvh_timeout_list {
 
 #define UVH_TIMEOUT_NEVER UINT64_MAX
 
-/* Lists of a few lengths that are known in advance. */
+/* Lists of a few lengths. */
 struct uvh_timeout_lengths {
+    struct uvh_timeout_lengths *next; /* those that were added before */
     struct uvh_timeout_list *lists;
     size_t count;
 };
@@ -34,13 +35,20 @@ struct uvh_timeout_lengths {
 static inline struct uvh_timeout_list *
 uvh_timeout_lengths_find(const struct uvh_timeout_lengths *lengths, uint64_t length_ms)
 {
-    struct uvh_timeout_list *list = lengths->lists; /* a linear search: mostly one or two lists */
-    while (list->length_ms != length_ms)
-        list++;
-    return list;
+    size_t i = 0; /* a linear search: mostly one or two lists */
+    while (i == lengths->count || lengths->lists[i].length_ms != length_ms) {
+        if (i < lengths->count) {
+            i++;
+        } else {
+            lengths = lengths->next;
+            i = 0;
+        }
+    }
+    return &lengths->lists[i];
 }
 
-/* Adds a list unless there is one of that length. The caller has reserved the memory. */
+/* Adds a list to the first of these unless there is one of that length. The caller has reserved the
+ * memory. */
 void uvh_timeout_lengths_add(struct uvh_timeout_lengths *lengths, uint64_t length_ms);
 
 static inline void uvh_timeout_list_init(struct uvh_timeout_list *list, uint64_t length_ms)

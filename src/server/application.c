@@ -77,7 +77,7 @@ static int end(struct uvh_server *server, int err)
 {
     if (err == UVHTTP_ESTOPPED || server->threads_started)
         return uvh_error_end(uvh_server_error(server), err);
-    return uvh_router_end(server->router, err);
+    return uvh_router_end(server->setup->router, err);
 }
 
 /* Returns 0 with the memory of a handle, or an error. */

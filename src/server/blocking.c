@@ -449,6 +449,7 @@ static struct blocking_job *new_job(struct uvh_exchange *real)
     uvh_job_init(&job->base, real->worker, run, do_wanted);
     job->real = real;
     uvh_exchange_init(&job->proxy, real->worker, &proxy_object_protocol, arena);
+    job->proxy.use = real->use; /* by `real`, which outlives it */
     job->proxy.routed = true;
     job->proxy.handled = true;
     job->proxy.began = real->began;

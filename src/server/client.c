@@ -71,7 +71,7 @@ static int trust(struct uvh_server *server, const char *const *prefixes, size_t 
     if (err != 0)
         release_proxies(proxies);
     else
-        server->proxies = count > 0 ? proxies : NULL;
+        server->setup->proxies = count > 0 ? proxies : NULL;
     return err;
 }
 
@@ -82,7 +82,7 @@ int uvhttp_server_trust_proxies(uvhttp_server_t *view, const char *const *prefix
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
     uvh_error_clear(uvh_server_error(server));
-    return uvh_router_end(server->router, trust(server, prefixes, count, fields));
+    return uvh_router_end(server->setup->router, trust(server, prefixes, count, fields));
 }
 
 static bool is_believed(const struct uvh_proxies *proxies, const char *peer)
@@ -175,7 +175,7 @@ static const struct uvh_client *client_of(uvhttp_request_t *request)
 {
     static const struct uvh_client unknown = {"", "http", NULL};
     struct uvh_exchange *exchange = uvh_exchange_of_request(request);
-    const struct uvh_proxies *proxies = exchange->worker->server->proxies;
+    const struct uvh_proxies *proxies = exchange->use->generation->proxies;
     if (exchange->client != NULL)
         return exchange->client;
     struct uvh_client *client = uvh_arena_alloc(&exchange->arena, sizeof(*client));
@@ -204,7 +204,7 @@ const char *uvhttp_request_peer_address(uvhttp_request_t *request)
 
 static bool trusts_proxies(uvhttp_request_t *request)
 {
-    return uvh_exchange_of_request(request)->worker->server->proxies != NULL;
+    return uvh_exchange_of_request(request)->use->generation->proxies != NULL;
 }
 
 const char *uvhttp_request_client_address(uvhttp_request_t *request)

@@ -27,7 +27,17 @@ void uvh_exchange_destroy(struct uvh_exchange *exchange)
     if (exchange->tls != NULL)
         uvh_tls_info_unref(exchange->tls);
     exchange->tls = NULL;
+    struct uvh_worker *worker = exchange->worker;
+    struct uvh_use *use = exchange->use;
     exchange->protocol->released(exchange);
+    if (UVH_UNLIKELY(--use->exchanges == 0 && use->is_retired))
+        uvh_generation_check_retired(worker);
+}
+
+void uvh_exchange_begin_use(struct uvh_exchange *exchange)
+{
+    exchange->use = exchange->worker->use;
+    exchange->use->exchanges++;
 }
 
 void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
@@ -71,7 +81,7 @@ int uvh_exchange_route(struct uvh_exchange *exchange)
     struct uvhttp_request *request = &exchange->request;
     uvhttp_slice_t name = {request->bytes + request->head->start, request->head->method_length};
     const struct uvh_site *site =
-        uvh_router_site(exchange->worker->server->router, request->framing.authority);
+        uvh_router_site(exchange->use->generation->router, request->framing.authority);
     int err = uvh_rewriting_apply(site, request, &exchange->match);
     if (UVH_UNLIKELY(err != 0))
         return err;
@@ -117,7 +127,7 @@ static bool is_implemented(const struct uvh_exchange *exchange)
     const struct uvhttp_request *request = &exchange->request;
     uvhttp_slice_t name = {request->bytes + request->head->start, request->head->method_length};
     if (request->head->method == UVHTTP_METHOD_OTHER)
-        return uvh_router_knows_method(exchange->worker->server->router, name);
+        return uvh_router_knows_method(exchange->use->generation->router, name);
     return request->head->method != UVHTTP_METHOD_CONNECT &&
            request->head->method != UVHTTP_METHOD_TRACE;
 }
@@ -396,6 +406,7 @@ static const struct uvh_route *route_of(const struct uvh_exchange *exchange)
 static void tell_finished(struct uvh_exchange *exchange, bool aborted)
 {
     const struct uvh_server *server = exchange->worker->server;
+    const struct uvh_generation *generation = exchange->use->generation;
     uvh_response_forget_lent(&exchange->response); /* the send function may not have returned yet */
     uint64_t duration = uvh_loop_stats_since(exchange->began);
     if (!aborted && exchange->began != 0)
@@ -408,11 +419,11 @@ static void tell_finished(struct uvh_exchange *exchange, bool aborted)
                                 .aborted = aborted,
                                 .unix_ms = uvh_server_unix_ms(server) - (int64_t)(duration / 1000)};
     if (server->config.route_stats > 0)
-        uvh_route_stats_count(exchange->worker, route_of(exchange),
+        uvh_route_stats_count(exchange->use, route_of(exchange),
                               uvhttp_request_method(&exchange->request), &outcome);
-    if (server->on_finished != NULL)
-        server->on_finished(&exchange->request, &exchange->response, &outcome,
-                            server->finished_arg);
+    if (generation->on_finished != NULL)
+        generation->on_finished(&exchange->request, &exchange->response, &outcome,
+                                generation->finished_arg);
 }
 
 void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
@@ -430,8 +441,8 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     bool incomplete = response->state != UVH_RESPONSE_SENT;
     if (incomplete) /* before any callback that could try to send */
         response->state = UVH_RESPONSE_DISCONNECTED;
-    const struct uvh_server *server = exchange->worker->server;
-    if (server->on_finished != NULL || server->config.route_stats > 0)
+    bool counted = exchange->worker->server->config.route_stats > 0;
+    if (exchange->use->generation->on_finished != NULL || counted)
         tell_finished(exchange, aborted);
     else if (!aborted && exchange->began != 0)
         uvh_loop_stats_responded(&exchange->worker->loop_stats, exchange->began);
@@ -458,7 +469,7 @@ static struct uvh_timeout_list *timeouts_for(const struct uvh_exchange *exchange
         seconds = route->write_timeout;
     return seconds == 0
                ? &worker->exchange_timeouts[timeout]
-               : uvh_timeout_lengths_find(&worker->exchange_lengths, seconds * (uint64_t)1000);
+               : uvh_timeout_lengths_find(worker->exchange_lengths, seconds * (uint64_t)1000);
 }
 
 void uvh_exchange_set_timeout(struct uvh_exchange *exchange, enum uvh_exchange_timeout timeout,

@@ -73,6 +73,7 @@ struct uvh_protocol {
 struct uvh_exchange {
     struct uvh_arena arena;
     struct uvh_worker *worker;
+    struct uvh_use *use; /* of its routes */
     const struct uvh_protocol *protocol;
     struct uvhttp_request request;
     struct uvhttp_response response;
@@ -106,6 +107,9 @@ struct uvh_exchange {
 /* Initializes an exchange whose memory is zeroed up to `match`. */
 void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
                        const struct uvh_protocol *protocol, struct uvh_arena arena);
+
+/* The protocol calls it once, for an exchange that will be destroyed by uvh_exchange_unref. */
+void uvh_exchange_begin_use(struct uvh_exchange *exchange);
 
 /* Rewrites the path of the request, and finds its route. Returns 0, UVHTTP_EINVAL (the rewritten
  * path is invalid) or UVHTTP_ENOMEM. */

@@ -95,7 +95,7 @@ static void begin(struct uvh_server *server)
 
 static int end(struct uvh_server *server, int err)
 {
-    return uvh_router_end(server->router, err);
+    return uvh_router_end(server->setup->router, err);
 }
 
 static void describe(struct uvh_server *server, const char *address, int port, int err)

@@ -43,7 +43,7 @@ int uvhttp_server_add_check(uvhttp_server_t *view, const char *name, uvhttp_read
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
     uvh_error_clear(uvh_server_error(server));
-    return uvh_router_end(server->router, add(server, name, check, arg));
+    return uvh_router_end(server->setup->router, add(server, name, check, arg));
 }
 
 void uvh_ready_free(struct uvh_server *server)

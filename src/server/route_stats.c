@@ -22,29 +22,30 @@ struct uvh_route_stats {
 
 enum { UNMATCHED = 0, OTHERS, EXTRA_ROWS };
 
-static size_t separate_routes(const struct uvh_server *server)
+static size_t separate_routes(const struct uvh_generation *generation)
 {
-    size_t count = uvh_router_count(server->router);
-    return count < server->config.route_stats ? count : server->config.route_stats;
+    size_t count = uvh_router_count(generation->router);
+    size_t most = generation->server->config.route_stats;
+    return count < most ? count : most;
 }
 
-static struct uvh_route_stats *open_table(struct uvh_worker *worker)
+static struct uvh_route_stats *open_table(struct uvh_use *use)
 {
-    size_t separate = separate_routes(worker->server);
-    struct uvh_route_stats *stats = uvh_alloc_zero(
-        worker->server->allocator, sizeof(*stats) + (separate + EXTRA_ROWS) * sizeof(*stats->rows));
+    size_t separate = separate_routes(use->generation);
+    struct uvh_route_stats *stats =
+        uvh_alloc_zero(use->generation->server->allocator,
+                       sizeof(*stats) + (separate + EXTRA_ROWS) * sizeof(*stats->rows));
     if (stats != NULL)
         stats->separate = separate;
-    atomic_store_explicit(&worker->route_stats, stats, memory_order_release);
+    atomic_store_explicit(&use->route_stats, stats, memory_order_release);
     return stats;
 }
 
-void uvh_route_stats_count(struct uvh_worker *worker, const struct uvh_route *route,
+void uvh_route_stats_count(struct uvh_use *use, const struct uvh_route *route,
                            uvhttp_method_t method, const uvhttp_outcome_t *outcome)
 {
-    struct uvh_route_stats *stats =
-        atomic_load_explicit(&worker->route_stats, memory_order_relaxed);
-    if (stats == NULL && (stats = open_table(worker)) == NULL)
+    struct uvh_route_stats *stats = atomic_load_explicit(&use->route_stats, memory_order_relaxed);
+    if (stats == NULL && (stats = open_table(use)) == NULL)
         return;
     size_t row = stats->separate + UNMATCHED;
     if (route != NULL)
@@ -54,19 +55,13 @@ void uvh_route_stats_count(struct uvh_worker *worker, const struct uvh_route *ro
     uvh_counter_add(&cell->microseconds, outcome->duration_us);
 }
 
-void uvh_route_stats_free(struct uvh_worker *worker)
-{
-    uvh_free(worker->server->allocator, worker->route_stats);
-    worker->route_stats = NULL;
-}
-
 /* Adds the workers' counters of one cell. */
-static void add_cells(struct uvh_server *server, size_t row, size_t method, size_t class,
-                      uvhttp_route_stats_t *sum)
+static void add_cells(const struct uvh_generation *generation, size_t row, size_t method,
+                      size_t class, uvhttp_route_stats_t *sum)
 {
-    for (size_t i = 0; i < server->config.workers; i++) {
+    for (size_t i = 0; i < generation->server->config.workers; i++) {
         struct uvh_route_stats *stats =
-            atomic_load_explicit(&server->workers[i].route_stats, memory_order_acquire);
+            atomic_load_explicit(&generation->uses[i].route_stats, memory_order_acquire);
         if (stats == NULL)
             continue;
         sum->count += uvh_counter_read(&stats->rows[row][method][class].count);
@@ -74,8 +69,8 @@ static void add_cells(struct uvh_server *server, size_t row, size_t method, size
     }
 }
 
-static int each_of_row(struct uvh_server *server, size_t row, const uvhttp_route_stats_t *labels,
-                       uvhttp_route_stats_cb each, void *arg)
+static int each_of_row(const struct uvh_generation *generation, size_t row,
+                       const uvhttp_route_stats_t *labels, uvhttp_route_stats_cb each, void *arg)
 {
     int result = 0;
     for (size_t i = 0; result == 0 && i < UVHTTP_METHOD_COUNT * CLASS_COUNT; i++) {
@@ -83,27 +78,27 @@ static int each_of_row(struct uvh_server *server, size_t row, const uvhttp_route
         uvhttp_route_stats_t sum = *labels;
         sum.method = method == UVHTTP_METHOD_OTHER ? "other" : uvh_method_name(method);
         sum.status_class = (int)(i % CLASS_COUNT) + 1;
-        add_cells(server, row, method, i % CLASS_COUNT, &sum);
+        add_cells(generation, row, method, i % CLASS_COUNT, &sum);
         if (sum.count > 0)
             result = each(&sum, arg);
     }
     return result;
 }
 
-static int each_row(struct uvh_server *server, uvhttp_route_stats_cb each, void *arg)
+static int each_row(const struct uvh_generation *generation, uvhttp_route_stats_cb each, void *arg)
 {
     static const char *const names[EXTRA_ROWS] = {"unmatched", "others"};
-    size_t separate = separate_routes(server);
-    const struct uvh_route *route = uvh_router_first(server->router);
+    size_t separate = separate_routes(generation);
+    const struct uvh_route *route = uvh_router_first(generation->router);
     int result = 0;
     for (size_t row = 0; result == 0 && row < separate; row++, route = route->next_added)
         result = each_of_row(
-            server, row,
+            generation, row,
             &(uvhttp_route_stats_t){.route = route->pattern, .host = uvh_router_host(route)}, each,
             arg);
     for (size_t i = 0; result == 0 && i < EXTRA_ROWS; i++)
-        result = each_of_row(server, separate + i, &(uvhttp_route_stats_t){.route = names[i]}, each,
-                             arg);
+        result = each_of_row(generation, separate + i, &(uvhttp_route_stats_t){.route = names[i]},
+                             each, arg);
     return result;
 }
 
@@ -116,5 +111,8 @@ int uvhttp_server_each_route_stats(uvhttp_server_t *view, uvhttp_route_stats_cb 
         return UVHTTP_EINVAL;
     if (uvh_server_workers(server) == NULL || server->config.route_stats == 0)
         return 0;
-    return each_row(server, each, arg);
+    struct uvh_generation *generation = uvh_generation_hold(server);
+    int result = each_row(generation, each, arg);
+    uvh_generation_drop(generation);
+    return result;
 }

@@ -7,16 +7,12 @@
 
 #include <uvhttp/response.h>
 
-#include "server/worker.h"
+#include "server/generation.h"
 
 struct uvh_route;
-struct uvh_route_stats;
 
 /* `route` NULL: none. When out of memory nothing is counted. */
-void uvh_route_stats_count(struct uvh_worker *worker, const struct uvh_route *route,
+void uvh_route_stats_count(struct uvh_use *use, const struct uvh_route *route,
                            uvhttp_method_t method, const uvhttp_outcome_t *outcome);
-
-/* NULL is allowed. */
-void uvh_route_stats_free(struct uvh_worker *worker);
 
 #endif

@@ -18,20 +18,20 @@ void uvhttp_server_on_error(uvhttp_server_t *view, uvhttp_error_cb error, void *
     if (view == NULL)
         return;
     struct uvh_server *server = uvh_server_of(view);
-    server->on_error = error;
-    server->error_arg = arg;
+    server->setup->on_error = error;
+    server->setup->error_arg = arg;
 }
 
 /* The fields are copied first, because they are restored when sending fails. */
 static int change_form(struct uvh_exchange *exchange, const char *reason)
 {
     struct uvhttp_response *response = &exchange->response;
-    const struct uvh_server *server = exchange->worker->server;
+    const struct uvh_generation *generation = exchange->use->generation;
     int err = uvh_response_own_headers(response);
     if (err != 0)
         return err;
     response->sending = true;
-    err = server->on_error(&exchange->request, response, reason, server->error_arg);
+    err = generation->on_error(&exchange->request, response, reason, generation->error_arg);
     response->sending = false;
     return err;
 }
@@ -43,7 +43,7 @@ void uvh_send_error_form(struct uvh_exchange *exchange)
     const char *reason = response->error_reason;
     if (uvh_blocking_is(exchange)) /* the loop does it */
         return;
-    int err = server->on_error == NULL ? 0 : change_form(exchange, reason);
+    int err = exchange->use->generation->on_error == NULL ? 0 : change_form(exchange, reason);
     response->error_reason = NULL;
     if (err != 0)
         uvh_server_log(server, UVHTTP_LOG_ERROR, "%s: the callback for errors failed: %s",
@@ -56,7 +56,7 @@ static int send_error(struct uvhttp_response *response, int status, const char *
 {
     struct uvh_exchange *exchange = uvh_exchange_of_response(response);
     bool blocking = uvh_blocking_is(exchange); /* the reason is used after this call */
-    if (status >= 400 && exchange->worker->server->on_error != NULL)
+    if (status >= 400 && exchange->use->generation->on_error != NULL)
         response->error_reason =
             blocking ? uvh_arena_copy(response->arena, reason, strlen(reason)) : reason;
     uvh_exchange_ref(exchange); /* sending may end it */

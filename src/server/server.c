@@ -16,11 +16,6 @@
 #include "server/workers.h"
 #include "tls/contexts.h"
 
-static void log_refused_route(const char *message, void *arg)
-{
-    uvh_server_log(arg, UVHTTP_LOG_ERROR, "%s", message);
-}
-
 static void note_open(uv_handle_t *handle, void *arg)
 {
     bool *open = arg;
@@ -43,23 +38,17 @@ static bool close_own_loop(struct uvh_server *server)
     return true;
 }
 
-static void release_owned(struct uvh_server *server, struct uvh_owned *owned)
+/* Returns the object of the log callback, NULL for none: it is released after the last line. The
+ * set-up's is last: it has the error object. */
+static struct uvh_owned *free_generations(struct uvh_server *server)
 {
-    owned->release(owned->arg);
-    uvh_free(server->allocator, owned);
-}
-
-/* Returns the object of the log callback, NULL for none: it is released after the last line. */
-static struct uvh_owned *release_all_owned(struct uvh_server *server)
-{
-    struct uvh_owned *of_log = NULL;
-    while (server->owned != NULL) {
-        struct uvh_owned *owned = server->owned;
-        server->owned = owned->next;
-        if (of_log == NULL && owned->arg != NULL && owned->arg == server->config.log_arg)
-            of_log = owned;
-        else
-            release_owned(server, owned);
+    struct uvh_owned *of_log = NULL, *found;
+    uvh_list_remove(&server->setup->link);
+    uvh_list_append(&server->generations, &server->setup->link);
+    while (!uvh_list_empty(&server->generations)) {
+        found = uvh_generation_free(
+            UVH_CONTAINER_OF(server->generations.next, struct uvh_generation, link));
+        of_log = found != NULL ? found : of_log;
     }
     return of_log;
 }
@@ -88,14 +77,16 @@ void uvh_server_release(struct uvh_server *server)
     }
     uvhttp_tls_client_free(server->tls_client);
     uvh_ready_free(server);
-    struct uvh_owned *of_log = release_all_owned(server);
-    uvh_router_free(server->router); /* has the error object, which a release may use */
+    struct uvh_owned *of_log = free_generations(server);
     bool closed = close_loop(server);
-    if (of_log != NULL)
-        release_owned(server, of_log);
+    if (of_log != NULL) {
+        of_log->release(of_log->arg);
+        uvh_free(server->allocator, of_log);
+    }
     if (!closed)
         return; /* a leak, instead of freeing memory with an open handle in it */
     uvh_application_release(&server->application);
+    uvh_lock_destroy(&server->current_lock);
     uvh_free(server->allocator, server);
 }
 
@@ -170,7 +161,7 @@ static int start(struct uvh_server *server, bool serves)
         uvh_requested_stops_end_listening(server->loop);
     int err = is_new ? check_config(server) : 0;
     if (err == 0 && is_new)
-        err = uvh_router_freeze(server->router);
+        err = uvh_generation_activate(server->setup);
     if (err == 0 && is_new)
         err = make_pool(server);
     if (err == 0 && serves)
@@ -242,8 +233,11 @@ uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop, const uvhttp_con
         uvh_free(allocator, server);
         return NULL;
     }
-    server->router = uvh_router_new(allocator, log_refused_route, server);
-    if (server->router == NULL) {
+    uvh_lock_init(&server->current_lock);
+    uvh_list_init(&server->generations);
+    server->setup = server->current = uvh_generation_new(server);
+    if (server->setup == NULL) {
+        uvh_lock_destroy(&server->current_lock);
         uvh_application_release(&server->application);
         uvh_free(allocator, server);
         return NULL;
@@ -277,7 +271,7 @@ int uvhttp_server_set(uvhttp_server_t *view, const char *name, const char *value
     uvhttp_error_t *error = uvh_server_error(server);
     uvh_error_clear(error);
     bool is_new = server->life == UVH_SERVER_NEW;
-    return uvh_router_end(server->router,
+    return uvh_router_end(server->setup->router,
                           is_new ? uvhttp_config_set(&server->config, name, value, error)
                                  : UVHTTP_EFROZEN);
 }
@@ -333,17 +327,17 @@ const uvhttp_error_t *uvhttp_server_first_error(const uvhttp_server_t *view)
 {
     if (view == NULL)
         return &no_server;
-    return uvh_router_first_error(uvh_server_of((uvhttp_server_t *)(uintptr_t)view)->router);
+    return uvh_router_first_error(uvh_server_of((uvhttp_server_t *)(uintptr_t)view)->setup->router);
 }
 
 uvhttp_error_t *uvh_server_error(struct uvh_server *server)
 {
-    return uvh_router_error(server->router);
+    return uvh_router_error(server->setup->router);
 }
 
 uvhttp_router_t *uvhttp_server_router(uvhttp_server_t *server)
 {
-    return server == NULL ? NULL : uvh_server_of(server)->router;
+    return server == NULL ? NULL : uvh_server_of(server)->setup->router;
 }
 
 int uvhttp_server_route(uvhttp_server_t *server, const char *method, const char *pattern,
@@ -364,8 +358,8 @@ static int own(struct uvh_server *server, uvhttp_release_cb release_cb, void *ar
     struct uvh_owned *owned = uvh_alloc(server->allocator, sizeof(*owned));
     if (owned == NULL)
         return UVHTTP_ENOMEM;
-    *owned = (struct uvh_owned){server->owned, release_cb, arg};
-    server->owned = owned;
+    *owned = (struct uvh_owned){server->setup->owned, release_cb, arg};
+    server->setup->owned = owned;
     return 0;
 }
 
@@ -375,7 +369,7 @@ int uvhttp_server_own(uvhttp_server_t *view, uvhttp_release_cb release_cb, void 
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
     uvh_error_clear(uvh_server_error(server));
-    return uvh_router_end(server->router, own(server, release_cb, arg));
+    return uvh_router_end(server->setup->router, own(server, release_cb, arg));
 }
 
 int uvhttp_router_use_owned(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *arg,
@@ -392,7 +386,7 @@ int uvhttp_router_use_owned(uvhttp_router_t *router, uvhttp_handler_cb middlewar
     if (router == NULL)
         return err;
     uvh_error_clear(uvh_server_error(server));
-    return uvh_router_end(server->router, err);
+    return uvh_router_end(server->setup->router, err);
 }
 
 int uvh_use_error(struct uvhttp_server *view, const uvhttp_error_t *error)
@@ -401,7 +395,7 @@ int uvh_use_error(struct uvhttp_server *view, const uvhttp_error_t *error)
         return error == NULL ? 0 : error->code;
     struct uvh_server *server = uvh_server_of(view);
     *uvh_server_error(server) = *error;
-    return uvh_router_end(server->router, error->code);
+    return uvh_router_end(server->setup->router, error->code);
 }
 
 int uvh_use_made(uvhttp_router_t *router, uvhttp_handler_cb middleware, void *object,
@@ -453,7 +447,7 @@ int uvhttp_server_run(uvhttp_server_t *view)
     uvh_error_clear(error);
     if (err == UVHTTP_EINVAL)
         uvh_error_sentence(error, "", NULL, "the server neither listens nor has a connection");
-    return uvh_router_end(server->router, err);
+    return uvh_router_end(server->setup->router, err);
 }
 
 void uvhttp_server_on_finished(uvhttp_server_t *view, uvhttp_finished_cb finished, void *arg)
@@ -461,6 +455,6 @@ void uvhttp_server_on_finished(uvhttp_server_t *view, uvhttp_finished_cb finishe
     if (view == NULL)
         return;
     struct uvh_server *server = uvh_server_of(view);
-    server->on_finished = finished;
-    server->finished_arg = arg;
+    server->setup->on_finished = finished;
+    server->setup->finished_arg = arg;
 }

@@ -12,7 +12,9 @@
 
 #include "net/listener.h"
 #include "net/thread_pool.h"
+#include "platform/lock.h"
 #include "server/application.h"
+#include "server/generation.h"
 #include "server/jobs.h"
 #include "server/worker.h"
 
@@ -22,13 +24,6 @@ enum uvh_server_life {
     UVH_SERVER_DRAINING, /* no new connections; open exchanges may finish */
     UVH_SERVER_CLOSING,  /* all connections are closed; handles are being closed */
     UVH_SERVER_STOPPED,
-};
-
-/* An object that the server frees with itself. */
-struct uvh_owned {
-    struct uvh_owned *next;
-    uvhttp_release_cb release;
-    void *arg;
 };
 
 /* The parts of a worker that is not on the caller's thread. */
@@ -42,12 +37,10 @@ struct uvh_server {
     uvhttp_server_t view;
     uvhttp_config_t config;
     const uvhttp_allocator_t *allocator;
-    struct uvhttp_router *router;
-    struct uvh_owned *owned;
-    uvhttp_finished_cb on_finished;
-    void *finished_arg;
-    uvhttp_error_cb on_error;
-    void *error_arg;
+    struct uvh_generation *setup;   /* that set-up calls change: the current one, or the next */
+    struct uvh_generation *current; /* of new exchanges; under the lock for other threads */
+    struct uvh_lock current_lock;
+    struct uvh_list generations; /* all of them */
     /* allocated by the first listen; config.workers of them. Other threads read it by
      * uvh_server_workers. */
     struct uvh_worker *workers;
@@ -87,10 +80,9 @@ struct uvh_server {
     void *stopping_arg;
     uvhttp_stopped_cb on_stopped;
     void *stopped_arg;
-    void *data;                        /* the application's */
-    struct uvh_check *checks;          /* of ready.c */
-    const struct uvh_proxies *proxies; /* trusted proxies; NULL: none */
-    _Atomic uint64_t connection_ids;   /* number of ids assigned so far */
+    void *data;                      /* the application's */
+    struct uvh_check *checks;        /* of ready.c */
+    _Atomic uint64_t connection_ids; /* number of ids assigned so far */
 
     /* padding against false sharing: the following changes with every connection */
     char padding[UVH_CACHE_LINE];

@@ -180,7 +180,7 @@ int uvhttp_server_stop_on_signals(uvhttp_server_t *view)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
     uvh_error_clear(uvh_server_error(server));
-    return uvh_router_end(server->router, stop_on_signals(server));
+    return uvh_router_end(server->setup->router, stop_on_signals(server));
 }
 
 void uvhttp_server_on_stopped(uvhttp_server_t *view, uvhttp_stopped_cb stopped, void *arg)

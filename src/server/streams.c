@@ -49,6 +49,10 @@ static int send_upgrade(uvhttp_response_t *response, const char *protocol,
     response->stream = NULL;
     if (err != 0)
         uvhttp_response_remove_header(response, "Upgrade");
+    else if (exchange->use->is_retired && stream->carrier != UVH_CARRIER_NONE) {
+        uvh_list_remove(&stream->link);
+        uvh_list_append(&exchange->use->streams, &stream->link);
+    }
     uvh_exchange_unref(exchange);
     /* the send has found the connection broken */
     if (err == 0 && stream->carrier == UVH_CARRIER_NONE)

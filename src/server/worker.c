@@ -12,7 +12,6 @@
 #include "server/accept.h"
 #include "server/exchange.h"
 #include "server/protocols.h"
-#include "server/route_stats.h"
 #include "server/server.h"
 #include "server/workers.h"
 
@@ -51,8 +50,10 @@ static void on_tick(uv_timer_t *tick)
     uvh_shared_expire(&worker->conns, now);
     for (size_t i = 0; i < UVH_EXCHANGE_TIMEOUT_NONE; i++)
         expire_exchanges(&worker->exchange_timeouts[i], now);
-    for (size_t i = 0; i < worker->exchange_lengths.count; i++)
-        expire_exchanges(&worker->exchange_lengths.lists[i], now);
+    for (struct uvh_timeout_lengths *each = worker->exchange_lengths; each != NULL;
+         each = each->next)
+        for (size_t i = 0; i < each->count; i++)
+            expire_exchanges(&each->lists[i], now);
     bool paused = uvh_accept_tick(worker);
     uvh_response_cache_expire(&worker->response_cache, now);
     if (worker->conns.count == 0 && !paused) {
@@ -129,12 +130,26 @@ static void drain_handshakes(struct uvh_worker *worker)
     }
 }
 
+/* A callback may end streams, and with them the use of a replaced generation. */
+static void stop_streams(struct uvh_worker *worker)
+{
+    struct uvh_list batch;
+    uvh_list_init(&batch);
+    uvh_list_take_all(&batch, &worker->retired);
+    uvh_stream_stop_all(&worker->conns.streams);
+    while (!uvh_list_empty(&batch)) {
+        struct uvh_list *first = uvh_list_take(&batch);
+        uvh_list_append(&worker->retired, first);
+        uvh_stream_stop_all(&UVH_CONTAINER_OF(first, struct uvh_use, retired)->streams);
+    }
+}
+
 static void begin_drain(struct uvh_worker *worker)
 {
     uvh_accept_end(worker);
     worker->life = UVH_WORKER_DRAINING;
     worker->draining = true;
-    uvh_stream_stop_all(&worker->conns);
+    stop_streams(worker);
     while (!uvh_list_empty(&worker->event_streams))
         uvh_exchange_end_events(
             UVH_CONTAINER_OF(worker->event_streams.next, struct uvh_exchange, link));
@@ -210,11 +225,56 @@ static int count_lengths(const uvhttp_route_info_t *route, void *arg)
 static int add_lengths(const uvhttp_route_info_t *route, void *arg)
 {
     struct uvh_worker *worker = arg;
-    add_length(&worker->exchange_lengths, route->handler_timeout);
-    add_length(&worker->exchange_lengths, route->body_timeout);
-    add_length(&worker->exchange_lengths, route->write_timeout);
-    add_length(&worker->conns.write_timeouts, route->write_timeout);
+    add_length(worker->exchange_lengths, route->handler_timeout);
+    add_length(worker->exchange_lengths, route->body_timeout);
+    add_length(worker->exchange_lengths, route->write_timeout);
+    add_length(worker->conns.write_timeouts, route->write_timeout);
     return 0;
+}
+
+static size_t most_lengths(const struct uvhttp_router *router)
+{
+    size_t most = 0;
+    uvhttp_router_each(router, count_lengths, &most);
+    return most;
+}
+
+size_t uvh_worker_lengths_size(const struct uvhttp_router *router)
+{
+    size_t most = most_lengths(router);
+    return most == 0
+               ? 0
+               : 2 * (sizeof(struct uvh_timeout_lengths) + most * sizeof(struct uvh_timeout_list));
+}
+
+/* Timeouts may be in the lists until the worker ends. */
+void uvh_worker_add_lengths(struct uvh_worker *worker, const struct uvhttp_router *router,
+                            void *memory)
+{
+    struct uvh_timeout_lengths *exchanges = memory, *writes = exchanges + 1;
+    if (memory == NULL)
+        return;
+    struct uvh_timeout_list *lists = (struct uvh_timeout_list *)(void *)(writes + 1);
+    *exchanges = (struct uvh_timeout_lengths){worker->exchange_lengths, lists, 0};
+    *writes =
+        (struct uvh_timeout_lengths){worker->conns.write_timeouts, lists + most_lengths(router), 0};
+    worker->exchange_lengths = exchanges;
+    worker->conns.write_timeouts = writes;
+    uvhttp_router_each(router, add_lengths, worker);
+    if (exchanges->count > 0 || writes->count > 0)
+        return;
+    worker->exchange_lengths = exchanges->next;
+    worker->conns.write_timeouts = writes->next;
+    uvh_free(worker->server->allocator, memory);
+}
+
+static void free_lengths(struct uvh_worker *worker)
+{
+    while (worker->exchange_lengths != NULL) {
+        struct uvh_timeout_lengths *first = worker->exchange_lengths;
+        worker->exchange_lengths = first->next;
+        uvh_free(worker->server->allocator, first);
+    }
 }
 
 static void init_list(struct uvh_timeout_list *list, size_t seconds)
@@ -227,16 +287,12 @@ static int init_timeouts(struct uvh_worker *worker)
     const uvhttp_config_t *config = &worker->server->config;
     struct uvh_timeout_list *conns = worker->conns.timeouts;
     struct uvh_timeout_list *exchanges = worker->exchange_timeouts;
-    size_t most = 0;
-    uvhttp_router_each(worker->server->router, count_lengths, &most);
-    if (most > 0) {
-        worker->exchange_lengths.lists = uvh_alloc(
-            worker->server->allocator, 2 * most * sizeof(*worker->exchange_lengths.lists));
-        if (worker->exchange_lengths.lists == NULL)
-            return UVHTTP_ENOMEM;
-        worker->conns.write_timeouts.lists = worker->exchange_lengths.lists + most;
-        uvhttp_router_each(worker->server->router, add_lengths, worker);
-    }
+    const struct uvhttp_router *router = worker->use->generation->router;
+    size_t size = uvh_worker_lengths_size(router);
+    void *memory = size == 0 ? NULL : uvh_alloc(worker->server->allocator, size);
+    if (size > 0 && memory == NULL)
+        return UVHTTP_ENOMEM;
+    uvh_worker_add_lengths(worker, router, memory);
     init_list(&conns[UVH_CONN_TIMEOUT_IDLE], config->keep_alive_timeout);
     init_list(&conns[UVH_CONN_TIMEOUT_HEADER], config->header_timeout);
     init_list(&conns[UVH_CONN_TIMEOUT_WRITE], config->write_timeout);
@@ -282,6 +338,7 @@ static void on_conn_closed(struct uvh_conn *conn)
 
 static void on_conn_freed(struct uvh_conn_shared *conns)
 {
+    uvh_generation_check_retired(worker_of(conns));
     uvh_worker_settle(worker_of(conns));
 }
 
@@ -394,11 +451,13 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
 {
     const uvhttp_config_t *config = &server->config;
     worker->server = server;
+    worker->use = &server->setup->uses[index];
+    uvh_list_init(&worker->retired);
     int err = init_timeouts(worker);
     if (err == 0)
         err = open_handles(worker, loop);
     if (err != 0) {
-        uvh_free(server->allocator, worker->exchange_lengths.lists);
+        free_lengths(worker);
         return err;
     }
     worker->loop = loop;
@@ -427,8 +486,7 @@ void uvh_worker_release(struct uvh_worker *worker)
     uvh_arena_pool_release(&worker->arenas);
     uvh_response_cache_release(&worker->response_cache);
     uvh_inbox_release(&worker->inbox);
-    uvh_free(worker->server->allocator, worker->exchange_lengths.lists);
-    uvh_route_stats_free(worker);
+    free_lengths(worker);
 }
 
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed)

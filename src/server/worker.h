@@ -21,7 +21,8 @@
 #include "server/loop_stats.h"
 #include "server/response_cache.h"
 
-struct uvh_route_stats;
+struct uvh_use;
+struct uvhttp_router;
 struct uvh_server;
 
 /* The timeout class of an exchange; each is one list. docs/design/timeouts.md says what a new one
@@ -72,14 +73,15 @@ struct uvh_worker {
     struct uvh_conn_shared conns;
     struct uvh_arena_pool arenas;
     struct uvh_timeout_list exchange_timeouts[UVH_EXCHANGE_TIMEOUT_NONE];
-    struct uvh_timeout_lengths exchange_lengths; /* timeouts set by routes */
+    struct uvh_timeout_lengths *exchange_lengths; /* timeouts set by routes; NULL: none */
     uv_timer_t tick;  /* checks the timeouts; active while there are any */
     uv_idle_t resume; /* active while work is pending for the next loop iteration */
     uvhttp_head_limits_t head_limits;
     uvhttp_head_limits_t trailer_limits;
     struct uvh_counters counters;
     struct uvh_loop_stats loop_stats;
-    struct uvh_route_stats *_Atomic route_stats; /* NULL: nothing counted yet */
+    struct uvh_use *use;     /* for exchanges that begin now */
+    struct uvh_list retired; /* uses of replaced generations */
     struct uvh_response_cache response_cache;
     struct uvh_list listeners;
     struct uvh_list event_streams; /* exchanges that the worker ends when it drains */
@@ -115,6 +117,13 @@ void uvh_worker_release(struct uvh_worker *worker);
 /* Starts closing the worker's handles; `closed` runs once for each of the UVH_WORKER_HANDLES. */
 enum { UVH_WORKER_HANDLES = 3 + UVH_LOOP_STATS_HANDLES + UVH_POLLER_HANDLES };
 void uvh_worker_close(struct uvh_worker *worker, uv_close_cb closed);
+
+/* For the timeouts that routes set: the bytes of memory for the next function, 0: none is needed.
+ */
+size_t uvh_worker_lengths_size(const struct uvhttp_router *router);
+/* Takes ownership of `memory`. */
+void uvh_worker_add_lengths(struct uvh_worker *worker, const struct uvhttp_router *router,
+                            void *memory);
 
 /* Applies the requested state. Any thread may raise it before; uvh_inbox_wake triggers this
  * call. */

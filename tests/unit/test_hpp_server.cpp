@@ -1222,6 +1222,36 @@ static void test_hosts_groups_and_route_list_work(void **)
     assert_int_equal(stage.request("/readyz").status, 503);
 }
 
+static void test_reload_replaces_routes(void **)
+{
+    Stage stage;
+    const auto released = std::make_shared<int>(0);
+    stage.server->get("/", [released](Response res) { return res.sendText(200, "old"); });
+    stage.listen();
+    assert_response(stage.request("/"), 200, "old");
+    assert_int_equal(released.use_count(), 2);
+    assert_true(stage.server->reload([](Server &server) {
+        server.get("/", [](Response res) { return res.sendText(200, "new"); });
+    }) == 0);
+    assert_response(stage.request("/"), 200, "new");
+    assert_int_equal(released.use_count(), 1); /* the handler is destroyed with its set-up */
+    const auto failed = stage.server->reload([&released](Server &server) {
+        server.get("/", [released](Response res) { return res.sendText(200, "wrong"); });
+        server.get("x", [](Response res) { return res.sendText(200, ""); });
+    });
+    assert_false(!failed);
+    assert_true(contains(stage.server->details().text, "\"x\""));
+    assert_int_equal(released.use_count(), 1);
+    bool thrown = false;
+    try {
+        (void)stage.server->reload([](Server &) { throw std::runtime_error("no file"); });
+    } catch (const std::runtime_error &) {
+        thrown = true;
+    }
+    assert_true(thrown);
+    assert_response(stage.request("/"), 200, "new");
+}
+
 /* data() of an empty span can be any pointer; C refuses a pointer with a count of 0. */
 static void test_empty_spans_are_accepted(void **)
 {
@@ -2354,6 +2384,7 @@ int main()
         cmocka_unit_test(test_server_is_destroyed_in_on_stopped),
         cmocka_unit_test(test_destroyed_server_cancels_on_stopped),
         cmocka_unit_test(test_hosts_groups_and_route_list_work),
+        cmocka_unit_test(test_reload_replaces_routes),
         cmocka_unit_test(test_empty_spans_are_accepted),
         cmocka_unit_test(test_middleware_modules_work),
         cmocka_unit_test(test_templates_expand),

@@ -227,6 +227,9 @@ static void server_functions_check_null(void **state)
     NULL_ROW(uvhttp_server_on_signal, run,
              uvhttp_server_on_signal(server, 1, NULL, NULL) == UVHTTP_EINVAL);
     NULL_CALL(uvhttp_server_stop, server, uvhttp_server_stop(NULL));
+    NULL_ROW(uvhttp_server_begin_reload, server, uvhttp_server_begin_reload(NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_apply_reload, server, uvhttp_server_apply_reload(NULL) == UVHTTP_ENOMEM);
+    NULL_CALL(uvhttp_server_cancel_reload, server, uvhttp_server_cancel_reload(NULL));
     NULL_ROW(uvhttp_server_stop_on_signals, server,
              uvhttp_server_stop_on_signals(NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_loop, server, uvhttp_server_loop(NULL) == NULL);
