@@ -359,8 +359,10 @@ static void released(struct uvh_exchange *base)
         uvh_buffer_unref(stream->pinned);
     if (stream->body.bytes.data != NULL)
         uvh_queue_release(&stream->body);
-    if (stream->queue != NULL)
+    if (stream->queue != NULL) {
+        h2->queued -= uvh_queue_size(stream->queue);
         uvh_queue_release(stream->queue);
+    }
     uvh_h2_stream_discount(stream);
     uvh_list_remove(&stream->link);
     h2->exchanges--;

@@ -19,6 +19,7 @@
 enum {
     UVH_H2_BUCKETS = 32, /* of the table of streams; a power of two */
     UVH_H2_UPDATES = 8,  /* priorities of streams that are not open yet */
+    UVH_H2_BACKLOGS = 4, /* times write_backlog: what all streams queue, besides a chunk of each */
     /* streams whose late frames are ignored: as many as may be open, up to this number */
     UVH_H2_MOST_RECENT = 256,
     UVH_H2_MAX_DISCARDED = 4, /* fields up to so many times the limit are decoded and rejected */
@@ -86,6 +87,7 @@ struct uvh_h2 {
     int32_t send_window;
     int32_t receive_window;
     uint32_t consumed;         /* bytes that are to be returned to the client's window */
+    size_t queued;             /* bytes of streamed responses and tunnels, of all streams */
     unsigned char block_flags; /* of the HEADERS frame */
     unsigned char ready_mask;  /* bits of `ready` that are not empty */
     unsigned char next_update;

@@ -203,6 +203,7 @@ static int put_chunk(struct uvh_h2_stream *stream, uvhttp_slice_t chunk)
             uvh_output_commit(conn, 0);
         return UVHTTP_ENOMEM;
     }
+    stream->h2->queued += chunk.length - now;
     if (now > 0) {
         memcpy(uvh_h2_put_data_head(stream, out, now, false), chunk.base, now);
         uvh_output_commit(conn, UVH_H2_HEAD_SIZE + now);
@@ -234,10 +235,13 @@ int uvh_h2_stream_write(struct uvh_exchange *base, uvhttp_slice_t chunk)
     return end_event(conn, err);
 }
 
+/* A stream whose queue is empty may write, whatever the others have queued. */
 bool uvh_h2_stream_is_writable(const struct uvh_exchange *base)
 {
-    return uvh_h2_stream_pending(base) <= base->worker->server->config.write_backlog &&
-           uvh_exchange_allowed(base) > 0;
+    size_t backlog = base->worker->server->config.write_backlog;
+    size_t pending = uvh_h2_stream_pending(base);
+    bool many = uvh_h2_stream_of(base)->h2->queued > UVH_H2_BACKLOGS * backlog;
+    return pending <= backlog && (pending == 0 || !many) && uvh_exchange_allowed(base) > 0;
 }
 
 /* Without what other streams have queued before the socket. */

@@ -127,6 +127,7 @@ static size_t copy_queue(struct uvh_h2_stream *stream, char *out, size_t size)
         size = left;
     memcpy(out, uvh_queue_front(queue), size);
     uvh_queue_take(queue, size);
+    stream->h2->queued -= size;
     if (size == left)
         uvh_queue_release(queue);
     return size;

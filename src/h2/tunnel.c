@@ -30,6 +30,7 @@ static int queue_areas(struct uvh_h2_stream *stream, const uvhttp_slice_t *areas
             return UVHTTP_ENOMEM;
         }
     }
+    stream->h2->queued += uvh_queue_size(queue) - before;
     uvh_h2_ready(stream);
     uvh_h2_set_timeout(stream, false);
     return 0;

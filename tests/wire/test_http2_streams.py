@@ -392,7 +392,7 @@ def test_frames_in_parts_do_not_keep_a_connection_open(short_timeouts):
                 while client.is_readable(0.1) and client.step():
                     pass
             if client.ended:
-                assert client.goaway[1] == "NO_ERROR"
+                assert client.goaway[1] in ("NO_ERROR", "PROTOCOL_ERROR")  # between and in frames
                 return
         raise AssertionError("the connection is still open")
 
