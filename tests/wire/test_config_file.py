@@ -419,7 +419,8 @@ def test_access_log_has_address_of_disconnected_client(start, tmp_path, format):
      "unknown key 'proxy_pass' in a route: uvhttp does not forward requests to other servers"),
     ("tls: {}", "unknown key 'tls' in a route: 'tls' is a key of the file, at the top level"),
     ("hosts: a", "unknown key 'hosts' in a route: 'hosts' is a key of a site, in the list 'sites'"),
-    ("http2: true", "unknown key 'http2' in a route: 'http2' is a key of 'server', at the top level"),
+    ("http2: true",
+     "unknown key 'http2' in a route: 'http2' is a key of 'server', at the top level"),
 ])
 def test_keys_of_other_servers_and_levels_have_hints(write, line, message):
     first, *extra = problems(write(f"sites: [{{routes: [{{path: /, {line}, respond: {{}}}}]}}]\n"))
