@@ -14,6 +14,7 @@ BEFORE = """#include <errno.h>
 #include <unistd.h>
 #include <uv.h>
 #include <uvhttp.h>
+void set_up(uvhttp_server_t *);
 """
 
 

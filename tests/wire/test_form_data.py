@@ -269,7 +269,9 @@ def test_form_memory_is_independent_of_file_size(start, tmp_path):
             connection.send(raw.pattern(1_000_000, offset))
         connection.send(end)
         assert parts(connection.response())[0][4] == str(size)
-        assert server.stats()["heap_peak"] - idle < 700_000
+        # the window of an HTTP/2 connection adds to the buffers
+        most = 700_000 + (2**20 if server.http2 else 0)
+        assert server.stats()["heap_peak"] - idle < most
 
 
 # Real clients

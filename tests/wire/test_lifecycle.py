@@ -32,6 +32,17 @@ def test_stop_of_idle_server_exits_with_0(start, number):
     assert server.wait() == 0
 
 
+def test_drain_delay_serves_before_the_drain(start):
+    server = start(drain_delay=1)
+    with server.connect() as connection:
+        server.signal(signal.SIGTERM)
+        eventually(lambda: "not ready" in server.log(), "the server is not ready")
+        response = connection.request()
+        assert response.status == 200 and not response.has_close()
+        connection.assert_closed()
+    assert server.wait() == 0
+
+
 def test_stop_finishes_exchange_and_closes_idle_connections(start):
     server = start()
     with server.connect() as busy, server.connect() as idle, server.connect() as fresh:

@@ -162,6 +162,9 @@ class Socket:
             self.tls.unwrap()
         except (ssl.SSLWantReadError, ssl.SSLSyscallError):
             pass
+        except ssl.SSLError as error:  # received before, and not read yet
+            if error.reason != "APPLICATION_DATA_AFTER_CLOSE_NOTIFY":
+                raise
         self.flush()
         self.plain.shutdown(how)
 
