@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <uvhttp/embedding.h>
+
 /* True if the process has a controlling terminal. */
 static bool has_terminal(void)
 {
@@ -28,9 +30,7 @@ static void on_signal(uv_signal_t *signal, int number)
         uvhttp_server_stop(hangup->server);
         return;
     }
-    uvh_access_logs_reopen(hangup->logs);
-    if (number == SIGHUP)
-        uvh_tls_reload(hangup->tls);
+    hangup->act(number, hangup->arg);
 }
 
 static void ignore(uv_signal_t *signal, int number)
@@ -55,11 +55,10 @@ static void keep_handlers(uvhttp_server_t *server, void *arg)
     }
 }
 
-int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server,
-                     struct uvh_access_logs *logs, struct uvh_tls *tls, bool with_terminal)
+int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server, bool with_terminal)
 {
     static const int numbers[] = {SIGHUP, SIGUSR1, SIGQUIT};
-    *hangup = (struct uvh_hangup){.server = server, .logs = logs, .tls = tls};
+    hangup->server = server;
     hangup->stops = with_terminal && !is_ignored() && has_terminal();
     uvhttp_server_on_stopping(server, keep_handlers, NULL);
     int err = 0;

@@ -1,28 +1,26 @@
-/* SIGHUP reopens the access logs and reloads the certificates; SIGUSR1 reopens the access logs, and
- * SIGQUIT stops as SIGTERM does, as with nginx. A signal after the stop has no effect. */
+/* SIGHUP, SIGUSR1 and SIGQUIT, which stops as SIGTERM does, as with nginx. A signal after the stop
+ * has no effect. */
 #ifndef UVH_APP_HANGUP_H
 #define UVH_APP_HANGUP_H
 
 #include <uv.h>
 
-#include "access_logs.h"
-#include "tls_setup.h"
+#include <uvhttp/server.h>
 
 struct uvh_hangup {
     uv_signal_t signals[3];
     size_t started; /* number of signals in use */
     uvhttp_server_t *server;
-    struct uvh_access_logs *logs;
-    struct uvh_tls *tls;
+    void (*act)(int number, void *arg); /* for SIGHUP and SIGUSR1 */
+    void *arg;
     bool stops; /* when the terminal is closed */
 };
 
-/* Handles the signals on the loop of `server`; the handles do not keep the loop alive. The caller
- * owns `logs` and `tls`. `with_terminal`: the server stops if SIGHUP comes from
+/* Handles the signals on the loop of `server`; the handles do not keep the loop alive. `act` and
+ * `arg` are set. `with_terminal`: the server stops if SIGHUP comes from
  * closing the terminal it was started from, unless the signal was ignored at the start (nohup).
  * Returns 0 or libuv's code. Stop it in either case, before the server is freed. */
-int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server,
-                     struct uvh_access_logs *logs, struct uvh_tls *tls, bool with_terminal);
+int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server, bool with_terminal);
 
 void uvh_hangup_stop(struct uvh_hangup *hangup);
 

@@ -14,6 +14,10 @@
 #include "site_files.h"
 
 struct run {
+    struct uvh_setup_server given;
+    enum uvh_command command;
+    int count;
+    char **arguments;
     struct uvh_options options; /* file, environment and flags combined */
     struct uvh_config_file file;
     struct uvh_problems problems;
@@ -47,7 +51,7 @@ static void replace(struct uvh_text *text, const char *option)
 
 /* The file's values become the defaults for environment and flags; the result is copied back to the
  * setup. */
-static int merge(struct run *run, enum uvh_command command, int count, char **arguments)
+static int merge(struct run *run)
 {
     struct uvh_setup *setup = &run->file.setup;
     struct uvh_options *options = &run->options;
@@ -60,7 +64,7 @@ static int merge(struct run *run, enum uvh_command command, int count, char **ar
     options->proxy_fields = setup->proxy_fields;
     options->health = setup->health;
     memcpy(options->listen, setup->listen, sizeof(setup->listen));
-    int code = uvh_options_parse(options, command, count, arguments);
+    int code = uvh_options_parse(options, run->command, run->count, run->arguments);
     if (options->listen_count != setup->listen_count ||
         memcmp(options->listen, setup->listen, sizeof(setup->listen)) != 0)
         memset(setup->listen_marks, 0, sizeof(setup->listen_marks)); /* those of options */
@@ -89,31 +93,67 @@ static int build(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_p
     return uvh_site_build(server, metrics, arg, problems) ? UVH_EXIT_OK : UVH_EXIT_FAILED;
 }
 
-static int load_and_act(struct run *run, enum uvh_command command, int count, char **arguments)
+static struct uvh_setup_server *reread(const struct uvh_setup_server *given);
+static void release(struct uvh_setup_server *given);
+
+static int load(struct run *run)
 {
     struct uvh_setup *setup = &run->file.setup;
     if (!uvh_config_file_load(&run->file, run->problems.file, &run->problems)) {
         uvh_site_files_check(setup, &run->problems);
         return UVH_EXIT_FAILED;
     }
-    int code = merge(run, command, count, arguments);
-    if (code != UVH_EXIT_OK)
-        return code;
+    int code = merge(run);
     bool print = run->options.print_config;
-    const struct uvh_setup_server given = {.setup = setup,
+    run->given = (struct uvh_setup_server){.setup = setup,
                                            .options = &run->options,
                                            .what = run->options.root,
                                            .test = print || run->options.test ||
-                                                   command == UVH_COMMAND_CHECK,
+                                                   run->command == UVH_COMMAND_CHECK,
                                            .print = print,
                                            .build = build,
-                                           .arg = setup};
-    return uvh_setup_server_run(&given, &run->problems);
+                                           .arg = setup,
+                                           .problems = &run->problems,
+                                           .reread = reread,
+                                           .release = release};
+    return code;
+}
+
+static struct run *run_of(const struct uvh_setup_server *given)
+{
+    return (struct run *)(void *)(uintptr_t)given; /* its first member */
+}
+
+static void release(struct uvh_setup_server *given)
+{
+    struct run *run = run_of(given);
+    uvh_config_file_release(&run->file);
+    free(run);
+}
+
+static struct uvh_setup_server *reread(const struct uvh_setup_server *given)
+{
+    const struct run *old = run_of(given);
+    struct run *run = calloc(1, sizeof(*run));
+    if (run == NULL || !uvh_options_init(&run->options)) {
+        free(run);
+        fail(UVHTTP_ENOMEM);
+        return NULL;
+    }
+    run->command = old->command;
+    run->count = old->count;
+    run->arguments = old->arguments;
+    run->problems.file = old->problems.file;
+    if (load(run) == UVH_EXIT_OK)
+        return &run->given;
+    uvh_problems_print(&run->problems, stderr);
+    release(&run->given);
+    return NULL;
 }
 
 int uvh_run(enum uvh_command command, int count, char **arguments)
 {
-    struct run run = {.problems = {.count = 0}};
+    struct run run = {.command = command, .count = count, .arguments = arguments};
     struct uvh_options wanted;
     if (!uvh_options_init(&run.options) || !uvh_options_init(&wanted))
         return fail(UVHTTP_ENOMEM);
@@ -125,7 +165,9 @@ int uvh_run(enum uvh_command command, int count, char **arguments)
         return UVH_EXIT_OK;
     }
     run.problems.file = wanted.root;
-    code = load_and_act(&run, command, count, arguments);
+    code = load(&run);
+    if (code == UVH_EXIT_OK)
+        code = uvh_setup_server_run(&run.given);
     uvh_problems_print(&run.problems, stderr);
     uvh_config_file_release(&run.file);
     return code;

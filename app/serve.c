@@ -250,11 +250,12 @@ static int run_server(const struct uvh_options *options, struct uvh_setup *setup
                                            .test = options->print_config,
                                            .print = options->print_config,
                                            .build = build,
-                                           .arg = made};
+                                           .arg = made,
+                                           .problems = &problems};
     int code = UVH_EXIT_USAGE;
     if (uvh_tls_check_addresses(&setup->tls, options, &problems) &&
         uvh_redirect_check(&setup->tls, options, NULL, &problems))
-        code = uvh_setup_server_run(&given, &problems);
+        code = uvh_setup_server_run(&given);
     if (code == UVH_EXIT_FAILED && problems.count > 0)
         hint_at_keys(&options->tls, &problems);
     uvh_problems_print(&problems, stderr);

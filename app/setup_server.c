@@ -2,10 +2,13 @@
  * noted. Called by serve.c and run.c. */
 #include "setup_server.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <uvhttp/embedding.h>
 #include <uvhttp/health.h>
 
 #include "banner.h"
@@ -22,15 +25,23 @@
 #include "site_clients.h"
 #include "user_files.h"
 
+/* The logs of a setup, and the setup itself if a reload has made it. */
+struct loaded {
+    struct uvh_access_logs logs;
+    struct uvh_setup_server *given; /* NULL: that of the start */
+};
+
 struct running {
-    const struct uvh_setup_server *given;
+    const struct uvh_setup_server *given; /* the current one */
+    struct loaded first;
+    struct loaded *current;
+    uvhttp_server_t *server;
     uvhttp_config_t config; /* of the server */
     struct uvh_site_log log;
     struct uvh_metrics metrics;
     struct uvh_redirect redirect;
     struct uvh_tls tls;
     struct uvh_run_as as;
-    struct uvh_access_logs logs;
 };
 
 static int fail(int err)
@@ -67,6 +78,8 @@ static bool change_user(struct running *running)
     return true;
 }
 
+static void act_on_signal(int number, void *arg);
+
 static int listen_and_run(struct running *running, uvhttp_server_t *server)
 {
     const struct uvh_setup_server *given = running->given;
@@ -93,9 +106,9 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
 /* Runs until stopped; see hangup.h for other signals. */
 static int run_server(struct running *running, uvhttp_server_t *server)
 {
-    struct uvh_hangup hangup;
+    struct uvh_hangup hangup = {.act = act_on_signal, .arg = running};
     bool with_terminal = !running->given->options->from_file;
-    int err = uvh_hangup_start(&hangup, server, &running->logs, &running->tls, with_terminal);
+    int err = uvh_hangup_start(&hangup, server, with_terminal);
     int code = err == 0 ? listen_and_run(running, server) : fail(err);
     uvh_hangup_stop(&hangup);
     return code;
@@ -132,9 +145,10 @@ static int act(struct running *running, uvhttp_server_t *server)
         return print_setup(given);
     if (given->test)
         return report_check(running);
-    if (!uvh_access_logs_open(&running->logs, given->setup, &running->as))
+    struct uvh_access_logs *logs = &running->first.logs;
+    if (!uvh_access_logs_open(logs, given->setup, &running->as))
         return UVH_EXIT_FAILED;
-    uvh_logger_install(server, &running->logs, given->setup->log_level >= UVHTTP_LOG_DEBUG);
+    uvh_logger_install(server, logs, given->setup->log_level >= UVHTTP_LOG_DEBUG);
     return run_server(running, server);
 }
 
@@ -152,40 +166,176 @@ static int answer_probe(uvhttp_request_t *request, uvhttp_response_t *response, 
     return UVHTTP_DECLINED;
 }
 
+/* What a reload replaces. False with problems noted or printed, and `*code` set. */
+static bool build_sites(struct running *running, const struct uvh_setup_server *given, int *code)
+{
+    const struct uvh_setup *setup = given->setup;
+    struct uvh_problems *problems = given->problems;
+    size_t before = problems->count;
+    uvhttp_server_on_error(running->server, uvh_error_pages_apply, NULL);
+    int err = uvh_tls_add_hsts(running->server, &setup->tls);
+    if (err == 0 && setup->health)
+        err = uvhttp_server_use(running->server, answer_probe, NULL);
+    if (err != 0)
+        uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
+    uvh_proxies_trust(running->server, setup, problems);
+    uvh_access_logs_check(setup, problems);
+    uvh_site_clients_check_families(setup, given->options, problems);
+    for (size_t i = 0; i < setup->site_count; i++)
+        uvh_route_loop_check(&setup->sites[i], setup->tls.wanted, problems);
+    bool right = problems->count == before;
+    *code = given->build(running->server, running->metrics.server, problems, given->arg);
+    if (*code == UVH_EXIT_OK && !right)
+        *code = UVH_EXIT_FAILED;
+    return *code == UVH_EXIT_OK;
+}
+
 /* Sites and certificates, so that the errors of both are reported together. */
-static int build(struct running *running, uvhttp_server_t *server, struct uvh_problems *problems)
+static int build(struct running *running)
 {
     const struct uvh_setup_server *given = running->given;
     const struct uvh_setup *setup = given->setup;
     const struct uvh_setup_metrics *metrics = &setup->metrics;
+    struct uvh_problems *problems = given->problems;
     bool found = uvh_run_as_find(&running->as, setup, given->test, problems);
     if (!given->test)
         uvh_run_as_create(&running->as, setup->tls.config.key_log_file, 0600);
     bool loaded = uvh_tls_open(&running->tls, &setup->tls, given->options, given->test, problems);
-    uvhttp_server_on_error(server, uvh_error_pages_apply, NULL);
-    int err = uvh_tls_add_hsts(server, &setup->tls);
-    if (err == 0 && setup->health)
-        err = uvhttp_server_use(server, answer_probe, NULL);
-    if (err != 0)
-        uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
     bool right = uvh_tls_check_addresses(&setup->tls, given->options, problems) &&
                  uvh_redirect_check(&setup->tls, given->options,
                                     metrics->has_listen ? &metrics->listen : NULL, problems);
-    right = uvh_proxies_trust(server, setup, problems) && right;
     right = (!given->test || uvh_listen_probe(given->options, setup, problems)) && right;
-    right = uvh_access_logs_check(setup, problems) && right;
-    size_t before = problems->count;
-    uvh_site_clients_check_families(setup, given->options, problems);
-    for (size_t i = 0; i < setup->site_count; i++)
-        uvh_route_loop_check(&setup->sites[i], setup->tls.wanted, problems);
-    right = problems->count == before && right;
+    int code;
     running->log.quiet = true;
-    int code = given->build(server, running->metrics.server, problems, given->arg);
+    build_sites(running, given, &code);
     running->log.quiet = false;
-    return code == UVH_EXIT_OK && !(found && loaded && right && err == 0) ? UVH_EXIT_FAILED : code;
+    return code == UVH_EXIT_OK && !(found && loaded && right) ? UVH_EXIT_FAILED : code;
 }
 
-int uvh_setup_server_run(const struct uvh_setup_server *given, struct uvh_problems *problems)
+/* ---- reload ---- */
+
+static void release_loaded(void *arg)
+{
+    struct loaded *loaded = arg;
+    uvh_access_logs_close(&loaded->logs);
+    loaded->given->release(loaded->given);
+    free(loaded);
+}
+
+/* The part of a configuration from the limits to the level of the log: it applies to listeners and
+ * threads, which stay. */
+static char *fixed_part(struct uvh_setup *setup)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return NULL;
+    uvh_print_config(setup, out);
+    fclose(out);
+    char *end = text == NULL ? NULL : strstr(text, "\n  level: ");
+    if (end != NULL && (end = strchr(end + 1, '\n')) != NULL)
+        *end = '\0';
+    return text;
+}
+
+static void warn_of_fixed_part(struct running *running, const struct uvh_setup_server *next)
+{
+    char *before = fixed_part(running->given->setup), *after = fixed_part(next->setup);
+    if (before != NULL && after != NULL && strcmp(before, after) != 0)
+        uvhttp_server_log(running->server, UVHTTP_LOG_WARNING,
+                          "reload: changes of 'server', 'listen', 'user', 'group', 'tls' and 'log' "
+                          "need a restart");
+    free(before);
+    free(after);
+}
+
+/* False with problems noted or printed. */
+static bool build_next(struct running *running, struct loaded *loaded)
+{
+    int code;
+    if (!build_sites(running, loaded->given, &code) ||
+        !uvh_access_logs_open(&loaded->logs, loaded->given->setup, &running->as))
+        return false;
+    uvh_logger_install(running->server, &loaded->logs,
+                       loaded->given->setup->log_level >= UVHTTP_LOG_DEBUG);
+    return true;
+}
+
+static int begin_reload(struct running *running)
+{
+    int err = uvhttp_server_begin_reload(running->server);
+    if (err == 0 && running->metrics.server != NULL)
+        err = uvhttp_server_begin_reload(running->metrics.server);
+    return err;
+}
+
+static int apply_reload(struct running *running)
+{
+    int err = 0;
+    if (running->metrics.server != NULL)
+        err = uvhttp_server_apply_reload(running->metrics.server);
+    return err != 0 ? err : uvhttp_server_apply_reload(running->server);
+}
+
+/* Takes ownership. False, with problems printed, if nothing changes. */
+static bool use_next(struct running *running, struct loaded *loaded)
+{
+    struct uvh_problems *problems = loaded->given->problems;
+    int err = begin_reload(running);
+    /* first, so that it is released last */
+    bool owned =
+        err == 0 && (err = uvhttp_server_own(running->server, release_loaded, loaded)) == 0;
+    bool right = owned && build_next(running, loaded);
+    if (right)
+        err = apply_reload(running);
+    if (right && err == 0)
+        return true;
+    if (err != 0)
+        uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
+    uvh_problems_print(problems, stderr);
+    if (!owned)
+        release_loaded(loaded);
+    uvhttp_server_cancel_reload(running->server);
+    if (running->metrics.server != NULL)
+        uvhttp_server_cancel_reload(running->metrics.server);
+    return false;
+}
+
+/* The next setup serves from now on, or nothing changes. */
+static void reload(struct running *running)
+{
+    struct uvh_setup_server *next = running->given->reread(running->given);
+    struct loaded *loaded = next == NULL ? NULL : calloc(1, sizeof(*loaded));
+    if (loaded == NULL) {
+        if (next != NULL)
+            next->release(next);
+    } else {
+        loaded->given = next;
+        if (use_next(running, loaded)) {
+            warn_of_fixed_part(running, next);
+            running->given = next;
+            running->current = loaded;
+            uvhttp_server_log(running->server, UVHTTP_LOG_INFO,
+                              "reload: the configuration is applied");
+            return;
+        }
+    }
+    uvhttp_server_log(running->server, UVHTTP_LOG_ERROR, "reload: nothing is changed");
+}
+
+static void act_on_signal(int number, void *arg)
+{
+    struct running *running = arg;
+    uvh_access_logs_reopen(&running->current->logs);
+    if (number != SIGHUP)
+        return;
+    uvh_tls_reload(&running->tls);
+    if (running->given->reread != NULL)
+        reload(running);
+}
+
+int uvh_setup_server_run(const struct uvh_setup_server *given)
 {
     struct running running = {.given = given, .config = given->setup->config};
     if (!given->test)
@@ -196,8 +346,10 @@ int uvh_setup_server_run(const struct uvh_setup_server *given, struct uvh_proble
     uvhttp_server_t *server = uvhttp_server_new_with(NULL, &running.config);
     if (server == NULL)
         return fail(UVHTTP_ENOMEM);
+    running.server = server;
+    running.current = &running.first;
     int err = uvh_metrics_open(&running.metrics, given->setup, server, &running.config);
-    int code = err != 0 ? fail(err) : build(&running, server, problems);
+    int code = err != 0 ? fail(err) : build(&running);
     if (code == UVH_EXIT_OK)
         code = act(&running, server);
     if (code != UVH_EXIT_OK)
@@ -207,6 +359,6 @@ int uvh_setup_server_run(const struct uvh_setup_server *given, struct uvh_proble
     uvh_metrics_close(&running.metrics, server);
     uvhttp_server_free(server);
     uvh_tls_close(&running.tls);
-    uvh_access_logs_close(&running.logs);
+    uvh_access_logs_close(&running.first.logs);
     return code;
 }

@@ -16,10 +16,15 @@ struct uvh_setup_server {
     int (*build)(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_problems *problems,
                  void *arg);
     void *arg;
+    struct uvh_problems *problems;
+    /* Reads the setup once more, as it is now. NULL after its problems were printed. The member
+     * NULL: the setup cannot change. */
+    struct uvh_setup_server *(*reread)(const struct uvh_setup_server *given);
+    void (*release)(struct uvh_setup_server *reread);
 };
 
 /* Builds the server, and serves until it is stopped. Returns an exit code, with problems noted or
  * printed if it is not UVH_EXIT_OK. */
-int uvh_setup_server_run(const struct uvh_setup_server *given, struct uvh_problems *problems);
+int uvh_setup_server_run(const struct uvh_setup_server *given);
 
 #endif

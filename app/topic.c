@@ -40,8 +40,8 @@ static const char signals[] =
     "Signals:\n"
     "  SIGINT, SIGTERM, SIGQUIT   stop: open requests may finish within --drain-timeout; a\n"
     "                             second signal stops immediately\n"
-    "  SIGHUP                     reload certificates and keys, and reopen the access logs;\n"
-    "                             with serve, stop when its terminal is closed\n"
+    "  SIGHUP                     reload the configuration, certificates and keys, and reopen\n"
+    "                             the access logs; with serve, stop when its terminal is closed\n"
     "  SIGUSR1                    reopen the access logs\n"
     "  SIGUSR2                    ignored\n";
 
@@ -51,9 +51,11 @@ static const char reload[] =
     "  certificates and keys      when they change (--tls-watch), and on SIGHUP\n"
     "  password files             when they change, within a second\n"
     "  access logs                are reopened on SIGHUP and SIGUSR1\n"
+    "  configuration              on SIGHUP: sites, routes, rules and logs; connections stay\n"
+    "                             open. After a mistake nothing changes, and the log names it\n"
     "\n"
-    "The configuration is read at the start: run 'uvhttp check CONFIG', stop the server with\n"
-    "SIGTERM, and start it again. Open requests finish within --drain-timeout.\n";
+    "Changes of 'server', 'listen', 'user', 'group', 'tls', 'log' and of options need a restart:\n"
+    "run 'uvhttp check CONFIG', stop the server with SIGTERM, and start it again.\n";
 
 static const char variables[] =
     "Environment variables:\n"

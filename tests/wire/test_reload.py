@@ -1,0 +1,169 @@
+"""`uvhttp run` reads its configuration again on SIGHUP: new requests get it, connections stay open,
+and a configuration with a mistake changes nothing."""
+
+import os
+import re
+import signal
+import threading
+
+import pytest
+
+import raw
+from program import Program
+from wire_server import eventually
+
+LISTEN = "listen: 127.0.0.1:0\n"
+
+
+def respond(body):
+    return f"sites: [{{routes: [{{path: /, respond: {{body: {body}}}}}]}}]\n"
+
+
+@pytest.fixture
+def start(tmp_path):
+    """start(text): `uvhttp run` of that configuration, with the method `reload(text)`."""
+    running = []
+    path = tmp_path / "site.yaml"
+
+    def starter(text):
+        path.write_text(text if "listen:" in text else LISTEN + text)
+        program = Program("uvhttp", "run", path)
+        running.append(program)
+
+        def reload(text, done="reload: the configuration is applied"):
+            path.write_text(text if "listen:" in text else LISTEN + text)
+            before = program.log().count("reload: ")
+            program.send_signal(signal.SIGHUP)
+            eventually(lambda: program.log().count("reload: ") > before, "it has reloaded")
+            assert done in program.log().splitlines()[-1], program.log()
+
+        program.reload = reload
+        return program
+
+    yield starter
+    for program in running:
+        assert program.stop() == 0, program.log()
+
+
+def test_hangup_applies_the_configuration(start):
+    program = start(respond("one"))
+    with program.connect() as connection:
+        assert connection.request("GET", "/").body == b"one"
+        program.reload(respond("two"))
+        assert connection.request("GET", "/").body == b"two"
+        assert connection.request("GET", "/two").status == 404
+        program.reload("sites: [{routes: [{path: /two, respond: {body: three}}]}]\n")
+        assert connection.request("GET", "/two").body == b"three"
+        assert connection.request("GET", "/").status == 404
+
+
+@pytest.mark.parametrize("text, message", [
+    ("sites: [", "site.yaml:3:1: "),
+    ("sites: [{routes: [{path: /, responds: {}}]}]\n", ":2:29: unknown key 'responds'"),
+    ("sites: [{routes: [{path: /, static: missing}]}]\n", "missing"),
+    ("sites: [{routes: [{path: /, respond: {}}, {path: /, respond: {}}]}]\n", "already exists"),
+    ("sites: [{routes: [{path: /, respond: {}, basic_auth: {file: none}}]}]\n", "none"),
+    ("access_log: none/x.log\n" + respond("x"), "none/x.log"),
+])
+def test_mistake_changes_nothing(start, text, message):
+    program = start(respond("one"))
+    with program.connect() as connection:
+        program.reload(text, "reload: nothing is changed")
+        assert message in program.log()
+        assert connection.request("GET", "/").body == b"one"
+        program.reload(respond("two"))
+        assert connection.request("GET", "/").body == b"two"
+
+
+def test_fixed_keys_are_named(start):
+    program = start(respond("one"))
+    program.reload("server: {max_connections: 77}\n" + respond("two"))
+    assert ("warning reload: changes of 'server', 'listen', 'user', 'group', 'tls' and 'log' need "
+            "a restart\n") in program.log()
+    assert program.request("/").body == b"two"
+
+
+def test_download_in_progress_is_complete(start, tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "big").write_bytes(raw.pattern(30_000_000))
+    program = start("sites: [{routes: [{path: /, static: site}]}]\n")
+    with program.connect(receive_buffer=4096) as connection:
+        connection.send(raw.request("GET", "/big"))
+        head = connection.receive_exactly(1000)
+        program.reload(respond("two"))
+        assert program.request("/").body == b"two"
+        body = head.split(b"\r\n\r\n", 1)[1]
+        assert body + connection.receive_exactly(30_000_000 - len(body)) == raw.pattern(30_000_000)
+        assert connection.request("GET", "/").body == b"two"
+
+
+def test_access_logs_and_rules_change(start, tmp_path):
+    program = start("access_log: one.log\n" + respond("one"))
+    assert program.request("/").status == 200
+    program.reload("access_log: two.log\nsites: [{deny: [127.0.0.1], routes: [{path: /, respond: "
+                   "{body: two}}]}]\n")
+    assert program.request("/").status == 403
+    eventually(lambda: (tmp_path / "two.log").read_text().count(" 403 ") == 1, "the line")
+    assert (tmp_path / "one.log").read_text().count(" 200 ") == 1
+
+
+def test_metrics_of_their_own_address_remain(start):
+    text = "metrics: {listen: 127.0.0.1:0}\n"
+    program = start(text + respond("one"))
+    eventually(lambda: program.read_available() and "metrics at" in program.output, "its address")
+    port = int(re.search(r"metrics at http://127\.0\.0\.1:(\d+)/", program.output).group(1))
+    for _ in range(3):
+        program.reload(text + respond("two"))
+        with raw.Connection(port) as connection:
+            assert b"uvhttp_requests_total" in connection.request("GET", "/metrics").body
+
+
+def descriptors(program):
+    return len(os.listdir(f"/proc/{program.process.pid}/fd"))
+
+
+def memory(program):
+    with open(f"/proc/{program.process.pid}/smaps_rollup") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Pss_Anon:"))
+
+
+@pytest.mark.release_only  # sanitizers keep freed memory
+def test_reloads_leave_nothing(start, tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("index")
+    text = ("access_log: a.log\nsites: [{routes: [{path: /, static: site}, "
+            "{path: /x, respond: {body: x}}]}]\n")
+    program = start(text)
+    for count in range(200):
+        program.reload(text)
+        assert program.request("/").body == b"index"
+        if count == 50:
+            before = descriptors(program), memory(program)
+    assert descriptors(program) <= before[0] + 1
+    assert memory(program) <= before[1] + 500
+
+
+def test_requests_during_reloads_succeed(start):
+    program = start(respond("x"))
+    over, failed, counts = threading.Event(), [], []
+
+    def client():
+        count = 0
+        try:
+            with program.connect() as connection:
+                while not over.is_set():
+                    assert connection.request("GET", "/").status == 200
+                    count += 1
+        except Exception as error:  # reported by the test
+            failed.append(error)
+        counts.append(count)
+
+    clients = [threading.Thread(target=client) for _ in range(4)]
+    for one in clients:
+        one.start()
+    for _ in range(30):
+        program.reload(respond("x"))
+    over.set()
+    for one in clients:
+        one.join()
+    assert not failed and all(counts)
