@@ -25,7 +25,7 @@ int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup *setup,
     if (own.log_level > UVHTTP_LOG_WARNING)
         own.log_level = UVHTTP_LOG_WARNING;
     metrics->server = uvhttp_server_new_with(uvhttp_server_loop(sites), &own);
-    int err = uvhttp_server_own(metrics->server, on_freed, metrics);
+    int err = uvhttp_server_keep(metrics->server, on_freed, metrics);
     if (err != 0 && metrics->server != NULL)
         uvhttp_server_free(metrics->server);
     if (err != 0)

@@ -64,7 +64,7 @@ static int make_server(struct uvh_redirect *redirect, const struct uvh_setup *se
     if (own.log_level > UVHTTP_LOG_WARNING && !verbose)
         own.log_level = UVHTTP_LOG_WARNING;
     uvhttp_server_t *server = uvhttp_server_new_with(uvhttp_server_loop(sites), &own);
-    int err = uvhttp_server_own(server, on_freed, redirect);
+    int err = uvhttp_server_keep(server, on_freed, redirect);
     if (err != 0) {
         uvhttp_server_free(server);
         return err;

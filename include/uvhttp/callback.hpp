@@ -273,17 +273,16 @@ public:
         return false;
     }
 
-    /* A copy of `from` (or the result of a move) that lives as long as the server; NULL after an
-     * error. */
-    template <class F>
+    /* A copy of `from` (or the result of a move) that lives as long as the set-up (`Own` is
+     * uvhttp_server_own) or the server (uvhttp_server_keep); NULL after an error. */
+    template <auto Own = uvhttp_server_own, class F>
     std::decay_t<F> *keep(F &&from, std::string_view what, std::string_view which = {})
     {
         using Kept = std::decay_t<F>;
         if (error_)
             return nullptr;
         std::unique_ptr<Kept> kept(new (std::nothrow) Kept(std::forward<F>(from)));
-        const int error =
-            kept ? uvhttp_server_own(server_, destroy<Kept>, kept.get()) : int{UVHTTP_ENOMEM};
+        const int error = kept ? Own(server_, destroy<Kept>, kept.get()) : int{UVHTTP_ENOMEM};
         return note(error, what, which) ? kept.release() : nullptr;
     }
 

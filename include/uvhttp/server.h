@@ -190,13 +190,16 @@ UVHTTP_EXPORT void uvhttp_server_on_error(uvhttp_server_t *server, uvhttp_error_
 UVHTTP_EXPORT int uvhttp_error_as_json(uvhttp_request_t *request, uvhttp_response_t *response,
                                        const char *reason, void *arg);
 
-/* Registers `release(arg)` to run when the server is freed, for data of handlers and for objects of
- * middleware: uvhttp_server_own(server, uvhttp_cors_free, cors). The last registered is released
- * first, except the log_arg of the configuration, which is released after the last log line.
- * On an error the caller keeps `arg`.
- * Returns 0, or
- *   UVHTTP_ENOMEM  out of memory */
+/* Registers `release(arg)` to run when the server is freed, or when a reload has replaced the
+ * set-up and nothing uses it any more; for data of handlers and for objects of middleware:
+ * uvhttp_server_own(server, uvhttp_cors_free, cors). The last registered is released first, except
+ * the log_arg of the configuration, which is released after the last log line. On an error the
+ * caller keeps `arg`. Returns 0, or UVHTTP_ENOMEM  out of memory */
 UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb release, void *arg);
+
+/* The same for objects that outlive a reload: those of timers, signals and checks of readiness, and
+ * what the next set-up uses, too. Released after all objects of uvhttp_server_own. */
+UVHTTP_EXPORT int uvhttp_server_keep(uvhttp_server_t *server, uvhttp_release_cb release, void *arg);
 
 /* Listens on a numeric address ("127.0.0.1", "::1", "0.0.0.0", "::") and port. May be called for
  * several addresses. Port 0 selects a free port, see uvhttp_server_port. "::" is all IPv6 addresses

@@ -271,7 +271,7 @@ public:
     template <class F> Server &readyCheck(const Text &name, F &&check)
     {
         using Kept = std::decay_t<F>;
-        if (Kept *kept = setup_->keep(std::forward<F>(check), "readyCheck"))
+        if (Kept *kept = setup_->keep<uvhttp_server_keep>(std::forward<F>(check), "readyCheck"))
             setup_->note(uvhttp_server_add_check(
                              native(), name.c_str(),
                              [](void *arg) noexcept -> const char * {
@@ -340,7 +340,7 @@ public:
     template <class F> Server &onStopping(F &&stopping)
     {
         using Kept = std::decay_t<F>;
-        if (Kept *kept = setup_->keep(std::forward<F>(stopping), "onStopping"))
+        if (Kept *kept = setup_->keep<uvhttp_server_keep>(std::forward<F>(stopping), "onStopping"))
             uvhttp_server_on_stopping(
                 native(),
                 [](uvhttp_server_t *server, void *arg) noexcept {
@@ -355,7 +355,7 @@ public:
     template <class F> Server &onStopped(F &&stopped)
     {
         using Kept = std::decay_t<F>;
-        if (Kept *kept = setup_->keep(std::forward<F>(stopped), "onStopped"))
+        if (Kept *kept = setup_->keep<uvhttp_server_keep>(std::forward<F>(stopped), "onStopped"))
             uvhttp_server_on_stopped(
                 native(),
                 [](uvhttp_server_t *, void *arg) noexcept {
@@ -391,7 +391,7 @@ public:
     {
         using Kept = std::decay_t<F>;
         static_assert(detail::takes<Kept, int>, "the function takes no argument or the signal");
-        if (Kept *kept = setup_->keep(std::forward<F>(function), "onSignal"))
+        if (Kept *kept = setup_->keep<uvhttp_server_keep>(std::forward<F>(function), "onSignal"))
             noteRunning(uvhttp_server_on_signal(
                             native(), number,
                             [](uvhttp_server_t *server, int raised, void *arg) noexcept {
@@ -425,11 +425,15 @@ public:
         return error;
     }
 
-    /* Keeps an object as long as the server, for handlers. Returns its address, NULL after an
-     * error. */
+    /* Keeps an object for handlers: as long as the set-up, which a reload replaces, or as long as
+     * the server. Returns its address, NULL after an error. */
     template <class T> std::decay_t<T> *own(T &&object)
     {
         return setup_->keep(std::forward<T>(object), "own");
+    }
+    template <class T> std::decay_t<T> *keep(T &&object)
+    {
+        return setup_->keep<uvhttp_server_keep>(std::forward<T>(object), "keep");
     }
 
     /* Listens on a numeric address; port 0 selects a free port. May be called repeatedly. */

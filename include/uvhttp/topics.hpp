@@ -99,7 +99,7 @@ public:
     template <class F> const Topics &onPresence(F &&onChange) const
     {
         using Kept = std::decay_t<F>;
-        if (Kept *kept = setup_->keep(std::forward<F>(onChange), "onPresence");
+        if (Kept *kept = setup_->keep<uvhttp_server_keep>(std::forward<F>(onChange), "onPresence");
             kept != nullptr && topics_ != nullptr)
             uvhttp_topics_on_presence(
                 topics_,

@@ -77,7 +77,13 @@ void uvh_server_release(struct uvh_server *server)
     }
     uvhttp_tls_client_free(server->tls_client);
     uvh_ready_free(server);
-    struct uvh_owned *of_log = free_generations(server);
+    struct uvh_owned *kept = server->kept, *of_log = free_generations(server);
+    while (kept != NULL) {
+        struct uvh_owned *first = kept;
+        kept = first->next;
+        first->release(first->arg);
+        uvh_free(server->allocator, first);
+    }
     bool closed = close_loop(server);
     if (of_log != NULL) {
         of_log->release(of_log->arg);
@@ -351,16 +357,31 @@ int uvhttp_server_use(uvhttp_server_t *view, uvhttp_handler_cb middleware, void 
     return uvhttp_router_use(uvhttp_server_router(view), middleware, arg);
 }
 
-static int own(struct uvh_server *server, uvhttp_release_cb release_cb, void *arg)
+static int prepend(struct uvh_server *server, struct uvh_owned **first,
+                   uvhttp_release_cb release_cb, void *arg)
 {
     if (release_cb == NULL)
         return UVHTTP_EINVAL;
     struct uvh_owned *owned = uvh_alloc(server->allocator, sizeof(*owned));
     if (owned == NULL)
         return UVHTTP_ENOMEM;
-    *owned = (struct uvh_owned){server->setup->owned, release_cb, arg};
-    server->setup->owned = owned;
+    *owned = (struct uvh_owned){*first, release_cb, arg};
+    *first = owned;
     return 0;
+}
+
+static int own(struct uvh_server *server, uvhttp_release_cb release_cb, void *arg)
+{
+    return prepend(server, &server->setup->owned, release_cb, arg);
+}
+
+int uvhttp_server_keep(uvhttp_server_t *view, uvhttp_release_cb release_cb, void *arg)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    uvh_error_clear(uvh_server_error(server));
+    return uvh_router_end(server->setup->router, prepend(server, &server->kept, release_cb, arg));
 }
 
 int uvhttp_server_own(uvhttp_server_t *view, uvhttp_release_cb release_cb, void *arg)

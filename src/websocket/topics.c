@@ -85,7 +85,7 @@ static int create(uvhttp_topics_t **out, uvhttp_server_t *server,
         uvh_lock_init(&worker->lock);
     }
     topics->memory = uvh_ws_memory_new(allocator, topics->options.memory, true);
-    err = topics->memory == NULL ? UVHTTP_ENOMEM : uvhttp_server_own(server, topics_free, topics);
+    err = topics->memory == NULL ? UVHTTP_ENOMEM : uvhttp_server_keep(server, topics_free, topics);
     if (err != 0) {
         topics_free(topics);
         return err;

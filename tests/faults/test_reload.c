@@ -170,6 +170,19 @@ static void exchange_keeps_its_set_up(void **state)
     end();
 }
 
+static void kept_object_outlives_reloads(void **state)
+{
+    struct version one, two, kept = {.released = 0};
+    (void)state;
+    begin(&one);
+    assert_int_equal(uvhttp_server_keep(stage.server, count_release, &kept), 0);
+    reload(&two, "two");
+    assert_int_equal(one.released, 1);
+    assert_int_equal(kept.released, 0);
+    end();
+    assert_int_equal(kept.released, 1);
+}
+
 static int count_routes(const uvhttp_route_stats_t *stats, void *arg)
 {
     size_t *count = arg;
@@ -492,6 +505,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open_connection_gets_new_routes),
         cmocka_unit_test(exchange_keeps_its_set_up),
+        cmocka_unit_test(kept_object_outlives_reloads),
         cmocka_unit_test(route_stats_begin_again),
         cmocka_unit_test(failed_set_up_changes_nothing),
         cmocka_unit_test(reload_that_is_not_applied_ends_with_the_server),

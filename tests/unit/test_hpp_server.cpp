@@ -1225,8 +1225,11 @@ static void test_hosts_groups_and_route_list_work(void **)
 static void test_reload_replaces_routes(void **)
 {
     Stage stage;
-    const auto released = std::make_shared<int>(0);
+    const auto released = std::make_shared<int>(0), kept = std::make_shared<int>(0);
     stage.server->get("/", [released](Response res) { return res.sendText(200, "old"); });
+    stage.server->readyCheck("x", [kept]() -> const char * { return nullptr; });
+    stage.server->onStopping([kept] {}).onStopped([kept] {}).onSignal(SIGUSR2, [kept] {});
+    assert_non_null(stage.server->keep(kept));
     stage.listen();
     assert_response(stage.request("/"), 200, "old");
     assert_int_equal(released.use_count(), 2);
@@ -1235,6 +1238,7 @@ static void test_reload_replaces_routes(void **)
     }) == 0);
     assert_response(stage.request("/"), 200, "new");
     assert_int_equal(released.use_count(), 1); /* the handler is destroyed with its set-up */
+    assert_int_equal(kept.use_count(), 6);     /* these belong to the server */
     const auto failed = stage.server->reload([&released](Server &server) {
         server.get("/", [released](Response res) { return res.sendText(200, "wrong"); });
         server.get("x", [](Response res) { return res.sendText(200, ""); });

@@ -199,6 +199,8 @@ static void server_functions_check_null(void **state)
              uvhttp_server_main(uvhttp_server_new(NULL), NULL, 0) == 1);
     NULL_ROW(uvhttp_server_own, server, uvhttp_server_own(NULL, release, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_own, release, uvhttp_server_own(server, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_keep, server, uvhttp_server_keep(NULL, release, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_keep, release, uvhttp_server_keep(server, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_port, server, uvhttp_server_port(NULL) == 0);
     NULL_ROW(uvhttp_server_last_port, server, uvhttp_server_last_port(NULL) == 0);
     NULL_ROW(uvhttp_server_run, server, uvhttp_server_run(NULL) == UVHTTP_ENOMEM);

@@ -43,6 +43,7 @@ def start(tmp_path):
     yield starter
     for program in running:
         assert program.stop() == 0, program.log()
+        assert "a handle is open" not in program.log()
 
 
 def test_hangup_applies_the_configuration(start):
