@@ -251,9 +251,9 @@ size_t uvh_worker_lengths_size(const struct uvhttp_router *router)
 void uvh_worker_add_lengths(struct uvh_worker *worker, const struct uvhttp_router *router,
                             void *memory)
 {
-    struct uvh_timeout_lengths *exchanges = memory, *writes = exchanges + 1;
     if (memory == NULL)
         return;
+    struct uvh_timeout_lengths *exchanges = memory, *writes = exchanges + 1;
     struct uvh_timeout_list *lists = (struct uvh_timeout_list *)(void *)(writes + 1);
     *exchanges = (struct uvh_timeout_lengths){worker->exchange_lengths, lists, 0};
     *writes =
