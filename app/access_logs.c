@@ -114,6 +114,7 @@ bool uvh_access_logs_open(struct uvh_access_logs *logs, struct uvh_setup *setup,
             *opened_at(logs, i) = *opened_at(logs, first);
         else if (!open_log(logs, wanted, opened_at(logs, i)))
             return false;
+        logs->any = true;
     }
     return true;
 }

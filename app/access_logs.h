@@ -8,6 +8,7 @@ struct uvh_access_logs {
     struct uvh_setup *setup;
     uvhttp_access_log_t *common; /* for all sites without their own; or NULL */
     uvhttp_log_level_t level;    /* a separate copy, because threads of the logs read it */
+    bool any;                    /* is open */
 };
 
 /* Checks that the logs can be opened, without creating their files. False with problems noted. */

@@ -65,8 +65,9 @@ static void log_both(uvhttp_request_t *request, uvhttp_response_t *response,
 
 void uvh_logger_install(uvhttp_server_t *server, struct uvh_access_logs *logs, bool verbose)
 {
+    bool any = logs != NULL && logs->any; /* without the callback, no request reads the clock */
     if (verbose)
-        uvhttp_server_on_finished(server, logs == NULL ? log_line : log_both, logs);
-    else if (logs != NULL)
+        uvhttp_server_on_finished(server, any ? log_both : log_line, logs);
+    else if (any)
         uvhttp_server_on_finished(server, log_access, logs);
 }
