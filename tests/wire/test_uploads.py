@@ -387,7 +387,7 @@ def test_upload_memory_is_independent_of_size(start, tmp_path):
         for offset in range(0, size, 1_000_000):
             connection.send(raw.pattern(1_000_000, offset))
         assert connection.response().status == 201
-        # the window of an HTTP/2 connection, in a queue that is up to half empty, adds to the buffers
+        # an HTTP/2 connection adds its window, in a queue that is up to half empty
         most = 700_000 + (2 * 2**20 if server.http2 else 0)
         assert server.stats()["heap_peak"] - idle < most
     assert (tmp_path / "x").stat().st_size == size
