@@ -13,6 +13,7 @@
 
 #include "banner.h"
 #include "error_pages.h"
+#include "fixed_keys.h"
 #include "hangup.h"
 #include "listen.h"
 #include "logger.h"
@@ -42,6 +43,7 @@ struct running {
     struct uvh_redirect redirect;
     struct uvh_tls tls;
     struct uvh_run_as as;
+    char *fixed; /* see fixed_keys.h */
 };
 
 static int fail(int err)
@@ -152,18 +154,31 @@ static int act(struct running *running, uvhttp_server_t *server)
     return run_server(running, server);
 }
 
+static bool is_probe(const char *path)
+{
+    return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0;
+}
+
 /* The first middleware, so that no rule of a site applies to probes, whatever their host is. */
 static int answer_probe(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     const char *path = uvhttp_request_path(request);
-    if (uvhttp_request_method(request) != UVHTTP_METHOD_GET &&
-        uvhttp_request_method(request) != UVHTTP_METHOD_HEAD)
+    uvhttp_method_t method = uvhttp_request_method(request);
+    if (!is_probe(path) || (method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
         return UVHTTP_DECLINED;
-    if (strcmp(path, "/healthz") == 0)
-        return uvhttp_health_handle_live(request, response, arg);
-    if (strcmp(path, "/readyz") == 0)
-        return uvhttp_health_handle_ready(request, response, arg);
-    return UVHTTP_DECLINED;
+    return path[1] == 'h' ? uvhttp_health_handle_live(request, response, arg)
+                          : uvhttp_health_handle_ready(request, response, arg);
+}
+
+static void refuse_hidden_routes(const struct uvh_setup_site *site, struct uvh_problems *problems)
+{
+    for (size_t i = 0; i < site->route_count; i++) {
+        const struct uvh_text *path = &site->routes[i].path;
+        if (path->text != NULL && is_probe(path->text))
+            uvh_problems_add(problems, path->mark,
+                             "the path '%s' is that of 'health: true'; use another one",
+                             path->text);
+    }
 }
 
 /* What a reload replaces. False with problems noted or printed, and `*code` set. */
@@ -181,8 +196,11 @@ static bool build_sites(struct running *running, const struct uvh_setup_server *
     uvh_proxies_trust(running->server, setup, problems);
     uvh_access_logs_check(setup, problems);
     uvh_site_clients_check_families(setup, given->options, problems);
-    for (size_t i = 0; i < setup->site_count; i++)
+    for (size_t i = 0; i < setup->site_count; i++) {
         uvh_route_loop_check(&setup->sites[i], setup->tls.wanted, problems);
+        if (setup->health)
+            refuse_hidden_routes(&setup->sites[i], problems);
+    }
     bool right = problems->count == before;
     *code = given->build(running->server, running->metrics.server, problems, given->arg);
     if (*code == UVH_EXIT_OK && !right)
@@ -220,34 +238,6 @@ static void release_loaded(void *arg)
     uvh_access_logs_close(&loaded->logs);
     loaded->given->release(loaded->given);
     free(loaded);
-}
-
-/* The part of a configuration from the limits to the level of the log: it applies to listeners and
- * threads, which stay. */
-static char *fixed_part(struct uvh_setup *setup)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        return NULL;
-    uvh_print_config(setup, out);
-    fclose(out);
-    char *end = text == NULL ? NULL : strstr(text, "\n  level: ");
-    if (end != NULL && (end = strchr(end + 1, '\n')) != NULL)
-        *end = '\0';
-    return text;
-}
-
-static void warn_of_fixed_part(struct running *running, const struct uvh_setup_server *next)
-{
-    char *before = fixed_part(running->given->setup), *after = fixed_part(next->setup);
-    if (before != NULL && after != NULL && strcmp(before, after) != 0)
-        uvhttp_server_log(running->server, UVHTTP_LOG_WARNING,
-                          "reload: changes of 'server', 'listen', 'user', 'group', 'tls' and 'log' "
-                          "need a restart");
-    free(before);
-    free(after);
 }
 
 /* False with problems noted or printed. */
@@ -313,7 +303,7 @@ static void reload(struct running *running)
     } else {
         loaded->given = next;
         if (use_next(running, loaded)) {
-            warn_of_fixed_part(running, next);
+            uvh_fixed_keys_warn(running->fixed, next->setup, running->server);
             running->given = next;
             running->current = loaded;
             uvhttp_server_log(running->server, UVHTTP_LOG_INFO,
@@ -348,6 +338,7 @@ int uvh_setup_server_run(const struct uvh_setup_server *given)
         return fail(UVHTTP_ENOMEM);
     running.server = server;
     running.current = &running.first;
+    running.fixed = given->reread == NULL ? NULL : uvh_fixed_keys_of(given->setup);
     int err = uvh_metrics_open(&running.metrics, given->setup, server, &running.config);
     int code = err != 0 ? fail(err) : build(&running);
     if (code == UVH_EXIT_OK)
@@ -360,5 +351,6 @@ int uvh_setup_server_run(const struct uvh_setup_server *given)
     uvhttp_server_free(server);
     uvh_tls_close(&running.tls);
     uvh_access_logs_close(&running.first.logs);
+    free(running.fixed);
     return code;
 }

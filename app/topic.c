@@ -54,8 +54,9 @@ static const char reload[] =
     "  configuration              on SIGHUP: sites, routes, rules and logs; connections stay\n"
     "                             open. After a mistake nothing changes, and the log names it\n"
     "\n"
-    "Changes of 'server', 'listen', 'user', 'group', 'tls', 'log' and of options need a restart:\n"
-    "run 'uvhttp check CONFIG', stop the server with SIGTERM, and start it again.\n";
+    "Changes of 'server', 'listen', 'user', 'group', 'tls', 'log', of the address of metrics and\n"
+    "of options need a restart: run 'uvhttp check CONFIG', stop the server with SIGTERM, and\n"
+    "start it again.\n";
 
 static const char variables[] =
     "Environment variables:\n"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "access_logs.h"
@@ -20,6 +21,9 @@ static const char *const no_reload = "certificates cannot be reloaded";
 int uvh_user_files_check_log(const char *path)
 {
     char directory[PATH_MAX];
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return -EISDIR;
     int result = access(path, W_OK);
     if (result != 0 && errno == ENOENT) {
         snprintf(directory, sizeof(directory), "%s", path);

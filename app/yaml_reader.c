@@ -294,7 +294,7 @@ struct uvh_mark uvh_yaml_mark_of(const struct uvh_yaml_node *map, const char *ke
                                  struct uvh_mark otherwise)
 {
     for (const struct uvh_yaml_node *value = map->first; value != NULL; value = value->next) {
-        if (strcmp(value->key->text, key) == 0)
+        if (value->key != NULL && strcmp(value->key->text, key) == 0)
             return value->mark;
     }
     return otherwise;

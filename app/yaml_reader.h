@@ -38,7 +38,7 @@ bool uvh_yaml_read(struct uvh_yaml *yaml, const char *bytes, size_t size,
                    struct uvh_problems *problems);
 void uvh_yaml_release(struct uvh_yaml *yaml);
 
-/* The position of the value of a map's key; `otherwise` if there is none. */
+/* The position of the value of a map's key; `otherwise` if there is none, or for another node. */
 struct uvh_mark uvh_yaml_mark_of(const struct uvh_yaml_node *map, const char *key,
                                  struct uvh_mark otherwise);
 

@@ -1,5 +1,5 @@
-/* For objects that must be created before the server listens. Called by topics.c and
- * websocket/endpoint.c. */
+/* For what must be set up before the server listens, or during a reload. Called by topics.c,
+ * websocket/endpoint.c and server/client.c. */
 #ifndef UVH_OPTIONS_FROZEN_H
 #define UVH_OPTIONS_FROZEN_H
 
@@ -8,8 +8,8 @@
 
 #include "options/error.h"
 
-/* UVHTTP_EFROZEN when the server listens or has listened, else 0. `what`: as for
- * uvh_error_frozen. */
+/* UVHTTP_EFROZEN when the server listens or has listened, unless a reload has begun; else 0.
+ * `what`: as for uvh_error_frozen. */
 static inline int uvh_check_not_frozen(uvhttp_server_t *server, uvhttp_error_t *error,
                                        const char *what)
 {

@@ -11,6 +11,7 @@
 #include "codec/fields/field.h"
 #include "codec/fields/forwarded.h"
 #include "options/error.h"
+#include "options/frozen.h"
 #include "platform/socket.h"
 #include "route/router.h"
 #include "server/exchange.h"
@@ -45,8 +46,10 @@ static void refuse_proxy(struct uvh_server *server, size_t index, const char *pr
 static int trust(struct uvh_server *server, const char *const *prefixes, size_t count,
                  uvhttp_forwarding_t fields)
 {
-    if (server->life != UVH_SERVER_NEW)
-        return uvh_error_frozen(uvh_server_error(server), "trusted proxies must be set");
+    int err = uvh_check_not_frozen(&server->view, uvh_server_error(server),
+                                   "trusted proxies must be set");
+    if (err != 0)
+        return err;
     if ((count > 0 && prefixes == NULL) || (unsigned)fields > UVHTTP_FORWARDING_STANDARD)
         return UVHTTP_EINVAL;
     if (count > (SIZE_MAX - sizeof(struct uvh_proxies)) / sizeof(struct uvh_address_prefix))
@@ -67,7 +70,7 @@ static int trust(struct uvh_server *server, const char *const *prefixes, size_t 
             return UVHTTP_EINVAL;
         }
     }
-    int err = uvhttp_server_own(&server->view, release_proxies, proxies);
+    err = uvhttp_server_own(&server->view, release_proxies, proxies);
     if (err != 0)
         release_proxies(proxies);
     else

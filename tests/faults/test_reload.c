@@ -69,7 +69,10 @@ static int set_up(struct version *version, const char *text)
 {
     *version = (struct version){.released = 0};
     snprintf(version->text, sizeof(version->text), "%s", text);
+    const char *const proxies[] = {"192.0.2.1"};
     int err = uvhttp_server_own(stage.server, count_release, version);
+    if (err == 0)
+        err = uvhttp_server_trust_proxies(stage.server, proxies, 1, UVHTTP_FORWARDING_X);
     uvhttp_server_on_finished(stage.server, count_finished, version);
     if (err == 0)
         err = add_route("/", send_version, version, (uint32_t)strlen(text));

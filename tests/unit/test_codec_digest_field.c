@@ -45,9 +45,14 @@ static void sha_256_and_sha_512_are_read(void **state)
 static void other_algorithms_are_ignored(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"",           " ",          ",",
-                                        "md5=:AAAA:", "sha=:AAAA:", "sha-2567=x",
-                                        "sha-25",     "x=\"a\"",    "id-sha-256=:AA==:"};
+    static const char *const texts[] = {"",
+                                        " ",
+                                        ",",
+                                        "md5=:AAAA:",
+                                        "sha=:AAAA:",
+                                        "sha-2567=:x:",
+                                        "sha-25=::;a",
+                                        "id-sha-256=:AA==:"};
     for (size_t i = 0; i < UVH_COUNT_OF(texts); i++) {
         struct uvh_digest_field field = {0};
         assert_true(read_field(&field, texts[i]));
@@ -59,6 +64,12 @@ static void malformed_digest_is_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {"sha-256",
+                                        "garbage",
+                                        "WJG1",
+                                        "SHA-256=:AAAA:",
+                                        "md5=x",
+                                        "x=\"a\"",
+                                        "=:AAAA:",
                                         "sha-256;a",
                                         "sha-256=",
                                         "sha-256=:",

@@ -259,6 +259,26 @@ def test_probes_are_served_for_any_host(start):
     assert get(start(SITES), "/healthz").status_code == 404
 
 
+def test_path_of_health_probe_is_refused_as_route(write):
+    routes = ", ".join(f"{{path: {path}, respond: {{}}}}" for path in ("/readyz", "/readyz/x"))
+    text = f"sites: [{{routes: [{routes}]}}]\n"
+    assert problems(write("health: true\n" + text)) == [
+        "2:26: the path '/readyz' is that of 'health: true'; use another one"]
+    assert run("uvhttp", "check", write(text)).returncode == 0
+
+
+@pytest.mark.parametrize("text, message", [
+    ("access_log: [a.log]\n" + RESPOND,
+     "1:13: access_log: expected a map of keys and values, found a list"),
+    ("access_log: site\n" + RESPOND, "1:13: the access log 'PATH/site' cannot be written: "
+     "illegal operation on a directory"),
+    ("sites: [{access_log: [x], routes: [{path: /, respond: {}}]}]\n",
+     "1:22: access_log: expected a map of keys and values, found a list"),
+])
+def test_access_log_must_be_a_file(write, tmp_path, text, message):
+    assert problems(write(text)) == [message.replace("PATH", str(tmp_path))]
+
+
 def test_host_selects_site(start):
     program = start(SITES)
     for host, text in (("www.example.com", "named"), ("EXAMPLE.com:8080", "named"),

@@ -65,6 +65,7 @@ def test_hangup_applies_the_configuration(start):
     ("sites: [{routes: [{path: /, respond: {}}, {path: /, respond: {}}]}]\n", "already exists"),
     ("sites: [{routes: [{path: /, respond: {}, basic_auth: {file: none}}]}]\n", "none"),
     ("access_log: none/x.log\n" + respond("x"), "none/x.log"),
+    ("access_log: [a.log]\n" + respond("x"), "access_log: expected a map of keys and values, found a list"),
 ])
 def test_mistake_changes_nothing(start, text, message):
     program = start(respond("one"))
@@ -76,12 +77,31 @@ def test_mistake_changes_nothing(start, text, message):
         assert connection.request("GET", "/").body == b"two"
 
 
-def test_fixed_keys_are_named(start):
+def warnings(program):
+    return re.findall("warning reload: '([a-z]+)' has changed since the start; this needs a restart",
+                      program.log())
+
+
+def test_fixed_keys_are_named_while_they_differ_from_the_start(start):
     program = start(respond("one"))
-    program.reload("server: {max_connections: 77}\n" + respond("two"))
-    assert ("warning reload: changes of 'server', 'listen', 'user', 'group', 'tls' and 'log' need "
-            "a restart\n") in program.log()
-    assert program.request("/").body == b"two"
+    text = LISTEN + "server: {max_connections: 7}\nmetrics: {listen: 127.0.0.1:0}\n" + respond("two")
+    for count in (1, 2):
+        program.reload(text)
+        assert warnings(program) == ["server", "metrics"] * count
+    program.reload(respond("one"))
+    assert len(warnings(program)) == 4
+    program.reload("listen: 127.0.0.1:1\nlog: {level: error}\nmetrics: /m\n" + respond("two"))
+    assert warnings(program)[4:] == ["listen", "log"]
+    assert program.request("/").body == b"two" and program.request("/m").status == 200
+
+
+def test_trusted_proxies_change(start):
+    text = ("sites: [{deny: [192.0.2.1], routes: [{path: /, respond: {body: x}}]}]\n")
+    proxy = "trusted_proxies: 127.0.0.1\n"
+    program = start(text)
+    for before, status in (("", 200), (proxy, 403), (proxy, 403), ("", 200)):
+        program.reload(before + text)
+        assert program.request("/", "X-Forwarded-For: 192.0.2.1").status == status
 
 
 def test_download_in_progress_is_complete(start, tmp_path):

@@ -15,22 +15,23 @@ static const struct {
     [UVH_DIGEST_SHA_512] = {"sha-512", 64},
 };
 
-/* Reads the value of a member, `text` after its key: "=:BASE64:", then nothing or parameters. */
-static bool read_bytes(struct uvh_digest_field *field, enum uvh_digest_algorithm algorithm,
-                       uvhttp_slice_t text)
+/* Finds BASE64 in "=:BASE64:", which nothing or parameters follow; those are ignored. */
+static bool find_bytes(uvhttp_slice_t text, uvhttp_slice_t *coded)
 {
-    unsigned char bytes[UVH_DIGEST_MAX_SIZE + 4]; /* uvh_base64_decode may write that many */
     if (text.length < 3 || text.base[0] != '=' || text.base[1] != ':')
         return false;
-    uvhttp_slice_t coded = {text.base + 2, 0};
-    const char *end = memchr(coded.base, ':', text.length - 2);
-    if (end == NULL)
+    const char *begin = text.base + 2;
+    const char *end = memchr(begin, ':', text.length - 2);
+    if (end == NULL || (end + 1 != text.base + text.length && end[1] != ';'))
         return false;
-    coded.length = (size_t)(end - coded.base);
-    /* Parameters may follow and are ignored. */
-    const char *rest = end + 1;
-    if (rest != text.base + text.length && *rest != ';')
-        return false;
+    *coded = (uvhttp_slice_t){begin, (size_t)(end - begin)};
+    return true;
+}
+
+static bool read_digest(struct uvh_digest_field *field, enum uvh_digest_algorithm algorithm,
+                        uvhttp_slice_t coded)
+{
+    unsigned char bytes[UVH_DIGEST_MAX_SIZE + 4]; /* uvh_base64_decode may write that many */
     if (coded.length != uvh_base64_encoded_size(algorithms[algorithm].size, UVH_BASE64_STANDARD) ||
         uvh_base64_decode(coded, UVH_BASE64_STANDARD, bytes) !=
             (ptrdiff_t)algorithms[algorithm].size)
@@ -44,16 +45,23 @@ static bool read_bytes(struct uvh_digest_field *field, enum uvh_digest_algorithm
     return true;
 }
 
-/* Reads "KEY", "KEY=VALUE", each with parameters or not. Keys are case-sensitive. Members with
- * other keys are ignored. */
+/* Keys have no upper case. Members with unknown ones are ignored, but must have the same form: a
+ * digest without its key is not overlooked. */
 static bool read_member(struct uvh_digest_field *field, uvhttp_slice_t member)
 {
+    size_t length = 0;
+    uvhttp_slice_t coded;
+    while (length < member.length &&
+           strchr("abcdefghijklmnopqrstuvwxyz0123456789_-.*", member.base[length]) != NULL &&
+           member.base[length] != '\0')
+        length++;
+    if (length == 0 ||
+        !find_bytes((uvhttp_slice_t){member.base + length, member.length - length}, &coded))
+        return false;
     for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++) {
-        size_t length = strlen(algorithms[i].name);
-        if (member.length >= length && memcmp(member.base, algorithms[i].name, length) == 0 &&
-            (member.length == length || member.base[length] == '=' || member.base[length] == ';'))
-            return read_bytes(field, (enum uvh_digest_algorithm)i,
-                              (uvhttp_slice_t){member.base + length, member.length - length});
+        if (length == strlen(algorithms[i].name) &&
+            memcmp(member.base, algorithms[i].name, length) == 0)
+            return read_digest(field, (enum uvh_digest_algorithm)i, coded);
     }
     return true;
 }
