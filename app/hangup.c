@@ -30,6 +30,8 @@ static void on_signal(uv_signal_t *signal, int number)
         uvhttp_server_stop(hangup->server);
         return;
     }
+    if (number == SIGHUP && hangup->stopping)
+        return;
     hangup->act(number, hangup->arg);
 }
 
@@ -46,7 +48,8 @@ static void keep_handlers(uvhttp_server_t *server, void *arg)
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGQUIT};
     static uv_loop_t loop;
     static uv_signal_t signals[sizeof(numbers) / sizeof(numbers[0])];
-    (void)server, (void)arg;
+    (void)server;
+    ((struct uvh_hangup *)arg)->stopping = true;
     if (uv_loop_init(&loop) != 0)
         return;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -60,7 +63,7 @@ int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server, bool wi
     static const int numbers[] = {SIGHUP, SIGUSR1, SIGQUIT};
     hangup->server = server;
     hangup->stops = with_terminal && !is_ignored() && has_terminal();
-    uvhttp_server_on_stopping(server, keep_handlers, NULL);
+    uvhttp_server_on_stopping(server, keep_handlers, hangup);
     int err = 0;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && err == 0; i++) {
         uv_signal_t *signal = &hangup->signals[i];

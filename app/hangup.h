@@ -1,5 +1,5 @@
-/* SIGHUP, SIGUSR1 and SIGQUIT, which stops as SIGTERM does, as with nginx. A signal after the stop
- * has no effect. */
+/* SIGHUP, SIGUSR1 and SIGQUIT, which stops as SIGTERM does, as with nginx. While the server stops,
+ * SIGHUP has no effect; afterwards no signal has. */
 #ifndef UVH_APP_HANGUP_H
 #define UVH_APP_HANGUP_H
 
@@ -14,6 +14,7 @@ struct uvh_hangup {
     void (*act)(int number, void *arg); /* for SIGHUP and SIGUSR1 */
     void *arg;
     bool stops; /* when the terminal is closed */
+    bool stopping;
 };
 
 /* Handles the signals on the loop of `server`; the handles do not keep the loop alive. `act` and

@@ -26,16 +26,18 @@
 #include "site_clients.h"
 #include "user_files.h"
 
-/* The logs of a setup, and the setup itself if a reload has made it. */
+/* What belongs to a generation of the server: its access logs, and the setup if a reload made it.
+ */
 struct loaded {
+    struct loaded *next; /* an older one that is still in use, or NULL */
+    struct running *running;
     struct uvh_access_logs logs;
     struct uvh_setup_server *given; /* NULL: that of the start */
 };
 
 struct running {
     const struct uvh_setup_server *given; /* the current one */
-    struct loaded first;
-    struct loaded *current;
+    struct loaded *loaded;
     uvhttp_server_t *server;
     uvhttp_config_t config; /* of the server */
     struct uvh_site_log log;
@@ -64,6 +66,14 @@ static void log_warning(const char *text, void *arg)
     uvhttp_log_to_stderr(UVHTTP_LOG_WARNING, text, &running->log.level);
 }
 
+static void check_user_files(struct running *running, uvh_advice_cb tell)
+{
+    const struct uvh_setup_server *given = running->given;
+    bool again = given->reread != NULL && strcmp(given->problems->file, "-") != 0;
+    uvh_user_files_check(given->setup, again ? given->problems->file : NULL, &running->tls, tell,
+                         running);
+}
+
 /* Without a user: warns if the server would have the rights of root. */
 static bool change_user(struct running *running)
 {
@@ -76,7 +86,7 @@ static bool change_user(struct running *running)
                         : "the server runs as root; set --user, which may be root",
                     running);
     if (running->as.change)
-        uvh_user_files_check(given->setup, &running->tls, log_warning, running);
+        check_user_files(running, log_warning);
     return true;
 }
 
@@ -124,7 +134,7 @@ static int report_check(struct running *running)
     if (!uvh_run_as_change(&running->as))
         return UVH_EXIT_FAILED;
     if (running->as.user != NULL && geteuid() == running->as.uid)
-        uvh_user_files_check(given->setup, &running->tls, print_warning, running);
+        check_user_files(running, print_warning);
     uvh_listen_check_limit(&running->config, print_warning, running);
     printf("%s: configuration OK\n", given->what);
     return UVH_EXIT_OK;
@@ -139,6 +149,35 @@ static int print_setup(const struct uvh_setup_server *given)
     return UVH_EXIT_OK;
 }
 
+static void release_loaded(void *arg)
+{
+    struct loaded *loaded = arg, **link = &loaded->running->loaded;
+    while (*link != loaded)
+        link = &(*link)->next;
+    *link = loaded->next;
+    uvh_access_logs_close(&loaded->logs);
+    if (loaded->given != NULL)
+        loaded->given->release(loaded->given);
+    free(loaded);
+}
+
+/* The first object of a generation, so that it is released last. Takes ownership of `given`. */
+static int load(struct running *running, struct uvh_setup_server *given)
+{
+    struct loaded *loaded = calloc(1, sizeof(*loaded));
+    if (loaded == NULL) {
+        if (given != NULL)
+            given->release(given);
+        return UVHTTP_ENOMEM;
+    }
+    *loaded = (struct loaded){.next = running->loaded, .running = running, .given = given};
+    running->loaded = loaded;
+    int err = uvhttp_server_own(running->server, release_loaded, loaded);
+    if (err != 0)
+        release_loaded(loaded);
+    return err;
+}
+
 /* Acts on a server that has been built. */
 static int act(struct running *running, uvhttp_server_t *server)
 {
@@ -147,7 +186,7 @@ static int act(struct running *running, uvhttp_server_t *server)
         return print_setup(given);
     if (given->test)
         return report_check(running);
-    struct uvh_access_logs *logs = &running->first.logs;
+    struct uvh_access_logs *logs = &running->loaded->logs;
     if (!uvh_access_logs_open(logs, given->setup, &running->as))
         return UVH_EXIT_FAILED;
     uvh_logger_install(server, logs, given->setup->log_level >= UVHTTP_LOG_DEBUG);
@@ -159,15 +198,26 @@ static bool is_probe(const char *path)
     return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0;
 }
 
+/* Not the path after rewrites. */
+static bool asks_for(uvhttp_request_t *request, const char *path)
+{
+    uvhttp_slice_t target = uvhttp_request_target(request);
+    const char *query = memchr(target.base, '?', target.length);
+    size_t length = query == NULL ? target.length : (size_t)(query - target.base);
+    return length == strlen(path) && memcmp(target.base, path, length) == 0;
+}
+
 /* The first middleware, so that no rule of a site applies to probes, whatever their host is. */
 static int answer_probe(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
-    const char *path = uvhttp_request_path(request);
     uvhttp_method_t method = uvhttp_request_method(request);
-    if (!is_probe(path) || (method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD))
+    if (method != UVHTTP_METHOD_GET && method != UVHTTP_METHOD_HEAD)
         return UVHTTP_DECLINED;
-    return path[1] == 'h' ? uvhttp_health_handle_live(request, response, arg)
-                          : uvhttp_health_handle_ready(request, response, arg);
+    if (asks_for(request, "/healthz"))
+        return uvhttp_health_handle_live(request, response, arg);
+    if (asks_for(request, "/readyz"))
+        return uvhttp_health_handle_ready(request, response, arg);
+    return UVHTTP_DECLINED;
 }
 
 static void refuse_hidden_routes(const struct uvh_setup_site *site, struct uvh_problems *problems)
@@ -232,23 +282,17 @@ static int build(struct running *running)
 
 /* ---- reload ---- */
 
-static void release_loaded(void *arg)
-{
-    struct loaded *loaded = arg;
-    uvh_access_logs_close(&loaded->logs);
-    loaded->given->release(loaded->given);
-    free(loaded);
-}
-
 /* False with problems noted or printed. */
-static bool build_next(struct running *running, struct loaded *loaded)
+static bool build_next(struct running *running, const struct uvh_setup_server *next)
 {
+    struct uvh_access_logs *logs = &running->loaded->logs;
     int code;
-    if (!build_sites(running, loaded->given, &code) ||
-        !uvh_access_logs_open(&loaded->logs, loaded->given->setup, &running->as))
+    running->log.quiet = true;
+    bool built = build_sites(running, next, &code);
+    running->log.quiet = false;
+    if (!built || !uvh_access_logs_open(logs, next->setup, &running->as))
         return false;
-    uvh_logger_install(running->server, &loaded->logs,
-                       loaded->given->setup->log_level >= UVHTTP_LOG_DEBUG);
+    uvh_logger_install(running->server, logs, running->config.log_level >= UVHTTP_LOG_DEBUG);
     return true;
 }
 
@@ -269,14 +313,18 @@ static int apply_reload(struct running *running)
 }
 
 /* Takes ownership. False, with problems printed, if nothing changes. */
-static bool use_next(struct running *running, struct loaded *loaded)
+static bool use_next(struct running *running, struct uvh_setup_server *next)
 {
-    struct uvh_problems *problems = loaded->given->problems;
+    struct uvh_problems *problems = next->problems;
     int err = begin_reload(running);
-    /* first, so that it is released last */
-    bool owned =
-        err == 0 && (err = uvhttp_server_own(running->server, release_loaded, loaded)) == 0;
-    bool right = owned && build_next(running, loaded);
+    if (err != 0) {
+        uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
+        uvh_problems_print(problems, stderr);
+        next->release(next);
+    }
+    if (err != 0 || (err = load(running, next)) != 0)
+        return false;
+    bool right = build_next(running, next);
     if (right)
         err = apply_reload(running);
     if (right && err == 0)
@@ -284,11 +332,6 @@ static bool use_next(struct running *running, struct loaded *loaded)
     if (err != 0)
         uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
     uvh_problems_print(problems, stderr);
-    if (!owned)
-        release_loaded(loaded);
-    uvhttp_server_cancel_reload(running->server);
-    if (running->metrics.server != NULL)
-        uvhttp_server_cancel_reload(running->metrics.server);
     return false;
 }
 
@@ -296,28 +339,23 @@ static bool use_next(struct running *running, struct loaded *loaded)
 static void reload(struct running *running)
 {
     struct uvh_setup_server *next = running->given->reread(running->given);
-    struct loaded *loaded = next == NULL ? NULL : calloc(1, sizeof(*loaded));
-    if (loaded == NULL) {
-        if (next != NULL)
-            next->release(next);
-    } else {
-        loaded->given = next;
-        if (use_next(running, loaded)) {
-            uvh_fixed_keys_warn(running->fixed, next->setup, running->server);
-            running->given = next;
-            running->current = loaded;
-            uvhttp_server_log(running->server, UVHTTP_LOG_INFO,
-                              "reload: the configuration is applied");
-            return;
-        }
+    if (next != NULL && use_next(running, next)) {
+        uvh_fixed_keys_warn(running->fixed, next->setup, running->server);
+        running->given = next;
+        uvhttp_server_log(running->server, UVHTTP_LOG_INFO, "reload: the configuration is applied");
+        return;
     }
+    uvhttp_server_cancel_reload(running->server);
+    if (running->metrics.server != NULL)
+        uvhttp_server_cancel_reload(running->metrics.server);
     uvhttp_server_log(running->server, UVHTTP_LOG_ERROR, "reload: nothing is changed");
 }
 
 static void act_on_signal(int number, void *arg)
 {
     struct running *running = arg;
-    uvh_access_logs_reopen(&running->current->logs);
+    for (struct loaded *loaded = running->loaded; loaded != NULL; loaded = loaded->next)
+        uvh_access_logs_reopen(&loaded->logs);
     if (number != SIGHUP)
         return;
     uvh_tls_reload(&running->tls);
@@ -337,9 +375,10 @@ int uvh_setup_server_run(const struct uvh_setup_server *given)
     if (server == NULL)
         return fail(UVHTTP_ENOMEM);
     running.server = server;
-    running.current = &running.first;
     running.fixed = given->reread == NULL ? NULL : uvh_fixed_keys_of(given->setup);
-    int err = uvh_metrics_open(&running.metrics, given->setup, server, &running.config);
+    int err = load(&running, NULL);
+    if (err == 0)
+        err = uvh_metrics_open(&running.metrics, given->setup, server, &running.config);
     int code = err != 0 ? fail(err) : build(&running);
     if (code == UVH_EXIT_OK)
         code = act(&running, server);
@@ -350,7 +389,6 @@ int uvh_setup_server_run(const struct uvh_setup_server *given)
     uvh_metrics_close(&running.metrics, server);
     uvhttp_server_free(server);
     uvh_tls_close(&running.tls);
-    uvh_access_logs_close(&running.first.logs);
     free(running.fixed);
     return code;
 }

@@ -53,7 +53,7 @@ static const struct uvh_mark *find_other(const struct builder *builder,
             return &other->path.mark;
     }
     if (site->hosts.count == 0 && builder->setup->metrics.path.text != NULL &&
-        builder->metrics == NULL)
+        !builder->setup->metrics.has_listen)
         return &builder->setup->metrics.path.mark;
     return NULL;
 }
@@ -327,7 +327,8 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
     push_clients(&chain, &site->made);
     push(&chain, uvhttp_auth_handle_request, build.auth);
     /* Before the site's routes, so that the library rejects a route with the same path. */
-    if (site->hosts.count == 0 && builder->metrics == NULL && builder->problems->count == before)
+    if (site->hosts.count == 0 && !builder->setup->metrics.has_listen &&
+        builder->problems->count == before)
         add_metrics(builder, builder->server, &chain);
     for (size_t r = 0; r < site->route_count; r++)
         add_route(builder, &build, &site->routes[r]);
@@ -411,8 +412,9 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
     size_t before = problems->count;
     const struct builder builder = {server, metrics, setup, problems};
     /* The default site, if there is one, adds them with its own rules. */
-    if (metrics != NULL || !has_rest(setup))
-        add_metrics(&builder, metrics != NULL ? metrics : server, &(struct chain){.count = 0});
+    bool own = setup->metrics.has_listen; /* a reload cannot add the server for that */
+    if (own ? metrics != NULL : !has_rest(setup))
+        add_metrics(&builder, own ? metrics : server, &(struct chain){.count = 0});
     add_sites(&builder);
     uvh_site_auth_check_directories(setup, problems);
     return problems->count == before;

@@ -88,14 +88,18 @@ static void check_route(const struct checker *checker, const struct uvh_setup_ro
         check(checker, route->root.text, W_OK | X_OK, "uploads to it fail");
 }
 
-void uvh_user_files_check(const struct uvh_setup *setup, const struct uvh_tls *tls,
-                          uvh_advice_cb tell, void *arg)
+void uvh_user_files_check(const struct uvh_setup *setup, const char *file,
+                          const struct uvh_tls *tls, uvh_advice_cb tell, void *arg)
 {
     const struct checker checker = {setup->user.text, tell, arg};
+    check(&checker, file, R_OK, "SIGHUP cannot apply changes");
     if (setup->tls.wanted)
         check_tls(&checker, tls);
     for (size_t i = 0; i <= setup->site_count; i++)
-        check_log(&checker, uvh_access_logs_file(setup, i), "the access log cannot be reopened");
+        check_log(&checker, uvh_access_logs_file(setup, i),
+                  file == NULL
+                      ? "the access log cannot be reopened"
+                      : "the access log cannot be reopened, and SIGHUP cannot apply changes");
     for (size_t i = 0; i < setup->site_count; i++) {
         check(&checker, setup->sites[i].auth.file.text, R_OK, no_passwords);
         for (size_t j = 0; j < setup->sites[i].route_count; j++)

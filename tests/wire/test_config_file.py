@@ -259,6 +259,13 @@ def test_probes_are_served_for_any_host(start):
     assert get(start(SITES), "/healthz").status_code == 404
 
 
+def test_rewrites_do_not_apply_to_probes(start):
+    program = start("health: true\nsites: [{rewrites: [{path: /*, to: /x}], "
+                    "routes: [{path: /x, respond: {body: x}}]}]\n")
+    assert get(program, "/readyz?a=b").text == "ready\n"
+    assert get(program, "/healthz").text == "alive\n" and get(program, "/health").text == "x"
+
+
 def test_path_of_health_probe_is_refused_as_route(write):
     routes = ", ".join(f"{{path: {path}, respond: {{}}}}" for path in ("/readyz", "/readyz/x"))
     text = f"sites: [{{routes: [{routes}]}}]\n"

@@ -65,7 +65,7 @@ def test_hangup_applies_the_configuration(start):
     ("sites: [{routes: [{path: /, respond: {}}, {path: /, respond: {}}]}]\n", "already exists"),
     ("sites: [{routes: [{path: /, respond: {}, basic_auth: {file: none}}]}]\n", "none"),
     ("access_log: none/x.log\n" + respond("x"), "none/x.log"),
-    ("access_log: [a.log]\n" + respond("x"), "access_log: expected a map of keys and values, found a list"),
+    ("access_log: [a.log]\n" + respond("x"), "access_log: expected a map"),
 ])
 def test_mistake_changes_nothing(start, text, message):
     program = start(respond("one"))
@@ -78,13 +78,14 @@ def test_mistake_changes_nothing(start, text, message):
 
 
 def warnings(program):
-    return re.findall("warning reload: '([a-z]+)' has changed since the start; this needs a restart",
+    return re.findall("reload: '([a-z]+)' has changed since the start; this needs a restart",
                       program.log())
 
 
 def test_fixed_keys_are_named_while_they_differ_from_the_start(start):
     program = start(respond("one"))
-    text = LISTEN + "server: {max_connections: 7}\nmetrics: {listen: 127.0.0.1:0}\n" + respond("two")
+    text = ("server: {max_connections: 7}\nmetrics: {listen: 127.0.0.1:0}\n" + LISTEN +
+            respond("two"))
     for count in (1, 2):
         program.reload(text)
         assert warnings(program) == ["server", "metrics"] * count
@@ -126,6 +127,34 @@ def test_access_logs_and_rules_change(start, tmp_path):
     assert program.request("/").status == 403
     eventually(lambda: (tmp_path / "two.log").read_text().count(" 403 ") == 1, "the line")
     assert (tmp_path / "one.log").read_text().count(" 200 ") == 1
+
+
+def test_logs_of_earlier_configurations_are_reopened_until_they_end(start, tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "big").write_bytes(raw.pattern(30_000_000))
+    program = start("access_log: a.log\nsites: [{routes: [{path: /, static: site}]}]\n")
+
+    def rotate(name, text):
+        (tmp_path / "a.log").rename(tmp_path / name)
+        program.reload(text)
+
+    text = "access_log: {path: a.log, format: json}\n" + respond("two")
+    with program.connect(receive_buffer=4096) as connection:
+        connection.send(raw.request("GET", "/big"))
+        connection.receive_exactly(1000)
+        rotate("a.1", text)
+        rotate("a.2", text)
+        connection.receive_exactly(29_999_000)
+        eventually(lambda: '"GET /big HTTP/1.1" 200' in (tmp_path / "a.log").read_text(), "it")
+    program.reload(respond("three"))
+    links = [os.readlink(entry) for entry in os.scandir(f"/proc/{program.process.pid}/fd")]
+    assert not [link for link in links if str(tmp_path) in link]
+
+
+def test_metrics_at_an_address_that_a_reload_adds_are_nowhere(start):
+    program = start(respond("one"))
+    program.reload("metrics: {listen: 127.0.0.1:0}\n" + LISTEN + respond("two"))
+    assert program.request("/").body == b"two" and program.request("/metrics").status == 404
 
 
 def test_metrics_of_their_own_address_remain(start):

@@ -333,6 +333,7 @@ def test_key_log_belongs_to_the_user(start, place):
 def test_check_warns_of_files_that_the_user_cannot_access(place):
     path = tls.certificate(path=place / "site.pem")
     (place / "site").chmod(0o700)
+    (place / "site.yaml").touch(0o600)
     (place / "site.yaml").write_text(
         f"user: {UID}\ngroup: {GID}\naccess_log: access.log\n"
         "tls: {certificates: [{certificate: site.pem}], key_log: keys}\n"
@@ -343,9 +344,11 @@ def test_check_warns_of_files_that_the_user_cannot_access(place):
     start = f"{place}/site.yaml: warning: user '{UID}' cannot "
     denied = "(permission denied): "
     assert done.stderr.splitlines() == [
+        f"{start}read '{place}/site.yaml' {denied}SIGHUP cannot apply changes",
         f"{start}read '{path}' {denied}certificates cannot be reloaded",
         f"{start}write '{place}/keys' {denied}secrets of sessions are not written",
-        f"{start}write '{place}/access.log' {denied}the access log cannot be reopened",
+        f"{start}write '{place}/access.log' {denied}the access log cannot be reopened, "
+        "and SIGHUP cannot apply changes",
         f"{start}read '{place}/site' {denied}its files cannot be served",
         f"{start}write '{place}/site' {denied}uploads to it fail"]
     assert not (place / "keys").exists() and not (place / "access.log").exists()
