@@ -415,6 +415,12 @@ def test_access_log_has_address_of_disconnected_client(start, tmp_path, format):
 @pytest.mark.parametrize("line, message", [
     ("root: /srv", "unknown key 'root' in a route: use 'static' of a route"),
     ("gzip: on", "unknown key 'gzip' in a route: use 'compress' or 'precompressed' of a route"),
+    ("apps: {}", "unknown key 'apps' in a route: this is a configuration of Caddy; to translate it "
+     "see 'uvhttp help nginx'"),
+    ("redirects: []",
+     "unknown key 'redirects' in a route: use 'redirect' of a route, one for each path"),
+    ("permanent: true", "unknown key 'permanent' in a route: use 'status' of a route, such as 308, "
+     "beside 'redirect'"),
     ("proxy_pass: http://a",
      "unknown key 'proxy_pass' in a route: uvhttp does not forward requests to other servers"),
     ("tls: {}", "unknown key 'tls' in a route: 'tls' is a key of the file, at the top level"),
