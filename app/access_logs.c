@@ -53,11 +53,13 @@ static void check_log(const struct uvh_setup_log *wanted, struct uvh_problems *p
     const struct uvh_text *path = &wanted->path;
     uvhttp_access_log_options_t check = wanted->options;
     uvhttp_access_log_t *log;
+    uvhttp_error_t error;
     check.path = "/dev/null";
-    if (uvhttp_access_log_new(&log, &check, NULL) == UVHTTP_EINVAL)
+    if (uvhttp_access_log_new(&log, &check, &error) == UVHTTP_EINVAL)
         uvh_problems_add(problems, path->mark,
-                         "the pattern of the access log has an unknown name or an open brace, or "
-                         "is too long; write a brace as {{; names are " NAMES);
+                         "the pattern of the access log is invalid: %s; names are " NAMES
+                         "; for JSON use 'format: json' instead",
+                         error.reason);
     uvhttp_access_log_free(log);
     int err = strcmp(path->text, "-") == 0 ? 0 : uvh_user_files_check_log(path->text);
     if (err != 0)

@@ -3,19 +3,37 @@
 
 #include <string.h>
 
+static const char *const formats[] = {"common", "combined", "json"};
+
+/* Habits from other keys and servers: `access_log: true`, `access_log: a.log json`. */
+static const char *foreign_path(const char *path)
+{
+    const char *space = strrchr(path, ' ');
+    for (size_t i = 0; space != NULL && i < sizeof(formats) / sizeof(formats[0]); i++) {
+        if (strcmp(space + 1, formats[i]) == 0)
+            return "ends with a format; use a map, such as {path: access.log, format: json}";
+    }
+    bool is_switch =
+        strcmp(path, "true") == 0 || strcmp(path, "false") == 0 || strcmp(path, "on") == 0;
+    return is_switch ? "is not a path; allowed are a path, \"-\" for standard output, or off"
+                     : NULL;
+}
+
 static void read_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                       void *into)
 {
     bool output = value->kind == UVH_YAML_SCALAR && strcmp(value->text, "-") == 0;
     const char *path = output ? value->text : uvh_config_path(reader, value);
+    const char *why = path == NULL ? NULL : foreign_path(value->text);
+    if (why != NULL)
+        uvh_problems_add(reader->problems, value->mark, "access_log: '%s' %s", value->text, why);
     ((struct uvh_setup_log *)into)->path = (struct uvh_text){path, value->mark};
 }
 
 static void read_format(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                         void *into)
 {
-    static const char *const words[] = {"common", "combined", "json"};
-    int format = uvh_config_read_word(reader, value, words, sizeof(words) / sizeof(words[0]));
+    int format = uvh_config_read_word(reader, value, formats, sizeof(formats) / sizeof(formats[0]));
     if (format >= 0)
         ((struct uvh_setup_log *)into)->options.format = (uvhttp_access_format_t)format;
 }

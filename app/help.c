@@ -196,7 +196,7 @@ static void print_end(FILE *out, enum uvh_command command)
             "\n"
             "SIZE is in bytes; units: K, M, G (64K). S is in seconds; units: s, min, h, d.\n"
             "Every option is also an environment variable: UVHTTP_MAX_CONNECTIONS for\n"
-            "--max-connections, UVHTTP_LISTING=off for --no-listing, UVHTTP_QUIET=on for -q.\n"
+            "--max-connections, UVHTTP_HTTP2=off for --no-http2, UVHTTP_QUIET=on for -q.\n"
             "Options take precedence over variables.\n"
             "\n"
             "Ctrl+C or SIGTERM stops after open requests; a second one stops immediately.\n"

@@ -33,16 +33,23 @@ static bool is_one_of(const char *text, const char *one, const char *other)
     return strcmp(text, one) == 0 || strcmp(text, other) == 0;
 }
 
-/* A configuration may contain hashes of passwords, so `uvhttp site.yaml` does not serve it. */
+/* A configuration may contain secrets, so `uvhttp site.yaml` and `uvhttp nginx.conf` do not serve
+ * it. */
 static bool is_config(const char *path)
 {
-    const char *extension = strrchr(path, '.');
-    if (extension == NULL || !is_one_of(extension, ".yaml", ".yml"))
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    const char *dot = strrchr(name, '.');
+    const char *extension = dot == NULL ? "" : dot;
+    bool ours = is_one_of(extension, ".yaml", ".yml");
+    if (!ours && !is_one_of(extension, ".conf", ".htaccess") &&
+        !is_one_of(name, "Caddyfile", "caddy.json"))
         return false;
     fprintf(stderr,
-            "uvhttp: '%s' may be a configuration file; to serve its sites: uvhttp run %s; to "
-            "serve the file itself: uvhttp serve %s\n",
-            path, path, path);
+            "uvhttp: '%s' may be a configuration file; to %s: uvhttp %s %s; to serve the file "
+            "itself: uvhttp serve %s\n",
+            path, ours ? "serve its sites" : "translate one of another server",
+            ours ? "run" : "help", ours ? path : "nginx", path);
     return true;
 }
 

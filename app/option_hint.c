@@ -5,10 +5,12 @@
 
 #define CONFIG  "'uvhttp run FILE'"
 #define CHECK   "'uvhttp check FILE'"
+#define DAEMON  "a service of systemd, or 'nohup uvhttp ... &'"
 #define DIR     "the directory as an argument, as in 'uvhttp DIR'"
 #define LISTEN  "'--listen HOST:PORT'"
 #define LISTING "'--listing', which is the default"
 #define LOG     "'format' of 'access_log', in a file for 'uvhttp run'"
+#define PID     "a service of systemd, or 'echo $! >FILE' after 'uvhttp ... &'"
 #define SERVE   "'uvhttp serve DIR'"
 #define TLS     "'--tls-cert FILE' or '--tls-self-signed'"
 
@@ -44,6 +46,8 @@ static const struct {
     {"--browse", LISTING},
     {"--cert", "'--tls-cert FILE'"},
     {"--config", CONFIG},
+    {"--daemon", DAEMON},
+    {"--daemonize", DAEMON},
     {"--debug", "'--verbose'"},
     {"--dir", DIR},
     {"--directory", DIR},
@@ -57,10 +61,13 @@ static const struct {
     {"--https", TLS},
     {"--interfaces", LISTEN},
     {"--key", "'--tls-key FILE'"},
+    {"--log", "'--access-log=FILE', or '2>FILE' for messages"},
     {"--log-format", LOG},
     {"--mkdir", "'--upload-directories'"},
     {"--no-symlinks", "'--symlinks none'"},
     {"--overwrite-files", "'--upload-overwrite'"},
+    {"--pid", PID},
+    {"--pid-file", PID},
     {"--root", DIR},
     {"--single", "'--spa'"},
     {"--ssl", TLS},

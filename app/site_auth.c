@@ -7,25 +7,18 @@
 /* True if an error of a password table is one of its file. */
 static bool is_of_file(const struct uvh_setup_auth *wanted, const uvhttp_error_t *error)
 {
-    return wanted->file.text != NULL &&
-           (strcmp(error->field, "file") == 0 ||
-            (strcmp(error->field, "users") == 0 && wanted->user_count == 0));
+    return wanted->file.text != NULL && strcmp(error->field, "file") == 0;
 }
 
-/* Names the file in an error of one of its lines or users. */
+/* Names the file in an error of one of its lines. */
 static void name_file(const struct uvh_setup_auth *wanted, uvhttp_error_t *error)
 {
     static const char line[] = "file, line ";
     char text[sizeof(error->text)];
-    if (!is_of_file(wanted, error))
+    if (!is_of_file(wanted, error) || strncmp(error->text, line, strlen(line)) != 0)
         return;
-    if (strncmp(error->text, line, strlen(line)) == 0)
-        snprintf(text, sizeof(text), "'%s', line %.900s", wanted->file.text,
-                 error->text + strlen(line));
-    else if (strcmp(error->field, "users") == 0)
-        snprintf(text, sizeof(text), "'%s': %.900s", wanted->file.text, error->text);
-    else
-        return;
+    snprintf(text, sizeof(text), "'%s', line %.900s", wanted->file.text,
+             error->text + strlen(line));
     memcpy(error->text, text, sizeof(text));
 }
 

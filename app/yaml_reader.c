@@ -229,21 +229,44 @@ static void take(struct reader *reader, const yaml_event_t *event)
     }
 }
 
-/* libyaml's error for invalid YAML, with a hint at the most frequent cause. */
+/* The most frequent causes of libyaml's errors, by a part of their text. */
+static const struct {
+    const char *problem, *cause;
+} causes[] = {
+    {"cannot start any token", "no value can begin with this character, such as a tab, '@' or '`' "
+                               "(indent with spaces)"},
+    {"block sequence entries",
+     "the value \"-\" must be quoted; a list begins in a line of its own"},
+    {"did not find expected key",
+     "a key was expected here; check the indentation, and quote a value that begins with '{' or "
+     "'['"},
+    {"<document start>", "the file goes on after the end of its map or list; to translate a "
+                         "configuration of another server see 'uvhttp help nginx'"},
+};
+
+static const char *cause_of(const char *problem)
+{
+    for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+        if (strstr(problem, causes[i].problem) != NULL)
+            return causes[i].cause;
+    }
+    return NULL;
+}
+
+/* libyaml's error for invalid YAML, or its cause. */
 static void note_error(const struct uvh_yaml *yaml, struct uvh_problems *problems,
                        const yaml_parser_t *parser)
 {
     struct uvh_mark mark = mark_of(yaml, &parser->problem_mark);
     const char *problem = parser->problem == NULL ? "unknown error" : parser->problem;
+    const char *cause = cause_of(problem);
     if (parser->error == YAML_MEMORY_ERROR)
         uvh_problems_add(problems, whole(yaml), "out of memory");
     else if (parser->error == YAML_READER_ERROR)
         uvh_problems_add(problems, whole(yaml), "not valid UTF-8: %s at byte %zu", problem,
                          parser->problem_offset);
-    else if (strstr(problem, "cannot start any token") != NULL)
-        uvh_problems_add(problems, mark,
-                         "invalid YAML: no value can begin with this character, such as a tab, "
-                         "'@' or '`' (indent with spaces)");
+    else if (cause != NULL)
+        uvh_problems_add(problems, mark, "invalid YAML: %s", cause);
     else if (parser->context != NULL && strstr(parser->context, "scanning an a") != NULL)
         uvh_problems_add(problems, mark,
                          "invalid YAML: a value that begins with '*' or '&' must be quoted");

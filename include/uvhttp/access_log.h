@@ -49,7 +49,8 @@ typedef struct uvhttp_access_log_options {
      * {referer}, {user_agent}, {request_id} (uvhttp/request_id.h, else X-Request-Id of the
      * request), {status}, {bytes} sent, head and body, {duration_ms} "1.234", {duration_us},
      * {aborted} 1 or 0, {time} "22/Nov/2026:03:04:05 +0100", {time_iso} "2026-11-22T02:04:05.678Z",
-     * {unix_ms}. All times are those of the complete request head. An empty value is "-". */
+     * {unix_ms}. At least one is required. All times are those of the complete request head. An
+     * empty value is "-". */
     const char *pattern;
     /* Bytes of queued lines, 65,536 to 1 GiB; twice that is allocated; 0: 262,144. */
     size_t buffer_size;
@@ -79,8 +80,9 @@ typedef struct uvhttp_access_facts {
 
 /* Opens a log. Any thread.
  * Returns 0 with the log in `*log`, or with `*log` NULL
- *   UVHTTP_EINVAL  no options or path; unknown format; a pattern with an unknown name, an unclosed
- *                  brace, more than 64 parts or 2,048 bytes of text; a buffer_size out of range
+ *   UVHTTP_EINVAL  no options or path; unknown format; a pattern without a name, with an unknown
+ *                  name, an unclosed brace, more than 64 parts or 2,048 bytes of text; a
+ *                  buffer_size out of range
  *   UVHTTP_ENOMEM  out of memory
  *   libuv          errors of opening (UV_EACCES, UV_ENOENT, ...) */
 UVHTTP_EXPORT int uvhttp_access_log_new(uvhttp_access_log_t **log,

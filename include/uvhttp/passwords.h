@@ -51,7 +51,8 @@ typedef struct uvhttp_passwords_options {
      * are ignored; NULL: none. When it has changed, its users replace those read before. Cached
      * passwords of users who are absent or have another hash are forgotten. A request whose last
      * check was a second ago waits for another one, in a job of the quick lane. A changed file with
-     * errors is not used, and logged. */
+     * errors or without users, or a missing one, is not used: the users of before stay valid, and a
+     * warning is logged. */
     const char *file;
     /* Milliseconds for which a correct password is cached, at most 86,400,000; 0: 300,000. */
     uint32_t remember_ms;

@@ -38,11 +38,13 @@ enum {
     /* A change after this time has another time stamp: file systems count ticks of the kernel. */
     SETTLE_MS = 20,
     MAX_FILE_SIZE = 16 * 1024 * 1024,
+    WHERE_SIZE = 48,
 };
 
 struct user {
     const char *name;
     const char *hash;
+    size_t line; /* of the file, from 1; 0: a user of the options */
 };
 
 struct cached {
@@ -128,7 +130,7 @@ static int compare_users(const void *a, const void *b)
 
 static const struct user *find_user(const struct table *table, const char *name)
 {
-    const struct user wanted = {name, NULL};
+    const struct user wanted = {.name = name};
     return bsearch(&wanted, table->users, table->user_count, sizeof(wanted), compare_users);
 }
 
@@ -371,7 +373,9 @@ static int finish_check(uvhttp_response_t *response, void *arg)
                             verification->passwords->file);
     else if (check->result < 0)
         uvhttp_response_log(response, UVHTTP_LOG_WARNING,
-                            "the changed password file is not used: %s", check->error.text);
+                            "the changed password file '%s' is not used, its users before the "
+                            "change stay valid: %s",
+                            verification->passwords->file, check->error.text);
     if (!uvhttp_response_open(response))
         return 0;
     int verdict = check_loaded(response, verification);
@@ -454,13 +458,18 @@ static int add_user(struct table *table, const char *name, const char *hash, con
     return 0;
 }
 
+/* The begin of messages: file, line 3, is "ann"; ... */
+static void describe_line(size_t number, char where[WHERE_SIZE])
+{
+    snprintf(where, WHERE_SIZE, "file, line %zu,", number);
+}
+
 /* `number` counts from 1. */
 static int add_line(struct table *table, char *line, size_t length, size_t number,
                     uvhttp_error_t *error)
 {
-    char where[48];
-    /* the begin of messages: file, line 3, is "ann"; ... */
-    snprintf(where, sizeof(where), "file, line %zu,", number);
+    char where[WHERE_SIZE];
+    describe_line(number, where);
     if (strlen(line) != length)
         return uvh_error_string(error, where, NULL, "the line contains a NUL byte");
     line[strcspn(line, "\r\n")] = '\0';
@@ -472,7 +481,17 @@ static int add_line(struct table *table, char *line, size_t length, size_t numbe
     if (colon == NULL)
         return uvh_error_string(error, where, NULL, "must be NAME:HASH");
     *colon = '\0';
-    return add_user(table, line, colon + 1, where, error);
+    int err = add_user(table, line, colon + 1, where, error);
+    if (err == 0)
+        table->users[table->user_count - 1].line = number;
+    return err;
+}
+
+static int fail_open(const char *path, int err, uvhttp_error_t *error)
+{
+    char reason[160];
+    snprintf(reason, sizeof(reason), "the file cannot be opened: %s", uvhttp_strerror(err));
+    return uvh_error_string(error, "file", path, reason);
 }
 
 /* Opens a file without waiting for the writer of a FIFO. Returns 0 or UVHTTP_ECONFIG. */
@@ -480,8 +499,9 @@ static int open_file(const char *path, FILE **file, uvhttp_error_t *error)
 {
     struct uvh_file_facts facts;
     int descriptor;
-    if (uvh_file_open_anywhere(path, &descriptor, &facts) != 0)
-        return uvh_error_string(error, "file", path, "the file cannot be opened");
+    int err = uvh_file_open_anywhere(path, &descriptor, &facts);
+    if (err != 0)
+        return fail_open(path, err, error);
     const char *reason = facts.kind != UVH_FILE_REGULAR ? "it is not a regular file"
                          : facts.size > MAX_FILE_SIZE   ? "the file is larger than 16 MiB"
                                                         : NULL;
@@ -489,8 +509,8 @@ static int open_file(const char *path, FILE **file, uvhttp_error_t *error)
     if (*file != NULL)
         return 0;
     uvh_file_close(descriptor);
-    return uvh_error_string(error, "file", path,
-                            reason != NULL ? reason : "the file cannot be opened");
+    return reason != NULL ? uvh_error_string(error, "file", path, reason)
+                          : fail_open(path, UVHTTP_ENOMEM, error);
 }
 
 static int add_file(struct table *table, const char *path, uvhttp_error_t *error)
@@ -512,6 +532,22 @@ static int add_file(struct table *table, const char *path, uvhttp_error_t *error
     if (line != NULL)
         uvh_hmac_wipe(line, size);
     free(line);
+    return err;
+}
+
+/* Two users with the same name. */
+static int fail_twice(const struct user *one, const struct user *other, const char *path,
+                      uvhttp_error_t *error)
+{
+    const char *const reason = "the user is listed twice";
+    char where[WHERE_SIZE];
+    size_t line = one->line > other->line ? one->line : other->line;
+    if (line == 0)
+        return uvh_error_string(error, "users", one->name, reason);
+    describe_line(line, where);
+    int err = uvh_error_string(error, where, one->name, reason);
+    uvh_error_set_field(error, "file");
+    uvh_error_set_value(error, path);
     return err;
 }
 
@@ -539,12 +575,11 @@ static int add_all(struct table *table, const struct uvhttp_passwords *passwords
     if (err != 0)
         return err;
     qsort(table->users, table->user_count, sizeof(*table->users), compare_users);
-    for (size_t i = 1; i < table->user_count; i++) {
+    for (size_t i = 1; i < table->user_count && err == 0; i++) {
         if (compare_users(&table->users[i - 1], &table->users[i]) == 0)
-            return uvh_error_string(error, "users", table->users[i].name,
-                                    "the user is listed twice");
+            err = fail_twice(&table->users[i - 1], &table->users[i], passwords->file, error);
     }
-    return 0;
+    return err;
 }
 
 /* Reads the file. The table has one reference. */

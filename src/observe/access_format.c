@@ -112,12 +112,14 @@ static const char *add_value(struct uvh_access_format *format, const char *text)
 
 int uvh_access_format_compile(struct uvh_access_format *format, const char *pattern, bool json)
 {
+    const char *begin = pattern;
     format->json = json;
     format->needs_zone = false;
     format->needs_request_id = false;
     format->part_count = 0;
     format->text_length = 0;
-    while (*pattern != '\0') {
+    format->read = 0;
+    for (; *pattern != '\0'; format->read = (size_t)(pattern - begin)) {
         /* A line end in the pattern would split the line. */
         if ((unsigned char)*pattern < ' ' && *pattern != '\t')
             return UVHTTP_EINVAL;

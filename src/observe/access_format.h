@@ -30,6 +30,7 @@ struct uvh_access_format {
     size_t value_space; /* space of a line for values sent by the client */
     size_t part_count;
     size_t text_length;
+    size_t read; /* bytes of the pattern that are valid, at most up to a name that is not */
     struct uvh_access_part parts[UVH_ACCESS_PARTS];
     char text[UVH_ACCESS_TEXT_SIZE];
 };

@@ -61,8 +61,12 @@ static size_t write_notice(uint64_t count, char out[UVH_LINE_WRITER_NOTICE_SIZE]
 
 static int compile(struct uvh_access_format *format, const uvhttp_access_log_options_t *options)
 {
-    if (options->pattern != NULL)
-        return uvh_access_format_compile(format, options->pattern, false);
+    if (options->pattern != NULL) {
+        int err = uvh_access_format_compile(format, options->pattern, false);
+        bool only_text =
+            format->part_count == 0 || (format->part_count == 1 && format->text_length > 0);
+        return err == 0 && only_text ? UVHTTP_EINVAL : err;
+    }
     switch (options->format) {
     case UVHTTP_ACCESS_COMMON:
         return uvh_access_format_compile(format, uvh_access_format_common, false);
@@ -86,14 +90,29 @@ static int check(const uvhttp_access_log_options_t *options, size_t buffer_size,
     return uvh_option_check(&range, 1, error) == 0 ? 0 : UVHTTP_EINVAL;
 }
 
-static void refuse_format(const uvhttp_access_log_options_t *options, uvhttp_error_t *error)
+static void refuse_format(const struct uvh_access_format *format,
+                          const uvhttp_access_log_options_t *options, uvhttp_error_t *error)
 {
-    if (options->pattern != NULL)
-        uvh_error_string(
-            error, "pattern", options->pattern,
-            "it has an unknown name or an open brace, or is too long; write a brace as {{");
-    else
+    if (options->pattern == NULL) {
         uvh_error_int(error, "format", (int)options->format, "allowed are 0 to 2");
+        return;
+    }
+    char reason[128];
+    const char *at = options->pattern + format->read;
+    const char *end = *at == '{' ? strchr(at, '}') : NULL;
+    size_t length = end == NULL ? 0 : (size_t)(end - at) + 1;
+    if (*at == '\0')
+        snprintf(reason, sizeof(reason), "it has no value, such as {client}");
+    else if (format->part_count == UVH_ACCESS_PARTS || format->text_length == UVH_ACCESS_TEXT_SIZE)
+        snprintf(reason, sizeof(reason), "it is too long");
+    else if (*at != '{')
+        snprintf(reason, sizeof(reason), "it has a control character");
+    else if (end == NULL)
+        snprintf(reason, sizeof(reason), "a brace is not closed; write a brace as {{");
+    else
+        snprintf(reason, sizeof(reason), "%.*s is an unknown name; write a brace as {{",
+                 uvh_error_quoted(at, length < 64 ? length : 64), at);
+    uvh_error_string(error, "pattern", options->pattern, reason);
 }
 
 static int create(uvhttp_access_log_t **log, const uvhttp_access_log_options_t *options,
@@ -116,7 +135,7 @@ static int create(uvhttp_access_log_t **log, const uvhttp_access_log_options_t *
     opened->allocator = allocator;
     err = compile(&opened->format, options);
     if (err != 0)
-        refuse_format(options, error);
+        refuse_format(&opened->format, options, error);
     if (err == 0)
         err = uvh_line_writer_open(
             &opened->writer,

@@ -81,7 +81,7 @@ void uvh_body_digest_add(struct uvh_body_digest *digest, const uvhttp_slice_t *s
 
 bool uvh_body_digest_end(struct uvh_body_digest *digest)
 {
-    bool good = true;
+    bool good = !digest->expected.conflict;
     for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++) {
         unsigned char value[UVH_DIGEST_MAX_SIZE];
         size_t size = uvh_digest_field_size((enum uvh_digest_algorithm)i);
@@ -105,8 +105,10 @@ void uvh_body_digest_release(struct uvh_body_digest *digest)
 
 int uvh_body_digest_refuse(uvhttp_response_t *response, int err)
 {
-    return err == UVHTTP_EINVAL ? uvh_spool_refuse(response, 400, "a digest is malformed")
-           : err == -ENOTSUP
-               ? uvh_spool_refuse(response, 501, "this server does not support digests")
-               : err;
+    if (err == UVHTTP_EINVAL)
+        return uvh_spool_refuse(response, 400,
+                                "Content-Digest or Repr-Digest is malformed; the form is "
+                                "sha-256=:BASE64: or sha-512=:BASE64:");
+    return err == -ENOTSUP ? uvh_spool_refuse(response, 501, "this server does not support digests")
+                           : err;
 }

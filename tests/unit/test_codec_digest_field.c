@@ -88,13 +88,15 @@ static void malformed_digest_is_refused(void **state)
     }
 }
 
-static void repeated_digest_must_be_equal(void **state)
+static void different_digests_are_a_conflict(void **state)
 {
     (void)state;
     struct uvh_digest_field field = {0};
     assert_true(read_field(&field, SHA_256));
     assert_true(read_field(&field, SHA_256));
-    assert_false(read_field(&field, "sha-256=:AK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"));
+    assert_false(field.conflict);
+    assert_true(read_field(&field, "sha-256=:AK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"));
+    assert_true(field.conflict);
 }
 
 static void digest_sizes_match_algorithms(void **state)
@@ -110,7 +112,7 @@ int main(void)
         cmocka_unit_test(sha_256_and_sha_512_are_read),
         cmocka_unit_test(other_algorithms_are_ignored),
         cmocka_unit_test(malformed_digest_is_refused),
-        cmocka_unit_test(repeated_digest_must_be_equal),
+        cmocka_unit_test(different_digests_are_a_conflict),
         cmocka_unit_test(digest_sizes_match_algorithms),
     };
     memory = guarded_make(4096);

@@ -86,7 +86,7 @@ static void invalid_options_are_refused(void **state)
     refuse((uvhttp_passwords_options_t){.file = "/dev/null"},
            "file is \"/dev/null\"; it is not a regular file");
     refuse((uvhttp_passwords_options_t){.file = "/nowhere/at all"},
-           "file is \"/nowhere/at all\"; the file cannot be opened");
+           "file is \"/nowhere/at all\"; the file cannot be opened: no such file or directory");
     refuse((uvhttp_passwords_options_t){.file = "/"}, "file is \"/\"; it is not a regular file");
     refuse((uvhttp_passwords_options_t){.users = &ann, .user_count = 1, .remember_ms = 86400001},
            "remember_ms is 86400001; allowed are 0 to 86400000 milliseconds");
@@ -163,6 +163,17 @@ static void nul_in_the_file_is_refused(void **state)
     int user = snprintf(text + 1023, sizeof(text) - 1023, "eve:%s\n", hash);
     write_file(path, text, 1023 + (size_t)user);
     refuse(options, "file, line 1, is \"(not shown)\"; the line contains a NUL byte");
+    unlink(path);
+}
+
+static void user_of_options_and_file_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    char path[64], text[300];
+    int length = snprintf(text, sizeof(text), "bob:%s\nann:%s\n", hash, hash);
+    write_file(path, text, (size_t)length);
+    refuse((uvhttp_passwords_options_t){.users = &ann, .user_count = 1, .file = path},
+           "file, line 2, is \"ann\"; the user is listed twice");
     unlink(path);
 }
 
@@ -328,6 +339,7 @@ int main(void)
         cmocka_unit_test(users_without_count_are_refused),
         cmocka_unit_test(longest_line_is_1022_bytes),
         cmocka_unit_test(nul_in_the_file_is_refused),
+        cmocka_unit_test(user_of_options_and_file_is_refused_with_its_line),
         cmocka_unit_test(hashes_are_verified),
         cmocka_unit_test(new_fails_without_memory),
         cmocka_unit_test(unknown_names_use_hashes_of_all_users),

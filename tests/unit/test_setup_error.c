@@ -103,7 +103,20 @@ static void access_log_error_names_option(void **state)
     uvhttp_access_log_t *log;
     uvhttp_access_log_options_t options = {.path = "-", .pattern = "{nothing}"};
     expect(uvhttp_access_log_new(&log, &options, &error), UVHTTP_EINVAL, "pattern", "{nothing}",
-           "unknown name");
+           "{nothing} is an unknown name; write a brace as {{");
+    static const char *const refused[][2] = {
+        {"{client} {remote_addr} {x}", "{remote_addr} is an unknown name"},
+        {"%h %l", "it has no value, such as {client}"},
+        {"", "it has no value"},
+        {"{{x", "it has no value"},
+        {"{client} {status", "a brace is not closed; write a brace as {{"},
+        {"{client}\n", "it has a control character"},
+    };
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        options = (uvhttp_access_log_options_t){.path = "-", .pattern = refused[i][0]};
+        expect(uvhttp_access_log_new(&log, &options, &error), UVHTTP_EINVAL, "pattern",
+               refused[i][0], refused[i][1]);
+    }
     options = (uvhttp_access_log_options_t){.path = "-", .buffer_size = 1};
     expect(uvhttp_access_log_new(&log, &options, &error), UVHTTP_EINVAL, "buffer_size", "1",
            "allowed are 65536 to");

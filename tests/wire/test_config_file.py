@@ -442,6 +442,12 @@ def test_access_log_has_address_of_disconnected_client(start, tmp_path, format):
 @pytest.mark.parametrize("line, message", [
     ("root: /srv", "unknown key 'root' in a route: use 'static' of a route"),
     ("gzip: on", "unknown key 'gzip' in a route: use 'compress' or 'precompressed' of a route"),
+    ("apps: {}", "unknown key 'apps' in a route: this is a configuration of Caddy; to translate it "
+     "see 'uvhttp help nginx'"),
+    ("redirects: []",
+     "unknown key 'redirects' in a route: use 'redirect' of a route, one for each path"),
+    ("permanent: true", "unknown key 'permanent' in a route: use 'status' of a route, such as 308, "
+     "beside 'redirect'"),
     ("proxy_pass: http://a",
      "unknown key 'proxy_pass' in a route: uvhttp does not forward requests to other servers"),
     ("tls: {}", "unknown key 'tls' in a route: 'tls' is a key of the file, at the top level"),
@@ -918,7 +924,15 @@ def test_error_of_own_file_does_not_name_other_servers(write):
     ("access_log: {path: x, flush_ms: 0}",
      "1:33: flush_ms: '0' is out of range; allowed are 1 to 60000 milliseconds"),
     ("access_log: {path: x, pattern: '{nothing}'}",
-     "1:20: the pattern of the access log has an unknown name or an open brace"),
+     "1:20: the pattern of the access log is invalid: {nothing} is an unknown name; write a brace "
+     "as {{; names are client, "),
+    ("access_log: {path: x, pattern: '$$remote_addr'}",
+     "1:20: the pattern of the access log is invalid: it has no value, such as {client}; names"),
+    ("access_log: true",
+     "1:13: access_log: 'true' is not a path; allowed are a path, \"-\" for standard output, or off"
+     ),
+    ("access_log: logs/a.log json", "1:13: access_log: 'logs/a.log json' ends with a format; use "
+     "a map, such as {path: access.log, format: json}"),
     ("access_log: /nowhere/at/all.log",
      "1:13: the access log '/nowhere/at/all.log' cannot be written: no such file or directory"),
     ("metrics: metrics", "1:10: route \"metrics\" refused: it does not begin with \"/\""),

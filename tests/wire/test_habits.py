@@ -65,6 +65,10 @@ LISTEN = "'--listen HOST:PORT'"
     (["-d", "site"], "option '-d'", DIRECTORY),
     (["--directory", "site"], "option '--directory'", DIRECTORY),
     (["run", "--config", "x"], "option '--config'", "'uvhttp run FILE'"),
+    (["--log=a"], "option '--log'", "'--access-log=FILE', or '2>FILE' for messages"),
+    (["--pid", "a"], "option '--pid'",
+     "a service of systemd, or 'echo $! >FILE' after 'uvhttp ... &'"),
+    (["run", "--daemon"], "option '--daemon'", "a service of systemd, or 'nohup uvhttp ... &'"),
 ])
 def test_option_of_another_server_has_hint(arguments, word, hint):
     assert refused(*arguments) == f"uvhttp: unknown {word}; did you mean {hint}?"
@@ -140,6 +144,25 @@ def test_value_that_must_be_quoted_has_hint(write, value):
     path = write(f"sites:\n  - hosts: {value}\n")
     assert problems(path)[0].endswith(
         "invalid YAML: a value that begins with '*' or '&' must be quoted")
+
+
+@pytest.mark.parametrize("text, message", [
+    ("access_log: -\n", '1:13: invalid YAML: the value "-" must be quoted; a list begins in a line '
+     "of its own"),
+    ("try_files: {path} =410\n", "1:19: invalid YAML: a key was expected here; check the "
+     "indentation, and quote a value that begins with '{' or '['"),
+])
+def test_invalid_yaml_of_unquoted_value_has_hint(write, text, message):
+    assert problems(write(text)) == [message]
+
+
+@pytest.mark.parametrize("text", [
+    "{\n  email a@a.test\n}\na.test {\n  root * /srv\n}\n", '[server]\nport = 80\n',
+])
+def test_file_of_another_format_names_help(write, text):
+    assert problems(write(text))[0].endswith(
+        "invalid YAML: the file goes on after the end of its map or list; to translate a "
+        "configuration of another server see 'uvhttp help nginx'")
 
 
 def test_path_without_slash_is_named_without_host(write):

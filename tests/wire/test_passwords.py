@@ -354,7 +354,9 @@ def test_changed_password_file_keeps_cached_passwords_of_others(root, start, tmp
 @pytest.mark.parametrize("change, reason", [
     (lambda path: path.write_text("bob\n"), ', line 1, is "(not shown)"; must be NAME:HASH'),
     (lambda path: path.write_text(""), "; the file contains no users"),
-    (lambda path: path.unlink(), "; the file cannot be opened"),
+    (lambda path: path.write_text(f"ann:{CHEAP}\nbob:{CHEAP}\nann:{CHEAP}\n"),
+     ', line 3, is "ann"; the user is listed twice'),
+    (lambda path: path.unlink(), "; the file cannot be opened: no such file or directory"),
 ])
 def test_unusable_password_file_keeps_users(root, start, tmp_path, change, reason):
     write(root, "a", b"x")
@@ -364,7 +366,9 @@ def test_unusable_password_file_keeps_users(root, start, tmp_path, change, reaso
     assert status("ann") == 200
     change(tmp_path / "staff")
     eventually(lambda: status("ann") == 200 and reason in server.log(), "the error is logged")
-    assert server.log().count("the changed password file is not used: file") == 1
+    path = tmp_path / "staff"
+    assert server.log().count(f"the changed password file '{path}' is not used, its users before "
+                              "the change stay valid: file") == 1
     (tmp_path / "staff").write_text(f"bob:{CHEAP}\n")
     eventually(lambda: status("bob") == 200, "the corrected file is used")
     assert status("ann") == 401
@@ -449,7 +453,7 @@ def test_link_to_password_file_gets_another_target(root, tmp_path):
 @pytest.mark.parametrize(
     "keys, passwords, message",
     [("{}", "", "basic_auth requires 'users' or 'file'"),
-     ("{file: none}", "", '; the file cannot be opened'),
+     ("{file: none}", "", '; the file cannot be opened: no such file or directory'),
      ("{file: {file}}", "# nobody\n\n", 'staff"; the file contains no users'),
      ("{file: {file}}", "ann\n", 'staff\', line 1, is "(not shown)"; must be NAME:HASH'),
      ("{file: {file}}", "#\nann:secret\n", 'staff\', line 2, is "ann"; unsupported hash'),
@@ -459,7 +463,7 @@ def test_link_to_password_file_gets_another_target(root, tmp_path):
       'staff\', line 1, is "ann"; unsupported hash'),
      ("{file: {file}}", "ann:rqXexS6ZhobKA\n", 'staff\', line 1, is "ann"; unsupported hash'),
      ("{file: {file}}", f"ann:{CHEAP}\nbob:{CHEAP}\nann:{CHEAP}\n",
-      'staff\': users is "ann"; the user is listed twice'),
+      'staff\', line 3, is "ann"; the user is listed twice'),
      ("{file: {file}, realm: \"a\\tb\"}", f"ann:{CHEAP}\n", 'realm is "a'),
      ("{users: [a]}", "", "users: expected a map of names and hashed passwords"),
      ("{users: {ann: secret}}", "", 'users is "ann"; unsupported hash'),

@@ -178,6 +178,12 @@ def test_output_above_file_size_limit_is_an_error(tmp_path):
      (["--prot", "80"], "unknown option '--prot'; did you mean '--port'?\nTry"),
      (["-q", "site.yaml"], "'site.yaml' may be a configuration file; to serve its sites: uvhttp "
                            "run site.yaml; to serve the file itself: uvhttp serve site.yaml\n"),
+     (["-q", "nginx.conf"], "'nginx.conf' may be a configuration file; to translate one of another "
+      "server: uvhttp help nginx; to serve the file itself: uvhttp serve nginx.conf\n"),
+     (["/etc/caddy/Caddyfile"], "'/etc/caddy/Caddyfile' may be a configuration file; to translate"),
+     (["conf/httpd.conf"], "'conf/httpd.conf' may be a configuration file; to translate"),
+     (["a/.htaccess"], "'a/.htaccess' may be a configuration file; to translate"),
+     (["./caddy.json"], "'./caddy.json' may be a configuration file; to translate"),
      (["serve", "--access-log", "a.log", "."],
       "option '--access-log' has its value after '=': --access-log=a.log\nTry"),
      (["--metrics", "/m"], "option '--metrics' has its value after '=': --metrics=/m\nTry"),
@@ -653,6 +659,13 @@ def test_address_formats(serve, address, host):
 
 
 # The environment
+
+
+@pytest.mark.parametrize("command", ["serve", "run"])
+def test_help_names_variable_of_own_option(command):
+    text = run("uvhttp", "help", command).stdout
+    switch, = re.findall(r"UVHTTP_(\w+)=off for --no-", text)
+    assert f"--[no-]{switch.lower()} " in text
 
 
 def test_variables_act_as_flags(site):

@@ -102,12 +102,24 @@ def test_announced_digest_in_trailer_is_verified(server, tmp_path, size, field, 
     wrong = send(digest(body + b"!", algorithm, field, name), announced)
     assert wrong.status == 400 and wrong.body.endswith(b"\nthe body does not match its digest\n")
     wrong = send(f"{field}: {name}=:eA==:", announced)
-    assert wrong.status == 400 and wrong.body.endswith(b"\na digest is malformed\n")
+    assert wrong.status == 400 and wrong.body.endswith(
+        b"\nContent-Digest or Repr-Digest is malformed; the form is sha-256=:BASE64: or "
+        b"sha-512=:BASE64:\n")
     wait_until_empty(tmp_path)
     assert send(digest(body, algorithm, field, name), announced).status == 201
     assert (tmp_path / "x").read_bytes() == body
     assert send("X-Other: 1", announced).status == 204
     assert send(digest(body + b"!", algorithm, field, name)).status == 204, "not announced"
+
+
+def test_wrong_digest_in_trailer_after_correct_one_does_not_match(server, tmp_path):
+    body = raw.pattern(3000)
+    response = server.request("PUT", target("x", tmp_path), "Transfer-Encoding: chunked",
+                              "Trailer: Content-Digest", digest(body),
+                              body=raw.chunked(body, trailers=[digest(body + b"!")]))
+    assert response.status == 400
+    assert response.body.endswith(b"\nthe body does not match its digest\n")
+    wait_until_empty(tmp_path)
 
 
 def test_malformed_digest_is_refused(server, tmp_path):

@@ -38,8 +38,9 @@ static bool read_digest(struct uvh_digest_field *field, enum uvh_digest_algorith
         return false;
     /* Stricter than RFC 8941, in which the last of several members with one key counts: different
      * digests of one body are an error. */
-    if (field->present[algorithm])
-        return memcmp(field->value[algorithm], bytes, algorithms[algorithm].size) == 0;
+    if (field->present[algorithm] &&
+        memcmp(field->value[algorithm], bytes, algorithms[algorithm].size) != 0)
+        field->conflict = true;
     field->present[algorithm] = true;
     memcpy(field->value[algorithm], bytes, algorithms[algorithm].size);
     return true;
