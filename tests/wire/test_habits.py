@@ -153,6 +153,23 @@ def test_placeholder_of_caddy_has_hint(write, foreign, ours):
     assert f"{foreign} is not a placeholder; did you mean {ours}?" in problems(path)[0]
 
 
+@pytest.mark.parametrize("foreign, ours", [
+    ("{http.request.uri.path}", "{path}"), ("{http.request.uri}", "{target}"),
+    ("{http.request.header.X-A}",
+     "one of {target}, {path}, {query}, {host}, {scheme}, {method} and {client}"),
+])
+def test_long_placeholder_of_caddy_has_hint(write, foreign, ours):
+    message = f"{foreign} is a placeholder of Caddy; use {ours}"
+    for route in (f"redirect: 'https://x.test{foreign}'", f"respond: {{body: 'x{foreign}'}}"):
+        path = write(f"sites: [{{routes: [{{path: /a, {route}}}]}}]\n")
+        assert problems(path)[0].endswith(f": {message}")
+    path = write(f"sites: [{{rewrites: [{{path: /a, to: '/b{foreign}'}}], "
+                 "routes: [{path: /, respond: {}}]}]\n")
+    assert problems(path)[0].endswith(f": {message}")
+    for flag in "redirect", "rewrite":
+        assert refused(f"--{flag}", f"/a=/b{foreign}", ".") == f"uvhttp: --{flag}: {message}"
+
+
 # Help about a word
 
 
