@@ -67,7 +67,7 @@ static void read_rewrite_path(struct uvh_config_reader *reader, const struct uvh
                               void *into)
 {
     ((struct uvh_setup_rewrite *)into)->path =
-        (struct uvh_text){uvh_config_text(reader, value), value->mark};
+        (struct uvh_text){uvh_config_pattern(reader, value), value->mark};
 }
 
 static void read_rewrite_to(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

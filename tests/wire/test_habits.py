@@ -310,6 +310,33 @@ def test_redirect_to_itself_is_refused(write, route, good):
         assert " leads to itself at '/" in problems(path)[0]
 
 
+NO_REGEX = ("paths such as /old/* (all below /old/) and /user/:name (one segment), not regular "
+            "expressions")
+LAST_STAR = "paths with '*' as the last segment only, such as /old/*"
+
+
+@pytest.mark.parametrize("path, allowed", [
+    ("/old/(.*)", NO_REGEX), ("^/old/(.*)$", NO_REGEX), ("~ ^/old", NO_REGEX),
+    ("/old/[0-9]+", NO_REGEX), ("^~ /old/", NO_REGEX), ("/old(/x)?", NO_REGEX),
+    ("/old/*.html", LAST_STAR), ("/old*", LAST_STAR), ("/*/old", LAST_STAR),
+])
+def test_path_with_regular_expression_is_refused(write, path, allowed):
+    message = f"'{path}' is invalid; allowed are {allowed}"
+    for site in (f"routes: [{{path: '{path}', redirect: /b}}]",
+                 f"rewrites: [{{path: '{path}', to: /b}}], routes: [{{path: /, respond: {{}}}}]"):
+        first, *extra = problems(write(f"sites: [{{{site}}}]\n"))
+        assert first.endswith(f": {message}") and not extra
+    for flag in "redirect", "rewrite":
+        assert refused(f"--{flag}", f"{path}=/b", ".") == (
+            f"uvhttp: --{flag}: '{path}=/b' is invalid; allowed are {allowed}")
+
+
+@pytest.mark.parametrize("path", ["/a.b/*", "/a(b)/x+y", "/:id(int)/*rest", "/a.txt"])
+def test_path_with_special_characters_is_accepted(write, path):
+    path = write(f"sites: [{{routes: [{{path: '{path}', redirect: /b}}]}}]\n")
+    assert run("uvhttp", "check", path).returncode == 0
+
+
 def test_redirect_of_unfinished_pattern_is_refused_by_router(write):
     path = write("sites: [{routes: [{path: '/:id(int', redirect: /x}]}]\n")
     assert 'route "/:id(int" refused' in problems(path)[0]
