@@ -916,7 +916,7 @@ def test_invalid_top_level_values(write, line, expected):
     "site, expected",
     [("host: a", "2:5: unknown key 'host' in a site; did you mean 'hosts'?"),
      ("hosts: []", "2:12: hosts is an empty list; give a value, or omit the key"),
-     ("hosts: [a b]", "2:13: host \"a b\" is invalid: it is neither a host name"),
+     ("hosts: [a b]", "2:13: host \"a b\" is invalid: it is more than one host; "),
      ("hosts: 'a.test:80'",
       "2:12: host \"a.test:80\" is invalid: a host has no port; listeners have one"),
      ("hosts: 'http://a.test'", "2:12: host \"http://a.test\" is invalid: a host has no scheme; "),
@@ -1219,6 +1219,10 @@ def test_duplicate_hosts_are_rejected(write):
         "3:3: this site and the one in line 2 have no 'hosts'; only one site can serve all other "
         "hosts"
     ]
+    for hosts in "[]", "{a: b}":
+        found = problems(write(f"sites:\n- {route}\n- hosts: {hosts}\n  {route}\n"))
+        assert len(found) == 1 and found[0].startswith("3:10: hosts")
+    assert len(problems(write("sites: [[a], [b]]\n"))) == 2
 
 
 def test_several_errors_are_reported_in_order(write):
