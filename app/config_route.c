@@ -25,7 +25,7 @@ static void read_path(struct uvh_config_reader *reader, const struct uvh_yaml_no
                       void *into)
 {
     struct route_reader *read = into;
-    read->route->path = (struct uvh_text){uvh_config_text(reader, value), value->mark};
+    read->route->path = (struct uvh_text){uvh_config_pattern(reader, value), value->mark};
 }
 
 static void read_methods(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

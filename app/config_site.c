@@ -67,7 +67,7 @@ static void read_rewrite_path(struct uvh_config_reader *reader, const struct uvh
                               void *into)
 {
     ((struct uvh_setup_rewrite *)into)->path =
-        (struct uvh_text){uvh_config_text(reader, value), value->mark};
+        (struct uvh_text){uvh_config_pattern(reader, value), value->mark};
 }
 
 static void read_rewrite_to(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -139,12 +139,14 @@ void uvh_config_site_read_all(struct uvh_config_reader *reader, const struct uvh
         read_site(reader, one, site);
         hosts += site->hosts.count;
         char where[UVH_MARK_TEXT];
-        if (site->hosts.count == 0 && default_site != NULL)
+        if (one->kind != UVH_YAML_MAP || uvh_yaml_mark_of(one, "hosts", UVH_MARK_NONE).line != 0)
+            continue; /* also if they are invalid */
+        if (default_site != NULL)
             uvh_problems_add(reader->problems, site->mark,
                              "this site and the one in %s have no 'hosts'; only one site can "
                              "serve all other hosts",
                              uvh_mark_describe(&default_site->mark, &site->mark, where));
-        else if (site->hosts.count == 0)
+        else
             default_site = site;
     }
     if (hosts > HOSTS_MAX)

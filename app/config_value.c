@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "config_hint.h"
+#include "mapping.h"
 #include "suggest.h"
 
 #define SHOWN 80 /* most bytes of a value in a message */
@@ -290,6 +291,16 @@ int uvh_config_read_word(struct uvh_config_reader *reader, const struct uvh_yaml
     uvh_problems_add(reader->problems, value->mark, "%s is '%.*s'; allowed are %s",
                      value->key->text, SHOWN, text, list);
     return -1;
+}
+
+const char *uvh_config_pattern(struct uvh_config_reader *reader, const struct uvh_yaml_node *value)
+{
+    const char *text = uvh_config_text(reader, value);
+    const char *allowed = text == NULL ? NULL : uvh_mapping_check_path(text, strlen(text));
+    if (allowed != NULL)
+        uvh_problems_add(reader->problems, value->mark, "'%.*s' is invalid; allowed are %s", SHOWN,
+                         text, allowed);
+    return text;
 }
 
 const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value)

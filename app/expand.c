@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mapping.h"
 #include "placeholder_hint.h"
 #include "utf8.h"
 
@@ -84,6 +85,15 @@ static const char *refuse_dollar(struct expansion *expansion, const struct uvh_y
 {
     size_t length;
     const char *ours = uvh_placeholder_hint(*text, &length);
+    const char *allowed = node->key != NULL && strcmp(node->key->text, "path") == 0
+                              ? uvh_mapping_check_path(node->text, strlen(node->text))
+                              : NULL;
+    if (allowed != NULL) {
+        uvh_problems_add(expansion->problems, node->mark, "'%.80s' is invalid; allowed are %s",
+                         node->text, allowed);
+        *text += strlen(*text);
+        return NULL;
+    }
     if (ours == NULL)
         return "'$' must be followed by {NAME} or {NAME:-default}; write a dollar sign as $$";
     uvh_problems_add(expansion->problems, node->mark,

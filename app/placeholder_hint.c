@@ -20,6 +20,17 @@ static const struct {
     {"$server_name", "{host}"},
     {"$uri", "{path}"},
     {"{hostport}", "{host}"},
+    {"{http.request.host}", "{host}"},
+    {"{http.request.hostport}", "{host}"},
+    {"{http.request.method}", "{method}"},
+    {"{http.request.orig_uri}", "{target}"},
+    {"{http.request.orig_uri.path}", "{path}"},
+    {"{http.request.orig_uri.query}", "{query}"},
+    {"{http.request.remote.host}", "{client}"},
+    {"{http.request.scheme}", "{scheme}"},
+    {"{http.request.uri}", "{target}"},
+    {"{http.request.uri.path}", "{path}"},
+    {"{http.request.uri.query}", "{query}"},
     {"{remote_host}", "{client}"},
     {"{uri}", "{target}"},
 };
@@ -30,7 +41,7 @@ static size_t length_of(const char *text)
 {
     if (*text == '$')
         return 1 + strspn(text + 1, WORD);
-    size_t length = *text == '{' ? 1 + strspn(text + 1, WORD) : 0;
+    size_t length = *text == '{' ? 1 + strspn(text + 1, WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-") : 0;
     return length > 0 && text[length] == '}' ? length + 1 : 0;
 }
 

@@ -143,6 +143,8 @@ static int limit_clients(uvhttp_server_t *server, const struct uvh_setup_clients
 static int add_rewrite(uvhttp_server_t *server, const struct uvh_setup_rewrite *rewrite)
 {
     struct uvh_problems problems = {.count = 0};
+    if (!uvh_site_text_check(rewrite->to.text, UVH_MARK_NONE, &problems))
+        return refuse("--rewrite: ", &problems);
     int err =
         uvhttp_router_rewrite(uvhttp_server_router(server), rewrite->path.text, rewrite->to.text);
     if (err == 0)

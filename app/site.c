@@ -264,6 +264,8 @@ static void add_rewrite(const struct builder *builder, const struct uvh_setup_re
                         uvhttp_router_t *const *routers, size_t count)
 {
     int err = 0;
+    if (!uvh_site_text_check(rewrite->to.text, rewrite->to.mark, builder->problems))
+        return;
     for (size_t i = 0; i < count && err == 0; i++)
         err = routers[i] == NULL
                   ? 0

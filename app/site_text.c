@@ -57,11 +57,29 @@ void uvh_site_text_note(struct uvh_problems *problems, struct uvh_mark mark,
                          list + sizeof(list_begin) - 2);
 }
 
+bool uvh_site_text_check(const char *text, struct uvh_mark mark, struct uvh_problems *problems)
+{
+    for (const char *at = text; (at = strstr(at, "{http.")) != NULL; at++) {
+        size_t length;
+        const char *ours = uvh_placeholder_hint(at, &length);
+        if (length == 0)
+            continue;
+        uvh_problems_add(problems, mark, "%.*s is a placeholder of Caddy; use %s", (int)length, at,
+                         ours != NULL ? ours
+                                      : "one of {target}, {path}, {query}, {host}, {scheme}, "
+                                        "{method} and {client}");
+        return false;
+    }
+    return true;
+}
+
 static uvhttp_template_t *make(uvhttp_server_t *server, const uvhttp_template_options_t *options,
                                struct uvh_mark mark, struct uvh_problems *problems)
 {
     uvhttp_template_t *made;
     uvhttp_error_t error;
+    if (!uvh_site_text_check(options->text, mark, problems))
+        return NULL;
     if (uvhttp_template_new(&made, options, &error) != 0) {
         uvh_site_text_note(problems, mark, &error);
         return NULL;
@@ -102,26 +120,71 @@ static uvhttp_template_kind_t kind_of_body(const char *type)
     return UVHTTP_TEMPLATE_TEXT;
 }
 
-/* The library allows every reference of RFC 3986, but "x.test" is one to a file beside the path. */
-static bool check_location(const char *text, struct uvh_mark mark, struct uvh_problems *problems)
+static bool is_status(const char *text)
+{
+    return strncmp(text, "30", 2) == 0 && text[2] != '\0' && strchr("12378", text[2]) != NULL;
+}
+
+/* A location with a status, as other servers have it: "301 /b", "/b 301", "/b,301", "/b=301". */
+static bool check_status(const char *text, struct uvh_mark mark, struct uvh_problems *problems)
+{
+    size_t length = strlen(text);
+    const char *status = text;
+    if (length < 5)
+        return true;
+    if (!is_status(status) || strchr(" ,", text[3]) == NULL)
+        status = text + length - 3;
+    if (!is_status(status) ||
+        (status != text && (strchr(" ,=", status[-1]) == NULL || strchr(text, '?') != NULL)))
+        return true;
+    uvh_problems_add(problems, mark,
+                     "'%.80s' has a status; write the location alone, and 'status: %.3s' beside "
+                     "'redirect'%s",
+                     text, status, mark.line == 0 ? ", in a file for 'uvhttp run'" : "");
+    return false;
+}
+
+/* A location that is no path. True if it is a URL with a scheme. */
+static bool check_url(const char *text, struct uvh_mark mark, struct uvh_problems *problems)
 {
     size_t scheme =
         strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
-    if (strncmp(text, "//", 2) == 0)
-        uvh_problems_add(problems, mark,
-                         "'%.80s' has no scheme; write 'https:%.80s' or '{scheme}:%.80s'", text,
-                         text, text);
-    else if (*text == '/' || strncmp(text, "{path}", 6) == 0 || strncmp(text, "{target}", 8) == 0 ||
-             strncmp(text, "{scheme}://", 11) == 0 ||
-             (strncmp(text + scheme, "://", 3) == 0 && scheme > 0))
+    size_t http = strncmp(text, "https", 5) == 0 ? 5 : strncmp(text, "http", 4) == 0 ? 4 : 0;
+    size_t slashes = strspn(text + http, ":/");
+    if (strncmp(text + scheme, "://", 3) == 0 && scheme > 0)
         return true;
-    else if (*text == '?' || *text == '#')
-        uvh_problems_add(problems, mark, "'%.80s' has no path; write '{path}%.80s'", text, text);
+    if (slashes > 0)
+        uvh_problems_add(problems, mark, "'%.80s' is no URL; write '%.*s://%.80s'", text,
+                         http == 4 ? 4 : 5, http > 0 ? text : "https", text + http + slashes);
+    else if (text[scheme] == ':' && (text[scheme + 1] < '0' || text[scheme + 1] > '9'))
+        uvh_problems_add(problems, mark,
+                         "'%.80s' is neither a path nor a URL with a host, such as "
+                         "https://example.com/",
+                         text);
     else
         uvh_problems_add(problems, mark,
                          "'%.80s' is neither a path nor a URL with a scheme; write '/%.80s' or "
                          "'https://%.80s'",
                          text, text, text);
+    return false;
+}
+
+/* The library allows every reference of RFC 3986, but "x.test" is one to a file beside the path. */
+static bool check_location(const char *text, struct uvh_mark mark, struct uvh_problems *problems)
+{
+    if (strpbrk(text, " \t") != NULL)
+        uvh_problems_add(problems, mark, "'%.80s' has a space or tab; write %%20 or %%09", text);
+    else if (strncmp(text, "//", 2) == 0)
+        uvh_problems_add(problems, mark,
+                         "'%.80s' has no scheme; write 'https:%.80s' or '{scheme}:%.80s'", text,
+                         text, text);
+    else if (*text == '/' || strncmp(text, "{path}", 6) == 0 || strncmp(text, "{target}", 8) == 0 ||
+             strncmp(text, "{scheme}://", 11) == 0)
+        return true;
+    else if (*text == '?' || *text == '#')
+        uvh_problems_add(problems, mark, "'%.80s' has no path; write '{path}%.80s'", text, text);
+    else
+        return check_url(text, mark, problems);
     return false;
 }
 
@@ -131,6 +194,9 @@ bool uvh_site_text_make(uvhttp_server_t *server, struct uvh_setup_route *route, 
     bool good = uvh_site_text_make_fields(server, &route->headers, pattern, problems);
     if (route->text.text == NULL)
         return good;
+    if (route->kind == UVH_ROUTE_REDIRECT &&
+        !check_status(route->text.text, route->text.mark, problems))
+        return false;
     const uvhttp_template_options_t options = {.text = route->text.text,
                                                .kind = route->kind == UVH_ROUTE_REDIRECT
                                                            ? UVHTTP_TEMPLATE_LOCATION

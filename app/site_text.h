@@ -13,6 +13,9 @@ bool uvh_site_text_make(uvhttp_server_t *server, struct uvh_setup_route *route, 
 bool uvh_site_text_make_fields(uvhttp_server_t *server, struct uvh_field_list *fields,
                                const char *pattern, struct uvh_problems *problems);
 
+/* Notes a placeholder of Caddy with dots, which the library takes as text; then returns false. */
+bool uvh_site_text_check(const char *text, struct uvh_mark mark, struct uvh_problems *problems);
+
 /* Notes why a template is invalid; suggests the nearest placeholder for an unknown one. */
 void uvh_site_text_note(struct uvh_problems *problems, struct uvh_mark mark,
                         const uvhttp_error_t *error);

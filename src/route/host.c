@@ -30,6 +30,21 @@ static size_t normalize(uvhttp_slice_t authority, char *name, size_t space)
     return host.length;
 }
 
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
+/* RFC 1123 section 2.1, and "_", which occurs in names of internal hosts. */
+static bool has_valid_labels(const char *name)
+{
+    for (size_t length;; name += length + 1) {
+        length = strcspn(name, ".");
+        if (length == 0 || length > 63 || strspn(name, LETTERS) < length || name[0] == '-' ||
+            name[length - 1] == '-')
+            return false;
+        if (name[length] == '\0')
+            return true;
+    }
+}
+
 /* Why a name that is no host is none. */
 static const char *fault_of(const char *given)
 {
@@ -39,7 +54,11 @@ static const char *fault_of(const char *given)
         return "a host has no scheme; write the name alone, such as www.example.com";
     if (strchr(name, '/') != NULL)
         return "a host has no path; routes have one";
-    if (strcmp(given, "*") == 0)
+    if (strpbrk(name, "~^$\\(") != NULL)
+        return "a host is no regular expression; *.example.com is every name below example.com";
+    if (strpbrk(name, " ,;") != NULL)
+        return "it is more than one host; write several as a list: [a.example, b.example]";
+    if (strcmp(given, "*") == 0 || strcmp(given, "_") == 0)
         return "routes and sites without a host serve all others";
     if (strchr(name, '*') != NULL)
         return "\"*\" is allowed only before the first dot, as in *.example.com";
@@ -51,6 +70,10 @@ static const char *fault_of(const char *given)
         if ((unsigned char)*c >= 0x80)
             return "an international name must be in its ASCII form, which begins with xn--";
     }
+    if (name[0] == '.')
+        return "a name does not begin with a dot; *.example.com is every name below example.com";
+    if (name[0] != '\0' && name[strspn(name, LETTERS ".")] == '\0')
+        return "each label has 1 to 63 characters, and no \"-\" as its first or last one";
     return "it is neither a host name nor \"*.\" followed by one";
 }
 
@@ -60,10 +83,10 @@ const char *uvh_host_name(const char *given, char name[UVH_HOST_MAX + 1])
     uvhttp_slice_t host = {given + prefix, strlen(given) - prefix};
     memcpy(name, given, prefix);
     size_t length = normalize(host, name + prefix, UVH_HOST_MAX + 1 - prefix);
-    /* Rejects a port, which would be ignored, and "*" elsewhere, which would be literal: neither is
-     * what the user means. */
+    /* Rejects a port, which would be ignored, and what would be literal and never match. */
     bool bare = host.length == length || (host.length == length + 1 && host.base[length] == '.');
-    bool valid = length > 0 && bare && strchr(name + prefix, '*') == NULL;
+    bool valid = length > 0 && bare && strcmp(given, "_") != 0 &&
+                 (name[prefix] == '[' || has_valid_labels(name + prefix));
     return valid ? NULL : fault_of(given);
 }
 

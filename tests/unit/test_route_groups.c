@@ -395,20 +395,40 @@ static void equal_host_names_share_router(void **state)
     uvhttp_router_t *first = host_of("Example.com.");
     assert_ptr_equal(host_of("example.COM"), first);
     assert_ptr_not_equal(host_of("*.example.com"), first);
+    assert_ptr_not_equal(host_of("my_host"), first);
+    assert_ptr_not_equal(host_of("[::1]"), first);
     static const char neither[] = "it is neither a host name nor \"*.\" followed by one";
     static const char star[] = "\"*\" is allowed only before the first dot, as in *.example.com";
     static const char port[] = "a host has no port; listeners have one";
+    static const char others[] = "routes and sites without a host serve all others";
+    static const char list[] =
+        "it is more than one host; write several as a list: [a.example, b.example]";
+    static const char label[] =
+        "each label has 1 to 63 characters, and no \"-\" as its first or last one";
+    static const char regex[] =
+        "a host is no regular expression; *.example.com is every name below example.com";
     static const struct {
         const char *host, *why;
     } invalid[] = {
         {"", neither},
-        {"*", "routes and sites without a host serve all others"},
+        {"*", others},
+        {"_", others},
         {"*.", neither},
         {"*.*.com", star},
         {"a*.com", star},
         {"example.com:80", port},
         {"*.example.com:80", port},
-        {"a b", neither},
+        {"a b", list},
+        {"a.test,b.test", list},
+        {".a.test",
+         "a name does not begin with a dot; *.example.com is every name below example.com"},
+        {"a..test", label},
+        {"-a.test", label},
+        {"*.a-.test", label},
+        {"a123456789012345678901234567890123456789012345678901234567890123.test", label},
+        {"~^www", regex},
+        {"~^.*\\.test$", regex},
+        {"a!b", neither},
         {"a/", "a host has no path; routes have one"},
         {"user@host", neither},
         {"http://host/", "a host has no scheme; write the name alone, such as www.example.com"},

@@ -767,7 +767,7 @@ sites:
     routes:
       - {path: /a, methods: [GET, POST], redirect: "https://x.example/{target}", status: 307,
          headers: {X-$C: "1"}}
-      - {path: /b, redirect: "/- no"}
+      - {path: /b, redirect: "/-%20no"}
       - {path: "/c d", respond: {status: 404, body: "\\x01\\t\\r\\n\\x85\\\\ ${TEXT}", type: "a/b"}}
       - {path: /f/, static: site, index: "", listing: true, hidden: true, cache_memory: 3M,
          cache_entries: 4, listing_max: 8, archive: yes, archive_entries: 9, archive_size: 2K,
@@ -957,7 +957,7 @@ def test_invalid_top_level_values(write, line, expected):
     "site, expected",
     [("host: a", "2:5: unknown key 'host' in a site; did you mean 'hosts'?"),
      ("hosts: []", "2:12: hosts is an empty list; give a value, or omit the key"),
-     ("hosts: [a b]", "2:13: host \"a b\" is invalid: it is neither a host name"),
+     ("hosts: [a b]", "2:13: host \"a b\" is invalid: it is more than one host; "),
      ("hosts: 'a.test:80'",
       "2:12: host \"a.test:80\" is invalid: a host has no port; listeners have one"),
      ("hosts: 'http://a.test'", "2:12: host \"http://a.test\" is invalid: a host has no scheme; "),
@@ -1062,8 +1062,19 @@ def test_invalid_site_values(write, site, expected):
      "3:44: {User} is not a placeholder; did you mean {user}?"),
     *((f"path: /, redirect: '{given}'",
        f"3:29: '{given}' is neither a path nor a URL with a scheme; write '/{given}' or "
-       f"'https://{given}'") for given in ("x.test", "a.test:8080/x", "www.a.test/",
-                                           "mailto:a@a.test", " /x", "://a.test")),
+       f"'https://{given}'") for given in ("x.test", "a.test:8080/x", "www.a.test/")),
+    *((f"path: /, redirect: '{given}'", f"3:29: '{given}' is no URL; write '{url}'")
+      for given, url in (("://a.test", "https://a.test"), ("http:/a.test", "http://a.test"),
+                         ("https//a.test", "https://a.test"), ("https:a.test", "https://a.test"))),
+    *((f"path: /, redirect: '{given}'",
+       f"3:29: '{given}' is neither a path nor a URL with a host, such as https://example.com/")
+      for given in ("mailto:a@a.test", "javascript:alert()")),
+    *((f"path: /, redirect: \"{given}\"", "3:29: '") for given in (" /x", "/a b", "/a\\tb")),
+    *((f"path: /, redirect: '{given}'",
+       f"3:29: '{given}' has a status; write the location alone, and 'status: {status}' beside "
+       f"'redirect'")
+      for given, status in (("/b 301", 301), ("301 /b", 301), ("/b,308", 308), ("/b=302", 302),
+                            ("/b{query} 307", 307))),
     *((f"path: /, redirect: '{given}'",
        f"3:29: '{given}' has no scheme; write 'https:{given}' or '{{scheme}}:{given}'")
       for given in ("//x", "//a.test{path}")),
@@ -1249,6 +1260,10 @@ def test_duplicate_hosts_are_rejected(write):
         "3:3: this site and the one in line 2 have no 'hosts'; only one site can serve all other "
         "hosts"
     ]
+    for hosts in "[]", "{a: b}":
+        found = problems(write(f"sites:\n- {route}\n- hosts: {hosts}\n  {route}\n"))
+        assert len(found) == 1 and found[0].startswith("3:10: hosts")
+    assert len(problems(write("sites: [[a], [b]]\n"))) == 2
 
 
 def test_several_errors_are_reported_in_order(write):

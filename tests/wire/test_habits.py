@@ -176,6 +176,23 @@ def test_placeholder_of_caddy_has_hint(write, foreign, ours):
     assert f"{foreign} is not a placeholder; did you mean {ours}?" in problems(path)[0]
 
 
+@pytest.mark.parametrize("foreign, ours", [
+    ("{http.request.uri.path}", "{path}"), ("{http.request.uri}", "{target}"),
+    ("{http.request.header.X-A}",
+     "one of {target}, {path}, {query}, {host}, {scheme}, {method} and {client}"),
+])
+def test_long_placeholder_of_caddy_has_hint(write, foreign, ours):
+    message = f"{foreign} is a placeholder of Caddy; use {ours}"
+    for route in (f"redirect: 'https://x.test{foreign}'", f"respond: {{body: 'x{foreign}'}}"):
+        path = write(f"sites: [{{routes: [{{path: /a, {route}}}]}}]\n")
+        assert problems(path)[0].endswith(f": {message}")
+    path = write(f"sites: [{{rewrites: [{{path: /a, to: '/b{foreign}'}}], "
+                 "routes: [{path: /, respond: {}}]}]\n")
+    assert problems(path)[0].endswith(f": {message}")
+    for flag in "redirect", "rewrite":
+        assert refused(f"--{flag}", f"/a=/b{foreign}", ".") == f"uvhttp: --{flag}: {message}"
+
+
 # Help about a word
 
 
@@ -314,6 +331,33 @@ def test_redirect_to_itself_is_refused(write, route, good):
         assert run("uvhttp", "check", path).returncode == 0
     else:
         assert " leads to itself at '/" in problems(path)[0]
+
+
+NO_REGEX = ("paths such as /old/* (all below /old/) and /user/:name (one segment), not regular "
+            "expressions")
+LAST_STAR = "paths with '*' as the last segment only, such as /old/*"
+
+
+@pytest.mark.parametrize("path, allowed", [
+    ("/old/(.*)", NO_REGEX), ("^/old/(.*)$", NO_REGEX), ("~ ^/old", NO_REGEX),
+    ("/old/[0-9]+", NO_REGEX), ("^~ /old/", NO_REGEX), ("/old(/x)?", NO_REGEX),
+    ("/old/*.html", LAST_STAR), ("/old*", LAST_STAR), ("/*/old", LAST_STAR),
+])
+def test_path_with_regular_expression_is_refused(write, path, allowed):
+    message = f"'{path}' is invalid; allowed are {allowed}"
+    for site in (f"routes: [{{path: '{path}', redirect: /b}}]",
+                 f"rewrites: [{{path: '{path}', to: /b}}], routes: [{{path: /, respond: {{}}}}]"):
+        first, *extra = problems(write(f"sites: [{{{site}}}]\n"))
+        assert first.endswith(f": {message}") and not extra
+    for flag in "redirect", "rewrite":
+        assert refused(f"--{flag}", f"{path}=/b", ".") == (
+            f"uvhttp: --{flag}: '{path}=/b' is invalid; allowed are {allowed}")
+
+
+@pytest.mark.parametrize("path", ["/a.b/*", "/a(b)/x+y", "/:id(int)/*rest", "/a.txt"])
+def test_path_with_special_characters_is_accepted(write, path):
+    path = write(f"sites: [{{routes: [{{path: '{path}', redirect: /b}}]}}]\n")
+    assert run("uvhttp", "check", path).returncode == 0
 
 
 def test_redirect_of_unfinished_pattern_is_refused_by_router(write):
