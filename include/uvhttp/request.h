@@ -106,6 +106,12 @@ UVHTTP_EXPORT void uvhttp_request_header_at(uvhttp_request_t *request, size_t in
  * into the headers. */
 UVHTTP_EXPORT const char *uvhttp_request_trailer(uvhttp_request_t *request, const char *name);
 
+/* The same for trailer fields as uvhttp_request_header_count and uvhttp_request_header_at; they
+ * are known at the end of the body. */
+UVHTTP_EXPORT size_t uvhttp_request_trailer_count(const uvhttp_request_t *request);
+UVHTTP_EXPORT void uvhttp_request_trailer_at(uvhttp_request_t *request, size_t index,
+                                             uvhttp_slice_t *name, uvhttp_slice_t *value);
+
 /* What a client may compare a representation with (RFC 9110 section 8.8). */
 typedef struct uvhttp_validators {
     const char *etag; /* as sent: "\"v17\"", or "W/\"v17\"" for a weak one; NULL: none */

@@ -289,18 +289,35 @@ size_t uvhttp_request_header_count(const uvhttp_request_t *request)
     return request->head->field_count;
 }
 
-void uvhttp_request_header_at(uvhttp_request_t *request, size_t index, uvhttp_slice_t *name,
-                              uvhttp_slice_t *value)
+static void field_at(const uvhttp_head_t *head, char *bytes, size_t index, uvhttp_slice_t *name,
+                     uvhttp_slice_t *value)
 {
     uvhttp_slice_t ignored;
     name = name != NULL ? name : &ignored;
     value = value != NULL ? value : &ignored;
     *name = *value = no_slice;
-    if (index >= request->head->field_count)
+    if (head == NULL || index >= head->field_count)
         return;
-    const uvhttp_field_t *field = &request->head->fields[index];
-    *name = terminated(request->bytes, field->name_offset, field->name_length);
-    *value = terminated(request->bytes, field->value_offset, field->value_length);
+    const uvhttp_field_t *field = &head->fields[index];
+    *name = terminated(bytes, field->name_offset, field->name_length);
+    *value = terminated(bytes, field->value_offset, field->value_length);
+}
+
+void uvhttp_request_header_at(uvhttp_request_t *request, size_t index, uvhttp_slice_t *name,
+                              uvhttp_slice_t *value)
+{
+    field_at(request->head, request->bytes, index, name, value);
+}
+
+size_t uvhttp_request_trailer_count(const uvhttp_request_t *request)
+{
+    return request->trailers == NULL ? 0 : request->trailers->field_count;
+}
+
+void uvhttp_request_trailer_at(uvhttp_request_t *request, size_t index, uvhttp_slice_t *name,
+                               uvhttp_slice_t *value)
+{
+    field_at(request->trailers, request->trailer_bytes, index, name, value);
 }
 
 const char *uvhttp_request_trailer(uvhttp_request_t *request, const char *name)

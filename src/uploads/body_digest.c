@@ -13,35 +13,34 @@
 
 static const uvhttp_slice_t names[] = {{"content-digest", 14}, {"repr-digest", 11}};
 
-/* False when a digest is malformed. */
-static bool read_fields(uvhttp_request_t *request, struct uvh_digest_field *digests)
+static bool is_digest(uvhttp_slice_t name)
 {
-    for (size_t i = 0; i < uvhttp_request_header_count(request); i++) {
-        uvhttp_slice_t name, value;
-        uvhttp_request_header_at(request, i, &name, &value);
-        for (size_t k = 0; k < UVH_COUNT_OF(names); k++) {
-            if (uvh_field_name_equal(name, names[k]) && !uvh_digest_field_read(digests, value))
-                return false;
-        }
-    }
-    return true;
+    return uvh_field_name_equal(name, names[0]) || uvh_field_name_equal(name, names[1]);
 }
 
-/* True if "Trailer" says that a digest follows the body. Its algorithm is unknown. */
-static bool is_announced(uvhttp_request_t *request)
+/* False when a digest is malformed. Their algorithms in a trailer section are not known before. */
+static bool read_fields(uvhttp_request_t *request, struct uvh_body_digest *digest)
 {
-    uvhttp_slice_t value = uvhttp_request_field(request, UVHTTP_FIELD_TRAILER);
-    return uvh_field_list_has(value, names[0]) || uvh_field_list_has(value, names[1]);
+    uvhttp_slice_t name, value;
+    for (size_t i = 0; i < uvhttp_request_header_count(request); i++) {
+        uvhttp_request_header_at(request, i, &name, &value);
+        if (is_digest(name) && !uvh_digest_field_read(&digest->expected, value))
+            return false;
+        if (uvh_field_name_is(name, (uvhttp_slice_t){"trailer", 7}))
+            digest->announced = digest->announced || uvh_field_list_has(value, names[0]) ||
+                                uvh_field_list_has(value, names[1]);
+    }
+    return true;
 }
 
 int uvh_body_digest_begin(struct uvh_body_digest *digest, uvhttp_request_t *request, bool wanted)
 {
     *digest = (struct uvh_body_digest){.sums = {NULL}};
-    if (!read_fields(request, &digest->expected))
+    if (!read_fields(request, digest))
         return UVHTTP_EINVAL;
-    bool announced = is_announced(request);
     for (size_t i = 0; i < UVH_DIGEST_ALGORITHMS; i++) {
-        if (!digest->expected.present[i] && !(wanted && i == UVH_DIGEST_SHA_256) && !announced)
+        if (!digest->expected.present[i] && !(wanted && i == UVH_DIGEST_SHA_256) &&
+            !digest->announced)
             continue;
         if (!uvh_digest_available())
             return -ENOTSUP;
@@ -54,10 +53,11 @@ int uvh_body_digest_begin(struct uvh_body_digest *digest, uvhttp_request_t *requ
 
 int uvh_body_digest_read_trailers(struct uvh_body_digest *digest, uvhttp_request_t *request)
 {
-    for (size_t i = 0; i < UVH_COUNT_OF(names); i++) {
-        const char *value = uvhttp_request_trailer(request, names[i].base);
-        if (value != NULL &&
-            !uvh_digest_field_read(&digest->expected, (uvhttp_slice_t){value, strlen(value)}))
+    size_t count = digest->announced ? uvhttp_request_trailer_count(request) : 0;
+    uvhttp_slice_t name, value;
+    for (size_t i = 0; i < count; i++) {
+        uvhttp_request_trailer_at(request, i, &name, &value);
+        if (is_digest(name) && !uvh_digest_field_read(&digest->expected, value))
             return UVHTTP_EINVAL;
     }
     return 0;

@@ -17,6 +17,7 @@ struct uvh_body_digest {
     struct uvh_digest_field expected;
     struct uvh_digest *sums[UVH_DIGEST_ALGORITHMS]; /* NULL: not needed */
     unsigned char sha_256[32];                      /* set by `end` if it was wanted */
+    bool announced;                                 /* by "Trailer": digests follow the body */
 };
 
 /* Reads the fields and starts the digests. `wanted`: SHA-256 is computed in any case. The caller

@@ -105,6 +105,10 @@ static int check_request_functions(uvhttp_request_t *req, uvhttp_response_t *res
     NULL_ROW(uvhttp_request_header_at, value,
              (uvhttp_request_header_at(req, 0, &slice, NULL), slice.length == 4));
     NULL_ROW(uvhttp_request_trailer, name, uvhttp_request_trailer(req, NULL) == NULL);
+    NULL_ROW(uvhttp_request_trailer_at, name,
+             (uvhttp_request_trailer_at(req, 0, NULL, &slice), slice.length == 0));
+    NULL_ROW(uvhttp_request_trailer_at, value,
+             (uvhttp_request_trailer_at(req, 0, &slice, NULL), slice.length == 0));
     NULL_ROW(uvhttp_request_on_body, body,
              uvhttp_request_on_body(req, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_attach, key,

@@ -408,6 +408,13 @@ static void trailers_and_body_are_returned(void **state)
     assert_string_equal(uvhttp_request_trailer(&fixture.request, "x-sum"), "12");
     assert_string_equal(uvhttp_request_trailer(&fixture.request, "X-EMPTY"), "");
     assert_null(uvhttp_request_trailer(&fixture.request, "host"));
+    uvhttp_slice_t name, value;
+    assert_int_equal(uvhttp_request_trailer_count(&fixture.request), 2);
+    uvhttp_request_trailer_at(&fixture.request, 0, &name, &value);
+    assert_string_equal(name.base, "X-Sum");
+    assert_string_equal(value.base, "12");
+    uvhttp_request_trailer_at(&fixture.request, 2, &name, &value);
+    assert_null(name.base);
     assert_null(uvhttp_request_header(&fixture.request, "x-sum"));
     assert_slice(uvhttp_request_body(&fixture.request), "body");
     destroy();

@@ -122,6 +122,20 @@ def test_wrong_digest_in_trailer_after_correct_one_does_not_match(server, tmp_pa
     wait_until_empty(tmp_path)
 
 
+def test_all_lines_of_trailer_and_digests_count(server, tmp_path):
+    right, wrong, malformed = digest(b"abc"), digest(b"x"), "Content-Digest: sha-256=:!:"
+
+    def status(announced, *trailers):
+        lines = ("Trailer: X-Other", "Trailer: Content-Digest") if announced else ()
+        return server.request("PUT", target("x", tmp_path), "Transfer-Encoding: chunked", *lines,
+                              body=raw.chunked(b"abc", trailers=["X-Other: 1", *trailers])).status
+
+    assert [status(True, wrong), status(True, right, wrong), status(True, right, malformed)] == [
+        400, 400, 400]
+    assert status(True, right, right) == 201
+    assert status(False, wrong) == status(False, malformed) == 204
+
+
 def test_malformed_digest_is_refused(server, tmp_path):
     response = server.request("PUT", target("x", tmp_path), "Content-Length: 1",
                               "Content-Digest: sha-256=:eA==:", body=b"x")
