@@ -146,7 +146,7 @@ static struct uvh_setup_server *reread(const struct uvh_setup_server *given)
     run->problems.file = old->problems.file;
     if (load(run) == UVH_EXIT_OK)
         return &run->given;
-    uvh_problems_print(&run->problems, stderr);
+    uvh_problems_log(&run->problems);
     release(&run->given);
     return NULL;
 }

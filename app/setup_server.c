@@ -293,7 +293,7 @@ static bool use_next(struct running *running, struct loaded *loaded)
         return true;
     if (err != 0)
         uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
-    uvh_problems_print(problems, stderr);
+    uvh_problems_log(problems);
     if (!owned)
         release_loaded(loaded);
     uvhttp_server_cancel_reload(running->server);
@@ -328,6 +328,9 @@ static void act_on_signal(int number, void *arg)
 {
     struct running *running = arg;
     uvh_access_logs_reopen(&running->current->logs);
+    if (running->current->logs.any)
+        uvhttp_server_log(running->server, UVHTTP_LOG_INFO, "signal %s: reopening the access logs",
+                          number == SIGHUP ? "SIGHUP" : "SIGUSR1");
     if (number != SIGHUP)
         return;
     uvh_tls_reload(&running->tls);

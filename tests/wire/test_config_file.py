@@ -460,6 +460,7 @@ def test_signal_reopens_access_log(start, tmp_path, number):
     assert program.stop() == 0
     assert "/before" in (tmp_path / "access.log.1").read_text()
     assert re.findall(r'"GET (\S+)', (tmp_path / "access.log").read_text()) == ["/after"]
+    assert f"Z info signal {number.name}: reopening the access logs\n" in program.log()
 
 
 def test_failed_reopen_of_access_log_is_logged(start, tmp_path):

@@ -65,12 +65,15 @@ def test_hangup_applies_the_configuration(start):
     ("sites: [{routes: [{path: /, respond: {}}, {path: /, respond: {}}]}]\n", "already exists"),
     ("sites: [{routes: [{path: /, respond: {}, basic_auth: {file: none}}]}]\n", "none"),
     ("access_log: none/x.log\n" + respond("x"), "none/x.log"),
-])
+    ("sites: [{routes: [{path: /, static: " + 700 * "x/" + "}]}]\n", "x/x/"),
+], ids=lambda value: value[:60])
 def test_mistake_changes_nothing(start, text, message):
     program = start(respond("one"))
     with program.connect() as connection:
         program.reload(text, "reload: nothing is changed")
-        assert message in program.log()
+        *_, error, last = program.log().splitlines()
+        assert re.match(r"\S+Z error ", error) and message in error
+        assert re.fullmatch(r"\S+Z error reload: nothing is changed", last)
         assert connection.request("GET", "/").body == b"one"
         program.reload(respond("two"))
         assert connection.request("GET", "/").body == b"two"
