@@ -144,7 +144,10 @@ static struct uvh_setup_server *reread(const struct uvh_setup_server *given)
     run->count = old->count;
     run->arguments = old->arguments;
     run->problems.file = old->problems.file;
-    if (load(run) == UVH_EXIT_OK)
+    if (strcmp(run->problems.file, "-") == 0)
+        uvh_problems_add(&run->problems, UVH_MARK_NONE,
+                         "standard input cannot be read again; to reload, run a file");
+    else if (load(run) == UVH_EXIT_OK)
         return &run->given;
     uvh_problems_log(&run->problems);
     release(&run->given);

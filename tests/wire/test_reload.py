@@ -79,6 +79,17 @@ def test_mistake_changes_nothing(start, text, message):
         assert connection.request("GET", "/").body == b"two"
 
 
+def test_standard_input_is_not_read_again(tmp_path):
+    (tmp_path / "site.yaml").write_text(LISTEN + respond("one"))
+    program = Program("uvhttp", "run", "-", cwd=tmp_path,
+                      wrapper=("sh", "-c", 'exec "$@" <site.yaml', "sh"))
+    program.send_signal(signal.SIGHUP)
+    eventually(lambda: "reload: nothing is changed" in program.log(), "the reload is refused")
+    assert program.request("/").body == b"one" and program.stop() == 0
+    assert "Z error -: standard input cannot be read again; to reload, run a file\n" in (
+        program.log())
+
+
 def test_fixed_keys_are_named(start):
     program = start(respond("one"))
     program.reload("server: {max_connections: 77}\n" + respond("two"))
