@@ -120,6 +120,12 @@ static bool is_same_file(const char *one, const char *other)
            a.st_ino == b.st_ino;
 }
 
+static bool is_fifo(const char *name)
+{
+    struct stat facts;
+    return stat(name, &facts) == 0 && S_ISFIFO(facts.st_mode);
+}
+
 static struct uvh_yaml_node **find_key(struct uvh_yaml_node *map, const char *key)
 {
     struct uvh_yaml_node **at = &map->first;
@@ -170,6 +176,8 @@ static void include_one(struct include *include, const char *name, struct uvh_ma
         if (is_same_file(one->name, name))
             why = one == mark.source ? "it is this file" : "it includes this file";
     }
+    if (why == NULL && is_fifo(name))
+        why = "it is a FIFO, which a reload could not read";
     if (why == NULL && include->count == FILES_MAX)
         why = "there are too many files; at most 1000 are allowed";
     if (why == NULL)
@@ -214,7 +222,7 @@ static bool is_regular(const char *name)
     return stat(name, &found) == 0 && S_ISREG(found.st_mode);
 }
 
-/* One file, or the regular files that match a pattern; it may match none. A FIFO would block. */
+/* One file, or the regular files that match a pattern; it may match none. */
 static void include_text(struct include *include, const struct uvh_text *text)
 {
     glob_t found;

@@ -26,7 +26,8 @@ static void on_signal(uv_signal_t *signal, int number)
 {
     struct uvh_hangup *hangup = signal->data;
     if (number == SIGQUIT || (number == SIGHUP && hangup->stops && !has_terminal())) {
-        uvhttp_server_log(hangup->server, UVHTTP_LOG_INFO, "signal %d", number);
+        uvhttp_server_log(hangup->server, UVHTTP_LOG_INFO, "signal %s",
+                          number == SIGQUIT ? "SIGQUIT" : "SIGHUP");
         uvhttp_server_stop(hangup->server);
         return;
     }

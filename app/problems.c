@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uvhttp/embedding.h>
+
 void uvh_problems_add(struct uvh_problems *problems, struct uvh_mark mark, const char *format, ...)
 {
     if (problems->count++ >= UVH_PROBLEMS_MAX)
@@ -54,18 +56,48 @@ const char *uvh_mark_describe(const struct uvh_mark *mark, const struct uvh_mark
     return text;
 }
 
-void uvh_problems_print(struct uvh_problems *problems, FILE *out)
+enum { LINE_SIZE = 6000 }; /* a path, the position and the text */
+
+/* Calls `each` with each line, without its end. */
+static void each_line(struct uvh_problems *problems, void (*each)(const char *line, void *arg),
+                      void *arg)
 {
+    char line[LINE_SIZE], position[64];
     size_t kept = problems->count < UVH_PROBLEMS_MAX ? problems->count : UVH_PROBLEMS_MAX;
     qsort(problems->items, kept, sizeof(problems->items[0]), compare_problems);
     for (size_t i = 0; i < kept; i++) {
         const struct uvh_problem *problem = &problems->items[i];
-        const struct uvh_source *source = problem->mark.source;
-        fputs(source == NULL ? problems->file : source->name, out);
-        if (problem->mark.line != 0)
-            fprintf(out, ":%zu:%zu", problem->mark.line, problem->mark.column);
-        fprintf(out, ": %s\n", problem->text);
+        const struct uvh_mark *mark = &problem->mark;
+        snprintf(position, sizeof(position), ":%zu:%zu", mark->line, mark->column);
+        snprintf(line, sizeof(line), "%s%s: %s",
+                 mark->source == NULL ? problems->file : mark->source->name,
+                 mark->line != 0 ? position : "", problem->text);
+        each(line, arg);
     }
-    if (problems->count > kept)
-        fprintf(out, "%s: %zu more errors are not shown\n", problems->file, problems->count - kept);
+    if (problems->count > kept) {
+        snprintf(line, sizeof(line), "%s: %zu more errors are not shown", problems->file,
+                 problems->count - kept);
+        each(line, arg);
+    }
+}
+
+static void print_line(const char *line, void *out)
+{
+    fprintf(out, "%s\n", line);
+}
+
+void uvh_problems_print(struct uvh_problems *problems, FILE *out)
+{
+    each_line(problems, print_line, out);
+}
+
+static void log_line(const char *line, void *level)
+{
+    uvhttp_log_to_stderr(UVHTTP_LOG_ERROR, line, level);
+}
+
+void uvh_problems_log(struct uvh_problems *problems)
+{
+    uvhttp_log_level_t level = UVHTTP_LOG_ERROR;
+    each_line(problems, log_line, &level);
 }

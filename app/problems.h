@@ -55,4 +55,7 @@ const char *uvh_mark_describe(const struct uvh_mark *mark, const struct uvh_mark
 /* Prints one line each, in the order of the files: "site.yaml:12:5: message". */
 void uvh_problems_print(struct uvh_problems *problems, FILE *out);
 
+/* The same lines as errors in the log on standard error. */
+void uvh_problems_log(struct uvh_problems *problems);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "absolute_path.h"
 #include "config_file.h"
@@ -131,6 +132,17 @@ static void release(struct uvh_setup_server *given)
     free(run);
 }
 
+/* A FIFO would block the loop. NULL: the file can be read, or does not exist. */
+static const char *why_not_again(const char *file)
+{
+    struct stat facts;
+    if (strcmp(file, "-") == 0)
+        return "standard input cannot be read again; to reload, run a file";
+    return stat(file, &facts) == 0 && !S_ISREG(facts.st_mode)
+               ? "only a regular file can be read again; to reload, run one"
+               : NULL;
+}
+
 static struct uvh_setup_server *reread(const struct uvh_setup_server *given)
 {
     const struct run *old = run_of(given);
@@ -144,9 +156,12 @@ static struct uvh_setup_server *reread(const struct uvh_setup_server *given)
     run->count = old->count;
     run->arguments = old->arguments;
     run->problems.file = old->problems.file;
-    if (load(run) == UVH_EXIT_OK)
+    const char *why = why_not_again(run->problems.file);
+    if (why != NULL)
+        uvh_problems_add(&run->problems, UVH_MARK_NONE, "%s", why);
+    else if (load(run) == UVH_EXIT_OK)
         return &run->given;
-    uvh_problems_print(&run->problems, stderr);
+    uvh_problems_log(&run->problems);
     release(&run->given);
     return NULL;
 }

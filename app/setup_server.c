@@ -319,7 +319,7 @@ static bool use_next(struct running *running, struct uvh_setup_server *next)
     int err = begin_reload(running);
     if (err != 0) {
         uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
-        uvh_problems_print(problems, stderr);
+        uvh_problems_log(problems);
         next->release(next);
     }
     if (err != 0 || (err = load(running, next)) != 0)
@@ -331,7 +331,7 @@ static bool use_next(struct running *running, struct uvh_setup_server *next)
         return true;
     if (err != 0)
         uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
-    uvh_problems_print(problems, stderr);
+    uvh_problems_log(problems);
     return false;
 }
 
@@ -356,6 +356,9 @@ static void act_on_signal(int number, void *arg)
     struct running *running = arg;
     for (struct loaded *loaded = running->loaded; loaded != NULL; loaded = loaded->next)
         uvh_access_logs_reopen(&loaded->logs);
+    if (running->loaded->logs.any)
+        uvhttp_server_log(running->server, UVHTTP_LOG_INFO, "signal %s: reopening the access logs",
+                          number == SIGHUP ? "SIGHUP" : "SIGUSR1");
     if (number != SIGHUP)
         return;
     uvh_tls_reload(&running->tls);

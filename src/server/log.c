@@ -87,6 +87,6 @@ void uvhttp_log_to_stderr(uvhttp_log_level_t level, const char *message, void *a
         return;
     char stamp[UVH_CLOCK_STAMP_SIZE], line[LINE_SIZE + 64];
     uvh_clock_stamp(uvh_clock_unix_ms() / 1000, stamp);
-    snprintf(line, sizeof(line), "%s %s %s\n", stamp, level_name(level), message);
+    snprintf(line, sizeof(line), "%s %s %.*s\n", stamp, level_name(level), LINE_SIZE - 1, message);
     fputs(line, stderr); /* in one call, so that lines of several writers do not mix */
 }

@@ -149,7 +149,7 @@ void uvhttp_server_stop(uvhttp_server_t *view)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct uvh_server *server = handle->data;
-    uvh_server_log(server, UVHTTP_LOG_INFO, "signal %d", number);
+    uvh_server_log(server, UVHTTP_LOG_INFO, "signal %s", number == SIGINT ? "SIGINT" : "SIGTERM");
     uvh_server_stop(server);
 }
 

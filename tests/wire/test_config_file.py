@@ -487,6 +487,7 @@ def test_signal_reopens_access_log(start, tmp_path, number):
     assert program.stop() == 0
     assert "/before" in (tmp_path / "access.log.1").read_text()
     assert re.findall(r'"GET (\S+)', (tmp_path / "access.log").read_text()) == ["/after"]
+    assert f"Z info signal {number.name}: reopening the access logs\n" in program.log()
 
 
 def test_failed_reopen_of_access_log_is_logged(start, tmp_path):
@@ -661,6 +662,12 @@ def test_include_is_rejected(write, files, error):
         site.write(RESPOND)
     done = run("uvhttp", "check", "site.yaml", cwd=directory)
     assert done.returncode == 1 and done.stderr.startswith(error) and done.stderr.count("\n") == 1
+
+
+def test_include_of_fifo_is_rejected(write, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    assert problems(write("include: fifo\n")) == [
+        f"1:10: cannot include '{tmp_path}/fifo': it is a FIFO, which a reload could not read"]
 
 
 def test_include_from_standard_input_is_relative_to_current_directory(write):

@@ -1187,7 +1187,7 @@ def test_signal_stops_server(serve, number):
         assert idle.request("GET", "/").status == 200
         assert program.stop(number) == 0
         idle.assert_closed()
-    assert f" info signal {int(number)}\n" in program.log()
+    assert f" info signal {number.name}\n" in program.log()
 
 
 def wait_until_rejected(program):

@@ -66,15 +66,32 @@ def test_hangup_applies_the_configuration(start):
     ("sites: [{routes: [{path: /, respond: {}, basic_auth: {file: none}}]}]\n", "none"),
     ("access_log: none/x.log\n" + respond("x"), "none/x.log"),
     ("access_log: [a.log]\n" + respond("x"), "access_log: expected a map"),
-])
+    ("sites: [{routes: [{path: /, static: " + 700 * "x/" + "}]}]\n", "x/x/"),
+], ids=lambda value: value[:60])
 def test_mistake_changes_nothing(start, text, message):
     program = start(respond("one"))
     with program.connect() as connection:
         program.reload(text, "reload: nothing is changed")
-        assert message in program.log()
+        *_, error, last = program.log().splitlines()
+        assert re.match(r"\S+Z error ", error) and message in error
+        assert re.fullmatch(r"\S+Z error reload: nothing is changed", last)
         assert connection.request("GET", "/").body == b"one"
         program.reload(respond("two"))
         assert connection.request("GET", "/").body == b"two"
+
+
+@pytest.mark.parametrize("name, wrapper, message", [
+    ("-", 'exec "$@" <site.yaml', "standard input cannot be read again; to reload, run a file"),
+    ("fifo", 'mkfifo fifo; cat site.yaml >fifo & exec "$@"',
+     "only a regular file can be read again; to reload, run one"),
+])
+def test_only_a_regular_file_is_read_again(tmp_path, name, wrapper, message):
+    (tmp_path / "site.yaml").write_text(LISTEN + respond("one"))
+    program = Program("uvhttp", "run", name, cwd=tmp_path, wrapper=("sh", "-c", wrapper, "sh"))
+    program.send_signal(signal.SIGHUP)
+    eventually(lambda: "reload: nothing is changed" in program.log(), "the reload is refused")
+    assert program.request("/").body == b"one" and program.stop() == 0
+    assert f"Z error {name}: {message}\n" in program.log()
 
 
 def warnings(program):
