@@ -28,7 +28,7 @@ static bool follows(const char *message, const char *at, const char *words)
 /* True if a word is a key and not a word of the sentence, such as "index". */
 static bool is_key(const char *message, const char *word, size_t length)
 {
-    return memchr(word, '_', length) != NULL || word == message ||
+    return memchr(word, '_', length) != NULL || word == message || follows(message, word, "but ") ||
            follows(message, word, "without ") || follows(message, word, "combined with ");
 }
 

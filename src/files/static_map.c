@@ -20,6 +20,7 @@ struct reader {
     struct uvh_static_map *map;
     const char *option;
     bool hidden; /* names of hidden files are allowed */
+    bool *seen;  /* of error_pages: by status - 400, then 4xx and 5xx */
     uvhttp_error_t *error;
 };
 
@@ -44,7 +45,9 @@ static int check_path(const struct reader *reader, const char *word, size_t leng
                       const char *path)
 {
     if (uvh_static_path_has_dots(path))
-        return refuse(reader, word, length, "contains '.' or '..'; write the resolved path");
+        return refuse(
+            reader, word, length,
+            "contains '.' or '..'; write a path below the served directory, without them");
     if (path[0] == '\0' || path[strlen(path) - 1] == '/')
         return refuse(reader, word, length, "is a directory; a file is required");
     if (!reader->hidden && uvh_static_path_is_hidden(path))
@@ -56,6 +59,11 @@ static int check_path(const struct reader *reader, const char *word, size_t leng
 static int add_page(const struct reader *reader, const char *word, size_t length, int *index)
 {
     struct uvh_static_map *map = reader->map;
+    const char *url = strstr(word, "://");
+    if (url != NULL && url < word + length)
+        return refuse(reader, word, length,
+                      "is a URL; a file below the served directory is "
+                      "required");
     char *key = uvh_alloc(map->allocator, length + 2);
     if (key == NULL)
         return UVHTTP_ENOMEM;
@@ -194,6 +202,25 @@ static bool runs_into_next(const char *path, size_t length)
     return equals != NULL && memchr(path, ',', (size_t)(equals - path)) != NULL;
 }
 
+/* An error of a word without a page: shows one for its status. */
+static int refuse_form(const struct reader *reader, const char *word, size_t length,
+                       const char *fault)
+{
+    char what[64];
+    bool single = strcspn(word, " =") == 3 && (word[0] == '4' || word[0] == '5');
+    const char *code = single ? word : "404";
+    snprintf(what, sizeof(what), "%s; write %.3s=/%.3s.html", fault, code, code);
+    return refuse(reader, word, length, what);
+}
+
+static int note_page(const struct reader *reader, const char *code, size_t length, int index)
+{
+    if (reader->seen[index])
+        return refuse(reader, code, length, "has more than one page; omit all but one");
+    reader->seen[index] = true;
+    return 0;
+}
+
 /* Sets the page of one status, or of all that begin with a digit. */
 static int set_error_page(const struct reader *reader, const char *code, size_t length, int page,
                           bool exact)
@@ -204,17 +231,19 @@ static int set_error_page(const struct reader *reader, const char *code, size_t 
         int first = code[0] == '4' ? 0 : 100;
         for (int i = first; i < first + 100 && !exact; i++)
             pages[i] = page;
-        return 0;
+        return exact ? 0 : note_page(reader, code, length, 200 + (code[0] == '5'));
     }
     if (!is_error_status(code, length, &status))
         return refuse(reader, code, length, "is not a status; allowed are 400 to 599, 4xx and 5xx");
     if (status == 405 || status == 412 || status == 416)
-        return refuse(reader, code, length, "cannot have an error page");
+        return refuse(reader, code, length,
+                      "cannot have an error page: programs read its response");
     if (!has_pages(reader->map, status))
         return refuse_status(reader, code, length);
-    if (exact)
-        pages[status - FIRST_ERROR] = page;
-    return 0;
+    if (!exact)
+        return 0;
+    pages[status - FIRST_ERROR] = page;
+    return note_page(reader, code, length, status - FIRST_ERROR);
 }
 
 /* Classes first, since a single status overrides its class in any order. */
@@ -226,7 +255,9 @@ static int read_error_pages(const struct reader *reader, const char *text, bool 
         size_t codes = strcspn(word, "=");
         int page = UVH_STATIC_NO_PAGE;
         if (codes >= length)
-            return refuse(reader, word, length, "has no '='; write 404=/404.html");
+            return refuse_form(reader, word, length, "has no '='");
+        if (codes + 1 == length)
+            return refuse_form(reader, word, length, "has no file");
         if (runs_into_next(word + codes + 1, length - codes - 1))
             return refuse(reader, word, length,
                           "has a comma between pages; separate them with a space");
@@ -252,7 +283,12 @@ static int check_options(struct reader *reader, const uvhttp_static_options_t *o
     reader->option = "try_files";
     if (options->try_files != NULL && other != NULL)
         return uvh_error_sentence(reader->error, "try_files", options->try_files,
-                                  "try_files cannot be combined with %s", other);
+                                  "try_files cannot be combined with %s; %s in try_files "
+                                  "instead",
+                                  other,
+                                  options->clean_urls
+                                      ? "write {path}.html"
+                                      : "write its file, such as /index.html, as the last word");
     reader->option = "file";
     if (options->try_files != NULL)
         other = "try_files";
@@ -272,6 +308,9 @@ static int read_fallback(struct reader *reader, const uvhttp_static_options_t *o
     if (name == NULL) {
         reader->option = "spa";
         name = next_word(options->index == NULL ? "index.html" : options->index, &length);
+        if (length == 0)
+            return uvh_error_sentence(reader->error, "spa", "",
+                                      "spa requires an index file, but index is empty");
     }
     return add_page(reader, name, length, &reader->map->fallback);
 }
@@ -297,7 +336,9 @@ static int check_index(struct reader *reader, const uvhttp_static_options_t *opt
 static int read_options(struct reader *reader, const uvhttp_static_options_t *options)
 {
     struct uvh_static_map *map = reader->map;
+    bool seen[LAST_ERROR - FIRST_ERROR + 1 + 2] = {false};
     int err = check_options(reader, options);
+    reader->seen = seen;
     reader->hidden = options->hidden;
     if (err == 0)
         err = check_index(reader, options);

@@ -272,7 +272,7 @@ static void test_error_pages_are_found_by_status(void **state)
     (void)state;
     struct uvh_static_map map;
     const uvhttp_static_options_t config = {
-        .error_pages = "404,403=/a.html 4xx=/b.html 500=b.html 404=//a.html 410=/a.html",
+        .error_pages = "404,403=/a.html 4xx=/b.html 500=b.html 429=//a.html 410=/a.html",
         .try_files = "{path} =410"};
     uvhttp_error_t why = {0};
     assert_int_equal(uvh_static_map_open(&map, uvh_alloc_default(), &config, &why), 0);
@@ -280,8 +280,8 @@ static void test_error_pages_are_found_by_status(void **state)
     const struct {
         int status;
         const char *path;
-    } cases[] = {{404, "a.html"}, {403, "a.html"}, {401, "b.html"},
-                 {499, "b.html"}, {500, "b.html"}, {410, "a.html"}};
+    } cases[] = {{404, "a.html"}, {403, "a.html"}, {401, "b.html"}, {499, "b.html"},
+                 {500, "b.html"}, {410, "a.html"}, {429, "a.html"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_string_equal(
             uvh_static_map_page_path(&map, uvh_static_map_error_page(&map, cases[i].status)),

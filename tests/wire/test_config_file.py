@@ -1021,13 +1021,15 @@ def test_invalid_site_values(write, site, expected):
      "3:47: error_pages: '418' is never sent here; allowed are 401, 403, 404, 429, 500, 503, 4xx, "
      "5xx and the status at the end of try_files"),
     ("path: /*, static: site, error_pages: 401=/../x",
-     "3:47: error_pages: '/../x' contains '.' or '..'; write the resolved path"),
+     "3:47: error_pages: '/../x' contains '.' or '..'; write a path below the served "
+     "directory, without them"),
     ("path: /*, static: site, error_pages: ',=/x'",
      "3:47: error_pages: '' is not a status; allowed are 400 to 599, 4xx and 5xx"),
     ("path: /*, static: site, try_files: '{path} =700'",
      "3:45: try_files: '=700' is not a status; allowed are =400 to =599"),
     ("path: /*, static: site, spa: true, try_files: x",
-     "3:56: try_files cannot be combined with spa"),
+     "3:56: try_files cannot be combined with spa; write its file, such as /index.html, as "
+     "the last word in try_files instead"),
     ("path: /*, static: site, fallback: /.x",
      "3:44: fallback: '/.x' is hidden, and hidden files are denied"),
     ("path: /*, static: site, default_type: x", "3:48: default_type is \"x\""),

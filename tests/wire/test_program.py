@@ -315,7 +315,8 @@ def test_quoted_values_are_not_changed_to_options(tmp_path):
 @pytest.mark.parametrize("flags, message", [
     (["--upload-overwrite"], "--upload-overwrite: has no effect without --uploads"),
     (["--archive", "--no-listing"], "--archive: has no effect without --listing"),
-    (["--try-files=a", "--clean-urls"], "--try-files cannot be combined with --clean-urls"),
+    (["--try-files=a", "--clean-urls"], "--try-files cannot be combined with --clean-urls; write "
+     "{path}.html in --try-files instead"),
     (["--compress", "--compress-min-size=9M"],
      "--compress-min-size: the minimum size (9437184 bytes) exceeds the maximum size (8388608 "
      "bytes)"),

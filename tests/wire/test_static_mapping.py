@@ -453,6 +453,8 @@ def test_symlink_of_another_owner(root, serve):
 
 # Options and keys
 
+DOTS = "contains '.' or '..'; write a path below the served directory, without them"
+
 
 @pytest.mark.parametrize("flags, message", [
     (["--try-files", "{uri} =404"
@@ -464,21 +466,25 @@ def test_symlink_of_another_owner(root, serve):
       ], "--try-files: '=200' is not a status; allowed are =400 to =599"),
     (["--try-files", "=404 {path}"], "--try-files: '{path}' is never used: a status ends the list"),
     (["--try-files", "{path} ../x"
-      ], "--try-files: '../x' contains '.' or '..'; write the resolved path"),
+      ], f"--try-files: '../x' {DOTS}"),
     (["--try-files", "{path}/../x"
-      ], "--try-files: '{path}/../x' contains '.' or '..'; write the resolved path"),
+      ], f"--try-files: '{{path}}/../x' {DOTS}"),
     (["--try-files", "{path} /docs/"], "--try-files: '/docs/' is a directory; a file is required"),
     (["--try-files", "x{path}/"], "--try-files: 'x{path}/' is a directory; a file is required"),
     (["--try-files", "{path} /.x"
       ], "--try-files: '/.x' is hidden, and hidden files are denied"),
     (["--try-files", "{path} " * 17], "--try-files: '{path}' is one entry too many; at most 16 are "
                                       "allowed"),
-    (["--try-files", "{path}", "--spa"], "--try-files cannot be combined with --spa"),
+    (["--try-files", "{path}", "--spa"],
+     "--try-files cannot be combined with --spa; write its file, such as /index.html, "
+     "as the last word in --try-files instead"),
     (["--try-files", "{path}", "--fallback", "/x"
-      ], "--try-files cannot be combined with --fallback"),
+      ], "--try-files cannot be combined with --fallback; write its file, such as /index.html, "
+         "as the last word in --try-files instead"),
     (["--try-files", "{path}", "--clean-urls"
-      ], "--try-files cannot be combined with --clean-urls"),
-    (["--spa", "--index", ""], "--spa: '' is a directory; a file is required"),
+      ], "--try-files cannot be combined with --clean-urls; write {path}.html in --try-files "
+         "instead"),
+    (["--spa", "--index", ""], "--spa requires an index file, but --index is empty"),
     (["--index", "../x"
       ], "--index: '../x' contains a slash; a file name without a path is required"),
     (["--index", "index.html docs/"], "--index: 'docs/' contains a slash; a file name without a "
@@ -491,6 +497,17 @@ def test_symlink_of_another_owner(root, serve):
     (["--fallback", "/.app.html"
       ], "--fallback: '/.app.html' is hidden, and hidden files are denied"),
     (["--error-pages", "404"], "--error-pages: '404' has no '='; write 404=/404.html"),
+    (["--error-pages", "404=/x 500"], "--error-pages: '500' has no '='; write 500=/500.html"),
+    (["--error-pages", "/404.html"], "--error-pages: '/404.html' has no '='; write 404=/404.html"),
+    (["--error-pages", "404=/x 503,404=/y"
+      ], "--error-pages: '404' has more than one page; omit all but one"),
+    (["--error-pages", "4xx=/x 404=/y 4xx=/y"
+      ], "--error-pages: '4xx' has more than one page; omit all but one"),
+    (["--error-pages", "404=https://x.test/"
+      ], "--error-pages: 'https://x.test/' is a URL; a file below the served directory is "
+         "required"),
+    (["--fallback", "../x"
+      ], f"--fallback: '../x' {DOTS}"),
     (["--error-pages", "200=/x"
       ], "--error-pages: '200' is not a status; allowed are 400 to 599, 4xx and 5xx"),
     (["--error-pages", "404,=/x"
@@ -499,15 +516,16 @@ def test_symlink_of_another_owner(root, serve):
         ], "--error-pages: '' is not a status; allowed are 400 to 599, 4xx and 5xx")
       for codes in (",", ",401", "401,", "")],
     (["--error-pages", "401=/../x"
-      ], "--error-pages: '/../x' contains '.' or '..'; write the resolved path"),
+      ], f"--error-pages: '/../x' {DOTS}"),
     (["--error-pages", "6xx=/x"
       ], "--error-pages: '6xx' is not a status; allowed are 400 to 599, 4xx and 5xx"),
-    (["--error-pages", "416=/x"], "--error-pages: '416' cannot have an error page"),
+    (["--error-pages", "416=/x"], "--error-pages: '416' cannot have an error page: programs "
+                                  "read its response"),
     *[(["--error-pages", f"{status}=/x", "--uploads", "--archive"],
        f"--error-pages: '{status}' is never sent here; allowed are 401, "
        f"403, 404, 429, 500, 503, 4xx, 5xx and the status at the end of --try-files"
        ) for status in (400, 402, 408, 409, 410, 413, 414, 415, 431, 499, 501, 507)],
-    (["--error-pages", "404="], "--error-pages: '' is a directory; a file is required"),
+    (["--error-pages", "404="], "--error-pages: '404=' has no file; write 404=/404.html"),
     (["--error-pages", " ".join(f"404=/{i}" for i in range(50))
       ], "--error-pages: '/32' is one file too many; at most 32 different files are allowed"),
     (["--error-pages", "404=/404.html,403=/x"
@@ -756,7 +774,7 @@ def test_invalid_keys(tmp_path, route, message):
         ("path: /film, static: film", True),
         ("path: /film, static: film, more_roots: [other]", True),
         ("path: /film/, static: film", False),
-        ("path: /film*, static: film", False),
+        ("path: /*film, static: film", False),
         ("path: '/:film', static: film", False),
         ("path: /intro.mp4, static: film", False),  # a file of the directory
         ("path: /film, static: film, file: intro.mp4", False),
