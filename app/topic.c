@@ -74,23 +74,21 @@ static const char variables[] =
 static const struct {
     const char *word, *text;
 } topics[] = {
-    {"config", config},
-    {"configuration", config},
-    {"yaml", config},
-    {"nginx", nginx},
-    {"caddy", nginx},
-    {"apache", nginx},
-    {"signal", signals},
-    {"signals", signals},
-    {"sighup", signals},
-    {"sigterm", signals},
-    {"sigusr1", signals},
-    {"reload", reload},
-    {"variable", variables},
-    {"variables", variables},
-    {"environment", variables},
-    {"placeholder", variables},
-    {"placeholders", variables},
+    {"config", config},         {"configuration", config},
+    {"yaml", config},           {"nginx", nginx},
+    {"caddy", nginx},           {"apache", nginx},
+    {"caddyfile", nginx},       {"htaccess", nginx},
+    {".htaccess", nginx},       {"$uri", nginx},
+    {"exit", signals},          {"hup", signals},
+    {"logrotate", signals},     {"logs", signals},
+    {"rotate", signals},        {"signal", signals},
+    {"signals", signals},       {"sighup", signals},
+    {"sigterm", signals},       {"sigusr1", signals},
+    {"stop", signals},          {"term", signals},
+    {"usr1", signals},          {"reload", reload},
+    {"variable", variables},    {"variables", variables},
+    {"env", variables},         {"environment", variables},
+    {"placeholder", variables}, {"placeholders", variables},
 };
 
 bool uvh_topic_print(FILE *out, const char *word)

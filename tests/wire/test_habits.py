@@ -197,6 +197,15 @@ def test_placeholder_of_caddy_has_hint(write, foreign, ours):
     ("spa", ["      --[no-]spa ", "In a configuration file: 'spa' is a key of a route, in the "
              "list 'routes' of a site"], "--port"),
     ("autoindex", ["In a configuration file: use 'listing' of a route"], "--"),
+    ("ServerName", ["In a configuration file: use 'hosts' of a site"], "--"),
+    ("DocumentRoot", ["In a configuration file: use 'static' of a route"], "--"),
+    ("VirtualHost", ["In a configuration file: use 'sites', a list"], "--"),
+    ("kubernetes", ["In a configuration file: use 'health' at the top level"], "--"),
+    ("regex", ["In a configuration file: paths have * and :name"], "--"),
+    ("Caddyfile", ["  location, handle "], "Options of"),
+    ("$uri", ["  $uri, $args, $host "], "Options of"),
+    ("HUP", ["  SIGHUP "], "Options of"), ("logrotate", ["  SIGUSR1 "], "Options of"),
+    ("env", ["  UVHTTP_MAX_CONNECTIONS "], "--port"),
 ])
 def test_help_about_word(word, lines, other):
     done = run("uvhttp", "help", word)
