@@ -410,6 +410,39 @@ UVHTTP_EXPORT void uvhttp_server_cancel_reload(uvhttp_server_t *server);
  * caller: another server on the loop may listen on them immediately after this call. */
 UVHTTP_EXPORT void uvhttp_server_stop(uvhttp_server_t *server);
 
+/* Times of a stop, in seconds, instead of those of the configuration: drain_delay, drain_grace and
+ * drain_timeout, with the same limits (docs/limits.md); `grace` is at most `timeout`. */
+typedef struct uvhttp_drain {
+    size_t delay;
+    size_t grace;
+    size_t timeout;
+} uvhttp_drain_t;
+
+/* Stops the server as uvhttp_server_stop does, with other times, which are copied. When the server
+ * stops already, it closes everything immediately, as a second call of uvhttp_server_stop. Any
+ * thread.
+ * Returns 0, or
+ *   UVHTTP_EINVAL    no times, a time above its limit, or the server does not listen yet
+ *   UVHTTP_ENOMEM    out of memory
+ *   UVHTTP_ESTOPPED  the server has stopped */
+UVHTTP_EXPORT int uvhttp_server_drain(uvhttp_server_t *server, const uvhttp_drain_t *times);
+
+/* What a stop has done since accepting ended. */
+typedef struct uvhttp_drain_result {
+    uint64_t duration_ms;   /* until the last connection was closed and all workers had ended */
+    size_t connections;     /* open at the beginning */
+    size_t cut_connections; /* of them, closed by drain_timeout or a second stop */
+    uint64_t responses;     /* begun meanwhile */
+    uint64_t aborted;       /* responses that were not completed, as in uvhttp_stats_t */
+    size_t streams;         /* WebSockets, other upgraded and event streams that were told to end */
+} uvhttp_drain_result_t;
+
+/* In the callback of uvhttp_server_on_stopped, or after uvhttp_server_run.
+ * Returns 0, or
+ *   UVHTTP_EINVAL  no result, or the server has not stopped */
+UVHTTP_EXPORT int uvhttp_server_drain_result(uvhttp_server_t *server,
+                                             uvhttp_drain_result_t *result);
+
 /* Calls uvhttp_server_stop on SIGINT and SIGTERM; a second signal stops immediately.
  * Returns 0, or
  *   UVHTTP_ENOMEM  out of memory

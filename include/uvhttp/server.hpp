@@ -550,6 +550,17 @@ public:
     }
     /* Any thread. */
     void stop() noexcept { uvhttp_server_stop(native()); }
+    Result drain(const uvhttp_drain_t &times) noexcept
+    {
+        return Result(uvhttp_server_drain(native(), &times));
+    }
+    /* All 0 unless the server has stopped. */
+    uvhttp_drain_result_t drainResult() noexcept
+    {
+        uvhttp_drain_result_t result = {};
+        uvhttp_server_drain_result(native(), &result);
+        return result;
+    }
 
     /* For a thread that posts, taken in a handler or before the server stops. */
     ServerRef ref() const noexcept { return ServerRef(native()); }

@@ -209,17 +209,19 @@ static void stop(struct uvhttp_stream *stream)
 }
 
 /* Takes the current list, since a callback may end any of its streams. */
-void uvh_stream_stop_all(struct uvh_list *streams)
+size_t uvh_stream_stop_all(struct uvh_list *streams)
 {
     struct uvh_list batch;
+    size_t count = 0;
     uvh_list_init(&batch);
     uvh_list_take_all(&batch, streams);
-    while (!uvh_list_empty(&batch)) {
+    for (; !uvh_list_empty(&batch); count++) {
         struct uvh_list *first = batch.next;
         uvh_list_remove(first);
         uvh_list_append(streams, first);
         stop(UVH_CONTAINER_OF(first, struct uvhttp_stream, link));
     }
+    return count;
 }
 
 /* ---- read and write ---- */

@@ -87,7 +87,7 @@ bool uvh_stream_is_outgoing(const struct uvhttp_stream *stream);
 /* Its carrier has ended: notifies the user, and frees the stream. */
 void uvh_stream_closed(struct uvhttp_stream *stream, struct uvh_conn_shared *shared);
 
-/* Ends all streams of a list when the server stops. */
-void uvh_stream_stop_all(struct uvh_list *streams);
+/* Ends all streams of a list when the server stops. Returns their number. */
+size_t uvh_stream_stop_all(struct uvh_list *streams);
 
 #endif

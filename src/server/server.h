@@ -14,6 +14,7 @@
 #include "net/thread_pool.h"
 #include "platform/lock.h"
 #include "server/application.h"
+#include "server/drain.h"
 #include "server/generation.h"
 #include "server/jobs.h"
 #include "server/worker.h"
@@ -74,6 +75,7 @@ struct uvh_server {
     size_t open_handles;
     struct uvh_list running; /* of requested_stops.c */
     uv_timer_t drain_timer;
+    struct uvh_drain drain;
     uv_signal_t signals[2];
     size_t signal_count;
     struct uvh_application application;

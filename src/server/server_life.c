@@ -18,6 +18,7 @@ void uvh_server_handle_closed(struct uvh_server *server)
     if (--server->open_handles > 0 || server->life != UVH_SERVER_CLOSING)
         return;
     server->life = UVH_SERVER_STOPPED;
+    uvh_drain_end(server);
     if (server->listened)
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopped");
     if (server->owns_loop) /* handles of the application would keep it running */
@@ -60,6 +61,7 @@ static void on_drain_timeout(uv_timer_t *timer)
     if (open > 0)
         uvh_server_log(server, UVHTTP_LOG_WARNING, "connections closed by drain_timeout: %zu",
                        open);
+    uvh_drain_cut(server);
     uvh_workers_set_state(server, UVH_WORKER_END);
 }
 
@@ -91,6 +93,7 @@ static void leave(struct uvh_server *server)
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopping: %zu connections open",
                        open_connections(server));
     server->life = UVH_SERVER_DRAINING;
+    uvh_drain_begin(server);
     uvh_requested_stops_forget(server);
     /* First, so that no client joins a queue after its last accept. */
     uvh_listening_remove_files(server);
@@ -116,8 +119,10 @@ void uvh_server_stop(struct uvh_server *server)
     }
     if (server->life == UVH_SERVER_RUNNING)
         leave(server);
-    if (server->life == UVH_SERVER_DRAINING && again)
+    if (server->life == UVH_SERVER_DRAINING && again) {
+        uvh_drain_cut(server);
         uvh_workers_set_state(server, UVH_WORKER_END);
+    }
 }
 
 bool uvh_server_is_stopping(struct uvh_server *server)

@@ -136,11 +136,12 @@ static void stop_streams(struct uvh_worker *worker)
     struct uvh_list batch;
     uvh_list_init(&batch);
     uvh_list_take_all(&batch, &worker->retired);
-    uvh_stream_stop_all(&worker->conns.streams);
+    worker->ended_streams += uvh_stream_stop_all(&worker->conns.streams);
     while (!uvh_list_empty(&batch)) {
         struct uvh_list *first = uvh_list_take(&batch);
         uvh_list_append(&worker->retired, first);
-        uvh_stream_stop_all(&UVH_CONTAINER_OF(first, struct uvh_use, retired)->streams);
+        worker->ended_streams +=
+            uvh_stream_stop_all(&UVH_CONTAINER_OF(first, struct uvh_use, retired)->streams);
     }
 }
 
@@ -150,7 +151,7 @@ static void begin_drain(struct uvh_worker *worker)
     worker->life = UVH_WORKER_DRAINING;
     worker->draining = true;
     stop_streams(worker);
-    while (!uvh_list_empty(&worker->event_streams))
+    for (; !uvh_list_empty(&worker->event_streams); worker->ended_streams++)
         uvh_exchange_end_events(
             UVH_CONTAINER_OF(worker->event_streams.next, struct uvh_exchange, link));
     uvh_protocols_begin_drain(worker);

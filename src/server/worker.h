@@ -90,6 +90,7 @@ struct uvh_worker {
     size_t compared;     /* index of the worker it last compared its load with */
     bool accept_failing; /* set when logged */
     struct uvh_handshake_log handshake_log;
+    size_t ended_streams;  /* by the drain */
     bool draining;         /* copy of `life`, for connections */
     bool closes_idle;      /* draining, and connections without a request are closed */
     bool reading;          /* messages are being read */

@@ -365,6 +365,11 @@ static void stop_ends_websockets_of_a_replaced_set_up(void **state)
     assert_memory_equal(client.data + before + 2, "\x03\xe9", 2); /* 1001: going away */
     raw_client_send(&client, "\x88\x82\0\0\0\0\x03\xe9", 8);
     stage_drive(&stage, &client, 1000, is_closed, NULL);
+    uvhttp_drain_result_t result;
+    raw_client_close(&client, false);
+    stage_iterations(&stage, 10);
+    assert_int_equal(uvhttp_server_drain_result(stage.server, &result), 0);
+    assert_int_equal(result.streams, 1);
     end();
     assert_int_equal(one.released, 1);
     assert_int_equal(two.released, 1);

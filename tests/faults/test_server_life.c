@@ -319,6 +319,91 @@ static void stop_frees_the_address_for_the_same_callback(void **state)
     }
 }
 
+static uvhttp_response_t *held;
+
+static int hold(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request, (void)arg;
+    held = response;
+    return 0;
+}
+
+/* Two connections, each with a request that waits for its response: that of `client` is `held`. */
+static void begin_drain(struct raw_client *second)
+{
+    begin_without_listening();
+    assert_int_equal(uvhttp_server_route(stage.server, "GET", "/hold", hold, NULL), 0);
+    stage_listen(&stage);
+    struct raw_client *clients[] = {second, &client};
+    for (size_t i = 0; i < UVH_COUNT_OF(clients); i++) {
+        raw_client_connect(clients[i], uvhttp_server_port(stage.server), 0);
+        send_request(clients[i], "/hold");
+        raw_client_step(clients[i], 1000);
+        stage_iterations(&stage, 3);
+    }
+    stopped = 0;
+    uvhttp_server_on_stopped(stage.server, on_stopped, &stopped);
+}
+
+static void end_drain(struct raw_client *second, size_t completed)
+{
+    uvhttp_drain_result_t result;
+    stage_drive(&stage, second, 100, has_stopped, NULL);
+    assert_int_equal(stopped, 1);
+    assert_int_equal(uvhttp_server_drain_result(stage.server, &result), 0);
+    assert_int_equal(result.connections, 2);
+    assert_int_equal(result.cut_connections, 2 - completed);
+    assert_int_equal(result.responses, completed);
+    assert_int_equal(result.aborted, 2 - completed);
+    assert_int_equal(result.streams, 0);
+    raw_client_close(second, false);
+    end();
+}
+
+static void second_stop_is_in_the_result_of_the_drain(void **state)
+{
+    (void)state;
+    struct raw_client second;
+    uvhttp_drain_result_t result;
+    begin_drain(&second);
+    assert_int_equal(uvhttp_server_drain_result(stage.server, &result), UVHTTP_EINVAL);
+    uvhttp_server_stop(stage.server);
+    stage_iterations(&stage, 5);
+    assert_int_equal(uvhttp_server_drain_result(stage.server, &result), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_response_send_text(held, 200, "late"), 0);
+    assert_response(&client, "late");
+    raw_client_close(&client, false);
+    stage_iterations(&stage, 5);
+    uvhttp_server_stop(stage.server);
+    end_drain(&second, 1);
+}
+
+static void drain_has_times_of_its_own(void **state)
+{
+    (void)state;
+    static const uvhttp_drain_t invalid[] = {{3601, 0, 0}, {0, 2, 1}, {0, 0, 86401}};
+    struct raw_client second;
+    begin_drain(&second);
+    for (size_t i = 0; i < UVH_COUNT_OF(invalid); i++)
+        assert_int_equal(uvhttp_server_drain(stage.server, &invalid[i]), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_drain(stage.server, &(uvhttp_drain_t){.timeout = 0}), 0);
+    end_drain(&second, 0);
+}
+
+static void drain_requires_a_running_server(void **state)
+{
+    (void)state;
+    static const uvhttp_drain_t times = {.timeout = 1};
+    begin_without_listening();
+    assert_int_equal(uvhttp_server_drain(stage.server, &times), UVHTTP_EINVAL);
+    stage_end(&stage);
+    begin();
+    stop();
+    stage_drive(&stage, &client, 100, has_stopped, NULL);
+    assert_int_equal(uvhttp_server_drain(stage.server, &times), UVHTTP_ESTOPPED);
+    end();
+}
+
 static void listen_succeeds_after_invalid_addresses(void **state)
 {
     (void)state;
@@ -431,6 +516,9 @@ int main(void)
         cmocka_unit_test(several_servers_share_loop),
         cmocka_unit_test(repeated_start_and_stop_leaks_nothing),
         cmocka_unit_test(stop_frees_the_address_for_the_same_callback),
+        cmocka_unit_test(second_stop_is_in_the_result_of_the_drain),
+        cmocka_unit_test(drain_has_times_of_its_own),
+        cmocka_unit_test(drain_requires_a_running_server),
         cmocka_unit_test(listen_succeeds_after_invalid_addresses),
         cmocka_unit_test(invalid_config_fails_listen_with_econfig),
         cmocka_unit_test(emfile_pauses_and_resumes_accept),

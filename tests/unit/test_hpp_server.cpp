@@ -1256,6 +1256,19 @@ static void test_reload_replaces_routes(void **)
     assert_response(stage.request("/"), 200, "new");
 }
 
+static void test_drain_has_times_and_a_result(void **)
+{
+    Stage stage;
+    stage.server->get("/", [](Response res) { return res.sendText(200, "x"); });
+    assert_true(stage.server->drain({}) == UVHTTP_EINVAL);
+    stage.listen();
+    assert_response(stage.request("/"), 200, "x");
+    assert_true(stage.server->drain({.delay = 0, .grace = 2, .timeout = 1}) == UVHTTP_EINVAL);
+    assert_true(stage.server->drain({.delay = 0, .grace = 0, .timeout = 1}) == 0);
+    uv_run(stage.server->loop(), UV_RUN_DEFAULT);
+    assert_int_equal(stage.server->drainResult().cut_connections, 0);
+}
+
 /* data() of an empty span can be any pointer; C refuses a pointer with a count of 0. */
 static void test_empty_spans_are_accepted(void **)
 {
@@ -2389,6 +2402,7 @@ int main()
         cmocka_unit_test(test_destroyed_server_cancels_on_stopped),
         cmocka_unit_test(test_hosts_groups_and_route_list_work),
         cmocka_unit_test(test_reload_replaces_routes),
+        cmocka_unit_test(test_drain_has_times_and_a_result),
         cmocka_unit_test(test_empty_spans_are_accepted),
         cmocka_unit_test(test_middleware_modules_work),
         cmocka_unit_test(test_templates_expand),

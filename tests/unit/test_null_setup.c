@@ -230,6 +230,13 @@ static void server_functions_check_null(void **state)
              uvhttp_server_on_signal(server, 1, NULL, NULL) == UVHTTP_EINVAL);
     NULL_CALL(uvhttp_server_stop, server, uvhttp_server_stop(NULL));
     NULL_ROW(uvhttp_server_begin_reload, server, uvhttp_server_begin_reload(NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_drain, server,
+             uvhttp_server_drain(NULL, &(uvhttp_drain_t){0}) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_drain, times, uvhttp_server_drain(server, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_drain_result, server,
+             uvhttp_server_drain_result(NULL, &(uvhttp_drain_result_t){0}) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_drain_result, result,
+             uvhttp_server_drain_result(server, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_apply_reload, server, uvhttp_server_apply_reload(NULL) == UVHTTP_ENOMEM);
     NULL_CALL(uvhttp_server_cancel_reload, server, uvhttp_server_cancel_reload(NULL));
     NULL_ROW(uvhttp_server_stop_on_signals, server,

@@ -1264,6 +1264,22 @@ def test_drain_begins_after_its_delay(serve):
         "stopping in 1 seconds: not ready", "stopping: 0 connections open", "stopped"]
 
 
+def test_log_tells_what_the_drain_did(serve, site):
+    (site / "big").write_bytes(raw.pattern(30_000_000))
+    program = serve("--drain-grace=60", "--drain-timeout=60")
+    with program.connect() as idle, program.connect(receive_buffer=4096) as slow:
+        slow.send(raw.request("GET", "/big"))
+        slow.receive_exactly(1000)
+        assert idle.request("GET", "/").status == 200
+        program.send_signal(signal.SIGTERM)
+        eventually(lambda: "stopping: 2 connections open" in program.log(), "the drain")
+        assert idle.request("GET", "/").status == 200
+        program.send_signal(signal.SIGTERM)
+        assert program.wait() == 0
+    assert re.search(r" info drained in \d+ ms: 2 connections, [12] of them cut; 1 responses, "
+                     r"1 aborted; 0 streams ended\n\S+ info stopped\n$", program.log())
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP])
 def test_signals_until_the_end_keep_exit_status(serve, number):
     program = serve()

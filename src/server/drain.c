@@ -1,0 +1,113 @@
+/* See drain.h. */
+#include "server/drain.h"
+
+#include <uvhttp/error.h>
+
+#include "base/alloc.h"
+#include "server/server.h"
+
+/* ---- counts ---- */
+
+static void count(struct uvh_server *server, uint64_t *responses, uint64_t *aborted)
+{
+    *responses = *aborted = 0;
+    for (size_t i = 0; i < server->worker_count; i++) {
+        const struct uvh_counters *counters = &server->workers[i].counters;
+        *responses += uvh_counter_read(&counters->responses_2xx) +
+                      uvh_counter_read(&counters->responses_3xx) +
+                      uvh_counter_read(&counters->responses_4xx) +
+                      uvh_counter_read(&counters->responses_5xx);
+        *aborted += uvh_counter_read(&counters->aborted_exchanges);
+    }
+}
+
+static size_t open_connections(struct uvh_server *server)
+{
+    return atomic_load_explicit(&server->open_connections, memory_order_relaxed);
+}
+
+void uvh_drain_begin(struct uvh_server *server)
+{
+    struct uvh_drain *drain = &server->drain;
+    drain->began = uv_hrtime();
+    drain->result.connections = open_connections(server);
+    count(server, &drain->responses, &drain->aborted);
+}
+
+void uvh_drain_cut(struct uvh_server *server)
+{
+    struct uvh_drain *drain = &server->drain;
+    if (drain->began != 0 && drain->result.cut_connections == 0)
+        drain->result.cut_connections = open_connections(server);
+}
+
+void uvh_drain_end(struct uvh_server *server)
+{
+    struct uvh_drain *drain = &server->drain;
+    uvhttp_drain_result_t *result = &drain->result;
+    if (drain->began == 0)
+        return;
+    drain->is_over = true;
+    result->duration_ms = (uv_hrtime() - drain->began) / 1000000;
+    count(server, &result->responses, &result->aborted);
+    result->responses -= drain->responses;
+    result->aborted -= drain->aborted;
+    for (size_t i = 0; i < server->worker_count; i++)
+        result->streams += server->workers[i].ended_streams;
+    if (result->connections > 0)
+        uvh_server_log(server, UVHTTP_LOG_INFO,
+                       "drained in %llu ms: %zu connections, %zu of them cut; %llu responses, %llu "
+                       "aborted; %zu streams ended",
+                       (unsigned long long)result->duration_ms, result->connections,
+                       result->cut_connections, (unsigned long long)result->responses,
+                       (unsigned long long)result->aborted, result->streams);
+}
+
+int uvhttp_server_drain_result(uvhttp_server_t *view, uvhttp_drain_result_t *result)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    if (result == NULL || !uvh_server_of(view)->drain.is_over)
+        return UVHTTP_EINVAL;
+    *result = uvh_server_of(view)->drain.result;
+    return 0;
+}
+
+/* ---- times ---- */
+
+static void stop_with(uvhttp_server_t *view, size_t worker, void *arg)
+{
+    struct uvh_server *server = uvh_server_of(view);
+    uvhttp_drain_t *times = arg;
+    (void)worker;
+    if (server->life == UVH_SERVER_RUNNING && !server->stop_requested) {
+        server->config.drain_delay = times->delay;
+        server->config.drain_grace = times->grace;
+        server->config.drain_timeout = times->timeout;
+    }
+    uvh_free(server->allocator, times);
+    uvhttp_server_stop(view);
+}
+
+static bool are_valid(const uvhttp_drain_t *times)
+{
+    return times->delay <= 3600 && times->grace <= times->timeout && times->grace <= 3600 &&
+           times->timeout <= 86400;
+}
+
+int uvhttp_server_drain(uvhttp_server_t *view, const uvhttp_drain_t *times)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    if (times == NULL || !are_valid(times))
+        return UVHTTP_EINVAL;
+    struct uvh_server *server = uvh_server_of(view);
+    uvhttp_drain_t *copy = uvh_alloc(server->allocator, sizeof(*copy));
+    if (copy == NULL)
+        return UVHTTP_ENOMEM;
+    *copy = *times;
+    int err = uvhttp_server_post(view, 0, stop_with, copy);
+    if (err != 0)
+        uvh_free(server->allocator, copy);
+    return err;
+}

@@ -1,0 +1,26 @@
+/* What a graceful stop does to connections and requests: the times of uvhttp_server_drain, and the
+ * counts of uvhttp_server_drain_result. Called by server_life.c. */
+#ifndef UVH_SERVER_DRAIN_H
+#define UVH_SERVER_DRAIN_H
+
+#include <uvhttp/server.h>
+
+struct uvh_server;
+
+struct uvh_drain {
+    uint64_t began;              /* by uv_hrtime; 0: not yet */
+    uint64_t responses, aborted; /* counted before */
+    uvhttp_drain_result_t result;
+    bool is_over;
+};
+
+/* Accepting ends now. */
+void uvh_drain_begin(struct uvh_server *server);
+
+/* All connections are closed now, whatever they do. */
+void uvh_drain_cut(struct uvh_server *server);
+
+/* The last connection is closed, and all workers have ended. Writes a line to the log. */
+void uvh_drain_end(struct uvh_server *server);
+
+#endif
