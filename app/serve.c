@@ -60,7 +60,10 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_site *site
         err = -errno;
     if (err != 0)
         return uvh_serve_site_refuse_directory(option, root, err);
-    if (!uvh_named_files_check(route, message, sizeof(message))) {
+    struct uvh_setup_route named = *route;
+    if (option != NULL) /* an alias need not have the last file */
+        named.files.try_files = NULL;
+    if (!uvh_named_files_check(&named, message, sizeof(message))) {
         fprintf(stderr, "uvhttp: %s\n", uvh_option_rename_keys(message, text));
         return UVH_EXIT_FAILED;
     }
