@@ -61,6 +61,7 @@ static const struct {
     {"--mkdir", "'--upload-directories'"},
     {"--no-symlinks", "'--symlinks none'"},
     {"--overwrite-files", "'--upload-overwrite'"},
+    {"--redirect-status", "'status' beside 'redirect', in a file for 'uvhttp run'"},
     {"--root", DIR},
     {"--single", "'--spa'"},
     {"--ssl", TLS},

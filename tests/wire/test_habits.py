@@ -64,6 +64,8 @@ LISTEN = "'--listen HOST:PORT'"
     (["-b", "127.0.0.1"], "option '-b'", LISTEN),
     (["-d", "site"], "option '-d'", DIRECTORY),
     (["--directory", "site"], "option '--directory'", DIRECTORY),
+    (["--redirect-status", "301"], "option '--redirect-status'",
+     "'status' beside 'redirect', in a file for 'uvhttp run'"),
     (["run", "--config", "x"], "option '--config'", "'uvhttp run FILE'"),
 ])
 def test_option_of_another_server_has_hint(arguments, word, hint):
