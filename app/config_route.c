@@ -251,6 +251,7 @@ static void check_route(struct uvh_config_reader *reader, const struct uvh_yaml_
                         const struct route_reader *read)
 {
     const struct uvh_setup_route *route = read->route;
+    read->route->node = node;
     if (route->path.mark.line == 0)
         uvh_problems_add(reader->problems, node->mark, "a route requires 'path'");
     if (read->response_count == 0)

@@ -42,6 +42,19 @@ static void read_word(struct uvh_config_reader *reader, const struct uvh_yaml_no
         *member = (unsigned)index;
 }
 
+/* Words, or a list of them. */
+static const char *read_list(struct uvh_config_reader *reader, const struct uvh_yaml_node *value)
+{
+    if (value->kind != UVH_YAML_MAP)
+        return uvh_config_read_joined(reader, value);
+    uvh_problems_add(reader->problems, value->mark,
+                     "%s: expected words such as '%s', or a list of them, found a map",
+                     value->key->text,
+                     strcmp(value->key->text, "error_pages") == 0 ? "404=/404.html 5xx=/sorry.html"
+                                                                  : "{path} /index.html");
+    return NULL;
+}
+
 void uvh_config_static_read_option(struct uvh_config_reader *reader,
                                    const struct uvh_yaml_node *value,
                                    uvhttp_static_options_t *files)
@@ -51,8 +64,9 @@ void uvh_config_static_read_option(struct uvh_config_reader *reader,
     void *member = static_member(files, option);
     switch (option->kind) {
     case UVH_OPTION_TEXT:
-        *(const char **)member = uvh_option_may_be_empty(option)
-                                     ? uvh_config_text(reader, value)
+        *(const char **)member = uvh_option_may_be_empty(option) ? uvh_config_text(reader, value)
+                                 : strcmp(option->value, "LIST") == 0
+                                     ? read_list(reader, value)
                                      : uvh_config_filled_text(reader, value);
         break;
     case UVH_OPTION_SWITCH:

@@ -75,13 +75,27 @@ static bool check_fallback(const struct uvh_setup_route *route, char *message, s
     return !files->spa || check_file(route, "spa", index, strcspn(index, " "), message, size);
 }
 
+/* The last candidate, if it is a file: without it every missing path would get 404. */
+static bool check_last(const struct uvh_setup_route *route, char *message, size_t size)
+{
+    const char *word = route->files.try_files == NULL ? "" : route->files.try_files;
+    const char *last = "";
+    for (word += strspn(word, " "); *word != '\0'; word += strspn(word, " ")) {
+        last = word;
+        word += strcspn(word, " ");
+    }
+    size_t length = strcspn(last, " ");
+    return length == 0 || *last == '=' || memchr(last, '{', length) != NULL ||
+           check_file(route, "try_files", last, length, message, size);
+}
+
 bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, size_t size)
 {
     const char *word = route->files.error_pages != NULL ? route->files.error_pages : "";
     const char *file = route->files.file;
     if (file != NULL && !check_file(route, "file", file, strlen(file), message, size))
         return false;
-    if (!check_fallback(route, message, size))
+    if (!check_fallback(route, message, size) || !check_last(route, message, size))
         return false;
     for (word += strspn(word, " "); *word != '\0'; word += strspn(word, " ")) {
         const char *end = word + strcspn(word, " ");
@@ -97,8 +111,8 @@ bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, s
 void uvh_named_files_drop(struct uvh_setup_route *route)
 {
     char message[1];
-    const char *pages = route->files.error_pages;
-    route->files.error_pages = NULL;
+    const char *pages = route->files.error_pages, *candidates = route->files.try_files;
+    route->files.error_pages = route->files.try_files = NULL;
     if (!uvh_named_files_check(route, message, sizeof(message))) {
         route->files.spa = false;
         route->files.fallback = NULL;
@@ -106,6 +120,7 @@ void uvh_named_files_drop(struct uvh_setup_route *route)
     route->files.error_pages = pages;
     if (!uvh_named_files_check(route, message, sizeof(message)))
         route->files.error_pages = NULL;
+    route->files.try_files = candidates;
 }
 
 bool uvh_named_files_can_match(const struct uvh_setup_route *route)

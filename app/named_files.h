@@ -10,9 +10,9 @@
 
 #include "setup.h"
 
-/* True if the files of the options `file`, `fallback`, `spa` and `error_pages` exist. A file that
- * cannot be examined, for example for lack of permissions, counts as existing. False with a message
- * that begins with the name of the option. */
+/* True if the files of the options `file`, `fallback`, `spa` and `error_pages`, and the last one
+ * of `try_files`, exist. A file that cannot be examined, for example for lack of permissions,
+ * counts as existing. False with a message that begins with the name of the option. */
 bool uvh_named_files_check(const struct uvh_setup_route *route, char *message, size_t size);
 
 /* The path of a file of the route's directories; false if there is none. */

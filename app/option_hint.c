@@ -68,6 +68,7 @@ static const struct {
     {"--overwrite-files", "'--upload-overwrite'"},
     {"--pid", PID},
     {"--pid-file", PID},
+    {"--redirect-status", "'status' beside 'redirect', in a file for 'uvhttp run'"},
     {"--root", DIR},
     {"--single", "'--spa'"},
     {"--ssl", TLS},

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <uvhttp/metrics.h>
@@ -60,7 +61,10 @@ static int open_route(uvhttp_server_t *server, const struct uvh_setup_site *site
         err = -errno;
     if (err != 0)
         return uvh_serve_site_refuse_directory(option, root, err);
-    if (!uvh_named_files_check(route, message, sizeof(message))) {
+    struct uvh_setup_route named = *route;
+    if (option != NULL) /* an alias need not have the last file */
+        named.files.try_files = NULL;
+    if (!uvh_named_files_check(&named, message, sizeof(message))) {
         fprintf(stderr, "uvhttp: %s\n", uvh_option_rename_keys(message, text));
         return UVH_EXIT_FAILED;
     }
@@ -163,7 +167,11 @@ static int add_redirect(uvhttp_server_t *server, struct uvh_setup_route *route)
     if (err == 0)
         err = uvhttp_server_route(server, NULL, path, uvh_responses_redirect, route);
     if (err != 0)
-        uvh_problems_add(&problems, UVH_MARK_NONE, "%s", uvhttp_server_error(server)->text);
+        uvh_problems_add(&problems, UVH_MARK_NONE, "%s%s", uvhttp_server_error(server)->text,
+                         strcmp(uvhttp_server_error(server)->other, "/*") == 0
+                             ? " (the served directory); a file for 'uvhttp run' can redirect all "
+                               "paths"
+                             : "");
     else if (uvh_site_text_make(server, route, path, &problems))
         return UVH_EXIT_OK;
     return refuse("--redirect: ", &problems);

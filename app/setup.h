@@ -62,7 +62,10 @@ struct uvh_clients {
 
 enum uvh_route_kind { UVH_ROUTE_NONE, UVH_ROUTE_STATIC, UVH_ROUTE_REDIRECT, UVH_ROUTE_RESPOND };
 
+struct uvh_yaml_node;
+
 struct uvh_setup_route {
+    const struct uvh_yaml_node *node; /* the map in the file; NULL: configured by options */
     /* a pattern of uvhttp/router.h; of a directory also with a final '/' for all paths below it */
     struct uvh_text path;
     struct uvh_text_list methods;      /* none: GET, and any for a redirect */
@@ -120,8 +123,6 @@ static inline struct uvh_text_list uvh_option_texts(const struct uvh_option_list
         texts[i] = (struct uvh_text){.text = values->items[i]};
     return (struct uvh_text_list){texts, values->count};
 }
-
-struct uvh_yaml_node;
 
 struct uvh_setup_tls {
     bool wanted;                      /* if false everything is plain HTTP */

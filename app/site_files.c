@@ -11,6 +11,7 @@
 #include "named_files.h"
 #include "prewarm.h"
 #include "site_auth.h"
+#include "yaml_reader.h"
 
 static const char *dir_fault(int err)
 {
@@ -85,7 +86,10 @@ static bool check_named(const struct uvh_setup_route *route, struct uvh_problems
     char message[400];
     bool good = uvh_named_files_check_roots(route, problems);
     if (!uvh_named_files_check(route, message, sizeof(message))) {
-        uvh_problems_add(problems, route->root.mark, "%s", message);
+        char option[32];
+        snprintf(option, sizeof(option), "%.*s", (int)strcspn(message, ":"), message);
+        uvh_problems_add(problems, uvh_yaml_mark_of(route->node, option, route->root.mark), "%s",
+                         message);
         good = false;
     }
     if (!uvh_named_files_can_match(route)) {

@@ -64,6 +64,8 @@ LISTEN = "'--listen HOST:PORT'"
     (["-b", "127.0.0.1"], "option '-b'", LISTEN),
     (["-d", "site"], "option '-d'", DIRECTORY),
     (["--directory", "site"], "option '--directory'", DIRECTORY),
+    (["--redirect-status", "301"], "option '--redirect-status'",
+     "'status' beside 'redirect', in a file for 'uvhttp run'"),
     (["run", "--config", "x"], "option '--config'", "'uvhttp run FILE'"),
     (["--log=a"], "option '--log'", "'--access-log=FILE', or '2>FILE' for messages"),
     (["--pid", "a"], "option '--pid'",
@@ -270,6 +272,28 @@ def test_empty_value_in_file_is_refused(write, text, message):
     assert problems(write(text)) == [message]
 
 
+@pytest.mark.parametrize("option, example", [
+    ("error_pages", "404=/404.html 5xx=/sorry.html"), ("try_files", "{path} /index.html"),
+])
+def test_map_instead_of_words_is_refused(write, option, example):
+    assert problems(write(STATIC % f"{option}: {{404: /404.html}}")) == [
+        f"1:{45 + len(option)}: {option}: expected words such as '{example}', or a list of them, "
+        "found a map"]
+
+
+def test_error_pages_can_be_a_list(start, tmp_path):
+    program = start(STATIC % "error_pages: [403=/index.html, 404=/index.html]")
+    response = get(program, "/none")
+    assert (response.status_code, response.text) == (404, "the index\n")
+
+
+def test_last_file_of_try_files_may_be_missing_in_alias(write, tmp_path):
+    write("")
+    site = tmp_path / "site"
+    assert run("uvhttp", "serve", "--print-config", "--try-files={path} /index.html",
+               f"--alias=/a/={tmp_path}", site).returncode == 0
+
+
 @pytest.mark.parametrize("text, allowed", [
     ("10.1.2.3/8", "10.0.0.0/8 (the network) and 10.1.2.3 (this address)"),
     ("10.1.2.3/23", "10.1.2.0/23 (the network) and 10.1.2.3 (this address)"),
@@ -415,6 +439,8 @@ def test_port_is_default_of_some_addresses(write):
     (["--fallback=/app.html"], "fallback: /app.html", "app.html", "fallback"),
     (["--spa", "--index=a.html b.html"], "spa: true, index: a.html b.html", "a.html", "spa"),
     (["--error-pages=404=/404.html"], "error_pages: 404=/404.html", "404.html", "error_pages"),
+    (["--try-files={path} /app.html "], "try_files: ['{path}', /app.html]", "app.html",
+     "try_files"),
 ])
 def test_missing_file_of_option_is_reported_at_start(write, tmp_path, flags, keys, name, option):
     message = f"the file '{tmp_path}/site/{name}' does not exist"
@@ -423,7 +449,7 @@ def test_missing_file_of_option_is_reported_at_start(write, tmp_path, flags, key
         assert refused(*flags, *more, "-l127.0.0.1:0", tmp_path / "site",
                        code=1) == f"uvhttp: {flag}: {message}"
     path = write(f"sites: [{{routes: [{{path: /, static: site, {keys}}}]}}]\n")
-    assert problems(path) == [f"1:37: {option}: {message}"]
+    assert problems(path) == [f"1:{45 + len(option)}: {option}: {message}"]
     (tmp_path / "site" / name).write_text("")
     assert run("uvhttp", "check", path).returncode == 0
 

@@ -279,7 +279,7 @@ def test_start_output_lists_enabled_options(root):
         write(root, name, b"x")
     assert start_output(root, *EVERYTHING) == sorted(ENABLED)
     assert start_output(root) == start_output(root, "--no-listing", "--max-connections", "5") == []
-    assert start_output(root, "--try-files", "{path} " + "x" * 50, "--index",
+    assert start_output(root, "--try-files", "{path}" + "x" * 50, "--index",
                         "") == ['index ""', "try-files"]
     assert start_output(root, "--default-type", "a/b", "--header",
                         "x\x1b*=A: b") == ["default-type a/b", "header x?*=A: b"]

@@ -369,7 +369,10 @@ def test_rewrite_and_redirect_flags(serve):
      "'status: 301' beside 'redirect', in a file for 'uvhttp run'"),
     ("--redirect=/a=/b c", "--redirect: '/b c' has a space or tab; write %20 or %09"),
     ("--redirect=/a/*=https://{rest}", "--redirect: {rest} must follow a host"),
-    ("--redirect=/*=https://x.test/{rest}", "--redirect: route \"/*\" refused: GET \"/*\" already"),
+    ("--redirect=/*=https://x.test/{rest}", "--redirect: route \"/*\" refused: GET \"/*\" already "
+     "exists (the served directory); a file for 'uvhttp run' can redirect all paths"),
+    ("--redirect=/*x=https://x.test/", "--redirect: route \"/*x\" refused: GET \"/*\" already "
+     "exists (the served directory)"),
     ("--redirect=/:=/b", "--redirect: route \"/:\" refused: a parameter has no name"),
 ])
 def test_invalid_rewrite_and_redirect_flags(flag, message):
