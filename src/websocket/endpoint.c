@@ -234,6 +234,7 @@ static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *
         .shared_level =
             options->compression_level == 0 ? DEFAULT_LEVEL_FOR_MANY : options->compression_level,
         .window_bits = options->window_bits,
+        .min_size = options->compression_min_size,
         .max_ratio = options->max_ratio,
         .memory_per_connection = options->memory_per_connection,
         .budget = &endpoint->memory->budget,

@@ -33,6 +33,7 @@ static void topics_free(void *arg)
         uvh_lock_destroy(&topics->workers[i].lock);
     }
     uvh_topic_presence_release(&topics->presence);
+    uvh_ws_deflate_many_release(&topics->many);
     uvh_lock_destroy(&topics->lock);
     uvh_ws_memory_unref(topics->memory);
     uvh_free(allocator, topics);
@@ -177,6 +178,19 @@ static void on_removed(struct uvh_topic_member *member)
     }
 }
 
+static void copy_settings(struct uvhttp_topics *topics, const struct uvh_ws_deflate_settings *from)
+{
+    uvh_lock_acquire(&topics->lock);
+    if (atomic_load(&topics->deflate) == NULL) {
+        topics->settings = *from;
+        topics->settings.allocator = topics->allocator;
+        topics->settings.budget = topics->settings.windows = NULL;
+        topics->settings.many = &topics->many;
+        atomic_store(&topics->deflate, &topics->settings);
+    }
+    uvh_lock_release(&topics->lock);
+}
+
 static struct uvh_topic_member *join(struct uvhttp_topics *topics, uvhttp_websocket_t *ws)
 {
     struct uvh_topics_worker *worker = &topics->workers[uvhttp_websocket_worker(ws)];
@@ -193,8 +207,8 @@ static struct uvh_topic_member *join(struct uvhttp_topics *topics, uvhttp_websoc
     member->compressing = ws->deflate != NULL;
     member->next = uvh_websocket_member(ws);
     uvh_websocket_set_member(ws, member, on_removed);
-    if (member->compressing && atomic_load(&topics->compressor) == NULL)
-        atomic_store(&topics->compressor, uvhttp_websocket_endpoint_of(ws));
+    if (member->compressing && atomic_load(&topics->deflate) == NULL)
+        copy_settings(topics, &uvhttp_websocket_endpoint_of(ws)->deflate);
     count_member(member, 1);
     return member;
 }
