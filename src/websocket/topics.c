@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "options/frozen.h"
+#include "options/reload.h"
 #include "platform/random.h"
 #include "websocket/websocket.h"
 
@@ -102,6 +103,13 @@ int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server,
     return uvh_error_end(error, create(out, server, options, error));
 }
 
+/* Connections read both callbacks without a lock, and topics outlive a reload. */
+static int check_new(const struct uvhttp_topics *topics)
+{
+    int err = uvh_check_not_frozen(topics->server, NULL, "topics must be set up");
+    return err == 0 && uvh_is_reloading(topics->server) ? UVHTTP_EFROZEN : err;
+}
+
 int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapter_t *functions,
                               void *adapter)
 {
@@ -110,8 +118,7 @@ int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapt
     if (functions == NULL || functions->publish == NULL ||
         topics->presence.functions.publish != NULL)
         return UVHTTP_EINVAL;
-    int err = uvh_check_not_frozen(
-        topics->server, NULL, "the adapter must be set"); /* connections read it without a lock */
+    int err = check_new(topics);
     if (err != 0)
         return err;
     topics->presence.functions = *functions;
@@ -124,6 +131,11 @@ void uvhttp_topics_on_presence(uvhttp_topics_t *topics, uvhttp_topics_presence_c
 {
     if (topics == NULL)
         return;
+    if (check_new(topics) != 0) {
+        uvhttp_server_log(topics->server, UVHTTP_LOG_ERROR,
+                          "uvhttp_topics_on_presence has no effect: the server listens already");
+        return;
+    }
     topics->on_presence = presence;
     topics->on_presence_arg = arg;
 }

@@ -126,6 +126,39 @@ static void topics_compress_after_a_reload(void **state)
     stage_end(&stage);
 }
 
+static int publish_nowhere(void *adapter, const char *topic, uvhttp_websocket_kind_t kind,
+                           const void *data, size_t size)
+{
+    (void)adapter, (void)topic, (void)kind, (void)data, (void)size;
+    return 0;
+}
+
+static void fail_on_presence(uvhttp_topics_t *of, const char *pattern, size_t count, void *arg)
+{
+    (void)of, (void)pattern, (void)count, (void)arg;
+    fail();
+}
+
+/* Workers use the topics meanwhile. */
+static void topics_keep_callbacks_in_a_reload(void **state)
+{
+    const uvhttp_topics_adapter_t functions = {.publish = publish_nowhere};
+    (void)state;
+    begin_topics();
+    assert_int_equal(uvhttp_server_begin_reload(stage.server), 0);
+    set_up_topics(&two);
+    assert_int_equal(uvhttp_topics_set_adapter(topics, &functions, NULL), UVHTTP_EFROZEN);
+    assert_int_equal(stage.errors_logged, 0);
+    uvhttp_topics_on_presence(topics, fail_on_presence, NULL);
+    assert_int_equal(stage.errors_logged, 1);
+    assert_int_equal(uvhttp_server_apply_reload(stage.server), 0);
+    stage_iterations(&stage, ITERATIONS);
+    open_websocket();
+    assert_int_equal(uvhttp_topics_count(topics, "topic"), 1);
+    raw_client_close(&client, false);
+    stage_end(&stage);
+}
+
 /* ---- outgoing connections ---- */
 
 static uvhttp_server_t *peer;
@@ -326,6 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(topics_compress_after_a_reload),
+        cmocka_unit_test(topics_keep_callbacks_in_a_reload),
         cmocka_unit_test(outgoing_websocket_keeps_its_set_up),
         cmocka_unit_test(outgoing_websocket_of_a_replaced_set_up_opens),
         cmocka_unit_test(outgoing_websocket_of_a_cancelled_set_up_opens),
