@@ -65,7 +65,8 @@ def test_hangup_applies_the_configuration(start):
     ("sites: [{routes: [{path: /, respond: {}}, {path: /, respond: {}}]}]\n", "already exists"),
     ("sites: [{routes: [{path: /, respond: {}, basic_auth: {file: none}}]}]\n", "none"),
     ("access_log: none/x.log\n" + respond("x"), "none/x.log"),
-    ("access_log: [a.log]\n" + respond("x"), "access_log: expected a map of keys and values, found a list"),
+    ("access_log: [a.log]\n" + respond("x"),
+     "access_log: expected a map of keys and values, found a list"),
 ])
 def test_mistake_changes_nothing(start, text, message):
     program = start(respond("one"))
@@ -78,13 +79,15 @@ def test_mistake_changes_nothing(start, text, message):
 
 
 def warnings(program):
-    return re.findall("warning reload: '([a-z]+)' has changed since the start; this needs a restart",
-                      program.log())
+    return re.findall(
+        "warning reload: '([a-z]+)' has changed since the start; this needs a restart",
+        program.log())
 
 
 def test_fixed_keys_are_named_while_they_differ_from_the_start(start):
     program = start(respond("one"))
-    text = LISTEN + "server: {max_connections: 7}\nmetrics: {listen: 127.0.0.1:0}\n" + respond("two")
+    text = (LISTEN + "server: {max_connections: 7}\nmetrics: {listen: 127.0.0.1:0}\n" +
+            respond("two"))
     for count in (1, 2):
         program.reload(text)
         assert warnings(program) == ["server", "metrics"] * count
