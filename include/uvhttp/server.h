@@ -370,12 +370,12 @@ UVHTTP_EXPORT int uvhttp_server_on_signal(uvhttp_server_t *server, int number, u
  * and checks of readiness do not change.
  *
  *     int err = uvhttp_server_begin_reload(server);
- *     if (err == 0)
- *         err = uvhttp_server_route(server, "GET", "/", hello, NULL);
- *     if (err == 0)
+ *     if (err == 0) {
+ *         uvhttp_server_route(server, "GET", "/", hello, NULL);
  *         err = uvhttp_server_apply_reload(server);
- *     if (err != 0)
- *         uvhttp_server_cancel_reload(server);
+ *         if (err != 0)
+ *             uvhttp_server_cancel_reload(server);
+ *     }
  *
  * On the first worker's thread, for example in a function of uvhttp_server_on_signal. */
 

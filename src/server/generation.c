@@ -234,14 +234,13 @@ int uvhttp_server_apply_reload(uvhttp_server_t *view)
     struct uvh_server *server = uvh_server_of(view);
     if (server->life == UVH_SERVER_NEW || !is_reloading(server))
         return UVHTTP_EINVAL;
-    if (server->life != UVH_SERVER_RUNNING)
-        return UVHTTP_ESTOPPED;
     struct uvh_generation *next = server->setup;
-    int err = uvh_router_first_error(next->router)->code;
+    int err = server->life == UVH_SERVER_RUNNING ? uvh_router_first_error(next->router)->code
+                                                 : UVHTTP_ESTOPPED;
     if (err == 0)
         err = uvh_generation_activate(next);
     if (err != 0)
-        return err;
+        return uvh_router_end(next->router, err);
     uvh_lock_acquire(&server->current_lock);
     server->current = next;
     uvh_lock_release(&server->current_lock);

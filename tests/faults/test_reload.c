@@ -413,8 +413,10 @@ static void allocation_failures_leave_the_old_set_up(void **state)
         int err = uvhttp_server_begin_reload(stage.server);
         if (err == 0)
             err = set_up(&two, "two");
-        if (err == 0)
+        if (err == 0) {
             err = uvhttp_server_apply_reload(stage.server);
+            assert_true((uvhttp_server_first_error(stage.server)->text[0] != '\0') == (err != 0));
+        }
         failed = atomic_load(&stage.heap.failures) > 0;
         fault_heap_arm(&stage.heap, 0, false);
         assert_int_equal(err, failed ? UVHTTP_ENOMEM : 0);
