@@ -50,7 +50,7 @@ typedef struct uvhttp_redis_options {
 } uvhttp_redis_options_t;
 
 /* Sets a Redis adapter for the topics, until the server is freed. The broker need not be available
- * yet; connection events are logged. Before the server listens.
+ * yet; connection events are logged. Before the server listens, so not in a reload.
  * Returns 0, or with `*redis` NULL
  *   UVHTTP_ECONFIG  a value is out of range: `error` says which
  *   UVHTTP_EINVAL   an adapter is set already

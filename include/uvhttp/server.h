@@ -156,8 +156,8 @@ UVHTTP_EXPORT int uvhttp_server_use(uvhttp_server_t *server, uvhttp_handler_cb m
                                     void *arg);
 
 /* Sets the callback that runs after every exchange, for access logs (uvhttp_access_log_finished)
- * and counters. Before the server listens. A second call replaces the first; NULL removes it.
- * Costs one clock call per request. */
+ * and counters. Before the server listens, or in a reload: otherwise it has no effect, which is
+ * logged. A second call replaces the first; NULL removes it. Costs one clock call per request. */
 UVHTTP_EXPORT void uvhttp_server_on_finished(uvhttp_server_t *server, uvhttp_finished_cb finished,
                                              void *arg);
 
@@ -178,7 +178,8 @@ UVHTTP_EXPORT void uvhttp_server_on_finished(uvhttp_server_t *server, uvhttp_fin
  *
  *     uvhttp_server_on_error(server, uvhttp_error_as_json, NULL);
  *
- * Before the server listens. A second call replaces the first; NULL removes it. */
+ * Before the server listens, or in a reload: otherwise it has no effect, which is logged. A second
+ * call replaces the first; NULL removes it. */
 typedef int (*uvhttp_error_cb)(uvhttp_request_t *request, uvhttp_response_t *response,
                                const char *reason, void *arg);
 UVHTTP_EXPORT void uvhttp_server_on_error(uvhttp_server_t *server, uvhttp_error_cb error,
@@ -369,12 +370,12 @@ UVHTTP_EXPORT int uvhttp_server_on_signal(uvhttp_server_t *server, int number, u
  * and checks of readiness do not change.
  *
  *     int err = uvhttp_server_begin_reload(server);
- *     if (err == 0)
- *         err = uvhttp_server_route(server, "GET", "/", hello, NULL);
- *     if (err == 0)
+ *     if (err == 0) {
+ *         uvhttp_server_route(server, "GET", "/", hello, NULL);
  *         err = uvhttp_server_apply_reload(server);
- *     if (err != 0)
- *         uvhttp_server_cancel_reload(server);
+ *         if (err != 0)
+ *             uvhttp_server_cancel_reload(server);
+ *     }
  *
  * On the first worker's thread, for example in a function of uvhttp_server_on_signal. */
 
@@ -385,8 +386,8 @@ UVHTTP_EXPORT int uvhttp_server_on_signal(uvhttp_server_t *server, int number, u
  *   UVHTTP_ENOMEM    out of memory */
 UVHTTP_EXPORT int uvhttp_server_begin_reload(uvhttp_server_t *server);
 
-/* The next set-up serves from now on. On an error the present one goes on, and the next may be
- * corrected or cancelled.
+/* The next set-up serves from now on. On an error the present one goes on, and the next must be
+ * cancelled: the first error of a set-up call stays, also after a call that would correct it.
  * Returns 0, or
  *   UVHTTP_EINVAL    no reload has begun
  *   UVHTTP_ESTOPPED  the server is stopping

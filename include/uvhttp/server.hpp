@@ -409,20 +409,23 @@ public:
      * error, which details() describes, or an exception the present set-up goes on. */
     template <class F> [[nodiscard]] Result reload(F &&setUp)
     {
-        struct Cancel { /* does nothing after the reload was applied */
+        struct AtEnd {
             uvhttp_server_t *server;
-            ~Cancel() { uvhttp_server_cancel_reload(server); }
+            detail::Setup *setup;
+            ~AtEnd()
+            {
+                uvhttp_server_cancel_reload(server); /* nothing after the reload was applied */
+                setup->forgetError();
+            }
         };
         if (const int error = uvhttp_server_begin_reload(native()))
             return error;
-        const Cancel cancel{native()};
+        const AtEnd atEnd{native(), setup_.get()};
         setup_->forgetError();
         setUp(*this);
         if (!setup_->error())
             (void)setup_->note(uvhttp_server_apply_reload(native()), "reload");
-        const Result error = setup_->error();
-        setup_->forgetError();
-        return error;
+        return setup_->error();
     }
 
     /* Keeps an object for handlers: as long as the set-up, which a reload replaces, or as long as

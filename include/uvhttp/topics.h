@@ -91,7 +91,8 @@ UVHTTP_EXPORT size_t uvhttp_topics_count(uvhttp_topics_t *topics, const char *pa
 /* Sets the callback for changes of the number of subscribers of a pattern on this machine, for
  * presence lists; `count` is the new number. It runs on the worker's thread. Callbacks of
  * several workers may run concurrently and out of order; uvhttp_topics_count returns the current
- * number. A second call replaces the first; NULL removes it. Before the server listens. */
+ * number. A second call replaces the first; NULL removes it. Before the server listens, so not in a
+ * reload: later it has no effect, which is logged. */
 typedef void (*uvhttp_topics_presence_cb)(uvhttp_topics_t *topics, const char *pattern,
                                           size_t count, void *arg);
 UVHTTP_EXPORT void uvhttp_topics_on_presence(uvhttp_topics_t *topics,
@@ -115,7 +116,8 @@ typedef struct uvhttp_topics_adapter {
     void (*release)(void *adapter);
 } uvhttp_topics_adapter_t;
 
-/* Sets the adapter. `*functions` is copied. Before the server listens.
+/* Sets the adapter. `*functions` is copied. Before the server listens, so not in a reload, which
+ * topics outlive.
  * Returns 0, or
  *   UVHTTP_EINVAL   no publish, or an adapter is set already
  *   UVHTTP_EFROZEN  the server listens already */

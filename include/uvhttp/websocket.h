@@ -249,7 +249,8 @@ typedef struct uvhttp_websocket_target {
  * reason, at the latest after twice close_timeout_ms. Offers the endpoint's protocols (one is
  * required if protocol_required) and its compression; `origins` and `admit` are not used. On the
  * thread of the server's first worker; the server need not listen (see uvhttp_stream_connect). `ws`
- * may be NULL.
+ * may be NULL. The connection keeps the set-up of its endpoint, which a reload replaces, until it
+ * ends.
  * Returns 0, or without any callback and with `data` still the caller's
  *   UVHTTP_EINVAL    invalid url or fields (see `error`), or the thread of another worker:
  *                    use uvhttp_server_post

@@ -9,26 +9,6 @@
 #include "server/route_stats.h"
 #include "server/server.h"
 
-static void log_refused_route(const char *message, void *arg)
-{
-    uvh_server_log(arg, UVHTTP_LOG_ERROR, "%s", message);
-}
-
-struct uvh_generation *uvh_generation_new(struct uvh_server *server)
-{
-    struct uvh_generation *generation = uvh_alloc_zero(server->allocator, sizeof(*generation));
-    if (generation == NULL)
-        return NULL;
-    generation->server = server;
-    generation->router = uvh_router_new(server->allocator, log_refused_route, server);
-    if (generation->router == NULL) {
-        uvh_free(server->allocator, generation);
-        return NULL;
-    }
-    uvh_list_append(&server->generations, &generation->link);
-    return generation;
-}
-
 /* ---- the end ---- */
 
 static void release_owned(struct uvh_generation *generation, struct uvh_owned *owned)
@@ -68,16 +48,25 @@ struct uvh_owned *uvh_generation_free(struct uvh_generation *generation)
 }
 
 /* In the first worker: the log, if the generation owned it, is that of the server. */
-static void read_unused(struct uvh_message *message, void *reader)
+static void free_unused(struct uvh_generation *generation)
 {
-    struct uvh_generation *generation = UVH_CONTAINER_OF(message, struct uvh_generation, unused);
     struct uvh_server *server = generation->server;
-    (void)reader;
     struct uvh_owned *of_log = uvh_generation_free(generation);
     if (of_log == NULL)
         return;
     of_log->next = server->setup->owned;
     server->setup->owned = of_log;
+}
+
+static void read_unused(struct uvh_message *message, void *reader)
+{
+    (void)reader;
+    free_unused(UVH_CONTAINER_OF(message, struct uvh_generation, unused));
+}
+
+void uvh_generation_ref(struct uvh_generation *generation)
+{
+    atomic_fetch_add(&generation->holders, 1);
 }
 
 void uvh_generation_drop(struct uvh_generation *generation)
@@ -91,7 +80,7 @@ struct uvh_generation *uvh_generation_hold(struct uvh_server *server)
 {
     uvh_lock_acquire(&server->current_lock);
     struct uvh_generation *generation = server->current;
-    atomic_fetch_add(&generation->holders, 1);
+    uvh_generation_ref(generation);
     uvh_lock_release(&server->current_lock);
     return generation;
 }
@@ -111,7 +100,30 @@ void uvh_generation_check_retired(struct uvh_worker *worker)
 
 /* ---- a new one ---- */
 
-/* Outgoing streams belong to the server, not to its routes. */
+static void log_refused_route(const char *message, void *arg)
+{
+    uvh_server_log(arg, UVHTTP_LOG_ERROR, "%s", message);
+}
+
+struct uvh_generation *uvh_generation_new(struct uvh_server *server)
+{
+    struct uvh_generation *generation = uvh_alloc_zero(server->allocator, sizeof(*generation));
+    if (generation == NULL)
+        return NULL;
+    generation->server = server;
+    generation->router = uvh_router_new(server->allocator, log_refused_route, server);
+    if (generation->router == NULL) {
+        uvh_free(server->allocator, generation);
+        return NULL;
+    }
+    generation->unused.read = read_unused;
+    atomic_init(&generation->holders, 1); /* the set-up, until it is activated or cancelled */
+    uvh_list_append(&server->generations, &generation->link);
+    return generation;
+}
+
+/* Outgoing streams belong to the server, not to its routes; those of a WebSocket endpoint hold the
+ * generation. */
 static void take_streams(struct uvh_use *use, struct uvh_conn_shared *shared)
 {
     struct uvh_list *link = shared->streams.next;
@@ -159,12 +171,11 @@ int uvh_generation_activate(struct uvh_generation *generation)
         if (lengths > 0 && (use->lengths = uvh_alloc(server->allocator, lengths)) == NULL)
             err = UVHTTP_ENOMEM;
     }
-    generation->unused.read = read_unused;
-    atomic_store(&generation->holders, workers);
     if (generation->uses == NULL || err != 0) {
         free_uses(generation);
         return UVHTTP_ENOMEM;
     }
+    atomic_fetch_add(&generation->holders, workers - 1); /* the set-up's is that of a worker */
     return 0;
 }
 
@@ -173,6 +184,16 @@ int uvh_generation_activate(struct uvh_generation *generation)
 static bool is_reloading(const struct uvh_server *server)
 {
     return server->setup != server->current;
+}
+
+bool uvh_is_reloading(const uvhttp_server_t *view)
+{
+    return is_reloading((const struct uvh_server *)(const void *)view);
+}
+
+struct uvh_generation *uvh_generation_of_set_up(uvhttp_server_t *view)
+{
+    return uvh_server_of(view)->setup;
 }
 
 static int begin_reload(struct uvh_server *server)
@@ -202,11 +223,8 @@ void uvhttp_server_cancel_reload(uvhttp_server_t *view)
         return;
     struct uvh_generation *failed = server->setup;
     server->setup = server->current;
-    struct uvh_owned *of_log = uvh_generation_free(failed);
-    if (of_log == NULL)
-        return;
-    of_log->next = server->setup->owned;
-    server->setup->owned = of_log;
+    if (atomic_fetch_sub(&failed->holders, 1) == 1)
+        free_unused(failed);
 }
 
 int uvhttp_server_apply_reload(uvhttp_server_t *view)
@@ -216,14 +234,13 @@ int uvhttp_server_apply_reload(uvhttp_server_t *view)
     struct uvh_server *server = uvh_server_of(view);
     if (server->life == UVH_SERVER_NEW || !is_reloading(server))
         return UVHTTP_EINVAL;
-    if (server->life != UVH_SERVER_RUNNING)
-        return UVHTTP_ESTOPPED;
     struct uvh_generation *next = server->setup;
-    int err = uvh_router_first_error(next->router)->code;
+    int err = server->life == UVH_SERVER_RUNNING ? uvh_router_first_error(next->router)->code
+                                                 : UVHTTP_ESTOPPED;
     if (err == 0)
         err = uvh_generation_activate(next);
     if (err != 0)
-        return err;
+        return uvh_router_end(next->router, err);
     uvh_lock_acquire(&server->current_lock);
     server->current = next;
     uvh_lock_release(&server->current_lock);

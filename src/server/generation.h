@@ -2,7 +2,8 @@
  * proxies and objects that the server owns.
  *
  * Invariants: an exchange uses the generation that was current when its head arrived, until it is
- * freed, and so does an upgraded stream. A generation is released on the first worker's thread,
+ * freed, and so does an upgraded stream. An outgoing WebSocket connection uses the one of its
+ * endpoint. A generation is released on the first worker's thread,
  * when no worker uses it and no other thread reads it. Exchanges count on the thread of their
  * worker, so a request costs no atomic operation. */
 #ifndef UVH_SERVER_GENERATION_H
@@ -14,6 +15,7 @@
 
 #include "base/list.h"
 #include "net/inbox.h"
+#include "options/reload.h"
 
 struct uvh_proxies;
 struct uvh_route_stats;
@@ -52,7 +54,7 @@ struct uvh_generation {
     void *error_arg;
     const struct uvh_proxies *proxies; /* trusted ones; NULL: none */
     struct uvh_use *uses;              /* one for each worker; NULL: not activated */
-    atomic_size_t holders;             /* workers and readers */
+    atomic_size_t holders; /* the set-up or workers, readers, outgoing WebSocket connections */
     struct uvh_message unused;
 };
 
@@ -67,7 +69,6 @@ struct uvh_owned *uvh_generation_free(struct uvh_generation *generation);
 
 /* The current generation of a server, for any thread, until uvh_generation_drop. */
 struct uvh_generation *uvh_generation_hold(struct uvh_server *server);
-void uvh_generation_drop(struct uvh_generation *generation);
 
 /* On the thread of a worker: something that used a replaced generation has ended. */
 void uvh_generation_check_retired(struct uvh_worker *worker);

@@ -18,6 +18,8 @@ void uvhttp_server_on_error(uvhttp_server_t *view, uvhttp_error_cb error, void *
     if (view == NULL)
         return;
     struct uvh_server *server = uvh_server_of(view);
+    if (!uvh_server_takes(server, "uvhttp_server_on_error"))
+        return;
     server->setup->on_error = error;
     server->setup->error_arg = arg;
 }

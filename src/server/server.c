@@ -471,11 +471,22 @@ int uvhttp_server_run(uvhttp_server_t *view)
     return uvh_router_end(server->setup->router, err);
 }
 
+bool uvh_server_takes(struct uvh_server *server, const char *call)
+{
+    bool takes = !uvhttp_router_is_frozen(server->setup->router);
+    if (!takes)
+        uvh_server_log(server, UVHTTP_LOG_ERROR,
+                       "%s has no effect: it must be called before the server listens", call);
+    return takes;
+}
+
 void uvhttp_server_on_finished(uvhttp_server_t *view, uvhttp_finished_cb finished, void *arg)
 {
     if (view == NULL)
         return;
     struct uvh_server *server = uvh_server_of(view);
+    if (!uvh_server_takes(server, "uvhttp_server_on_finished"))
+        return;
     server->setup->on_finished = finished;
     server->setup->finished_arg = arg;
 }

@@ -110,6 +110,10 @@ static inline struct uvh_worker *uvh_server_workers(struct uvh_server *server)
 /* The error object of set-up calls: uvhttp_server_error. */
 uvhttp_error_t *uvh_server_error(struct uvh_server *server);
 
+/* False, with a line in the log, for a set-up call without a result after the server listens and
+ * outside of a reload: workers read what it would change. */
+bool uvh_server_takes(struct uvh_server *server, const char *call);
+
 /* Writes a line to the configured log; control characters are escaped, long lines cut. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))

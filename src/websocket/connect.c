@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "codec/text/shown.h"
 #include "options/error.h"
+#include "options/reload.h"
 #include "platform/random.h"
 #include "websocket/client_handshake.h"
 #include "websocket/websocket.h"
@@ -285,6 +286,7 @@ static int start(struct uvhttp_websocket_endpoint *endpoint,
         uvh_websocket_discard(ws);
         return err;
     }
+    uvh_generation_ref(endpoint->generation);
     if (out != NULL)
         *out = ws;
     return 0;

@@ -44,6 +44,7 @@ struct uvh_ws_deflate_settings {
     int level;
     int shared_level; /* for broadcast messages */
     int window_bits;
+    size_t min_size; /* of a message that is compressed; checked by the callers */
     size_t max_ratio;
     size_t memory_per_connection;
     struct uvh_budget *budget;

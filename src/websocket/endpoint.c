@@ -11,6 +11,7 @@
 #include "options/frozen.h"
 #include "options/option_check.h"
 #include "options/owned.h"
+#include "options/reload.h"
 #include "options/use.h"
 #include "websocket/websocket.h"
 
@@ -220,6 +221,7 @@ static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *
 {
     const uvhttp_websocket_options_t *options = &endpoint->options;
     endpoint->server = server;
+    endpoint->generation = uvh_generation_of_set_up(server);
     endpoint->from_clients =
         (struct uvh_ws_rules){.max_frame_size = options->max_frame_size,
                               .max_fragments = (uint32_t)options->max_fragments,
@@ -234,6 +236,7 @@ static void settle(struct uvhttp_websocket_endpoint *endpoint, uvhttp_server_t *
         .shared_level =
             options->compression_level == 0 ? DEFAULT_LEVEL_FOR_MANY : options->compression_level,
         .window_bits = options->window_bits,
+        .min_size = options->compression_min_size,
         .max_ratio = options->max_ratio,
         .memory_per_connection = options->memory_per_connection,
         .budget = &endpoint->memory->budget,

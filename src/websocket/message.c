@@ -96,7 +96,7 @@ static bool is_compressing(const struct uvhttp_websocket_endpoint *endpoint)
 
 struct uvhttp_websocket_message *
 uvh_websocket_message_make(struct uvh_ws_memory *memory,
-                           struct uvhttp_websocket_endpoint *compressor,
+                           const struct uvh_ws_deflate_settings *deflate,
                            uvhttp_websocket_kind_t kind, const void *data, size_t size)
 {
     struct uvh_ws_frame frame = {.opcode = (uint8_t)kind, .last = true, .length = size};
@@ -105,8 +105,8 @@ uvh_websocket_message_make(struct uvh_ws_memory *memory,
     struct uvh_bytes compressed;
     uvh_bytes_init(&compressed, memory->allocator, size);
     int window_bits = 0;
-    if (compressor != NULL && size >= compressor->options.compression_min_size)
-        window_bits = uvh_ws_deflate_for_many(&compressor->deflate, data, size, &compressed);
+    if (deflate != NULL && size >= deflate->min_size)
+        window_bits = uvh_ws_deflate_for_many(deflate, data, size, &compressed);
     if (window_bits > 0) {
         frame.compressed = true;
         frame.length = compressed.length;
@@ -141,8 +141,8 @@ uvhttp_websocket_message_t *uvhttp_websocket_message_new(uvhttp_websocket_endpoi
 {
     if (endpoint == NULL || !uvh_websocket_message_fits(kind, data, size))
         return NULL;
-    return uvh_websocket_message_make(endpoint->memory, is_compressing(endpoint) ? endpoint : NULL,
-                                      kind, data, size);
+    return uvh_websocket_message_make(
+        endpoint->memory, is_compressing(endpoint) ? &endpoint->deflate : NULL, kind, data, size);
 }
 
 void uvhttp_websocket_message_ref(uvhttp_websocket_message_t *message)

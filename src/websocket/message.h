@@ -14,6 +14,8 @@
 #include "base/budget.h"
 #include "codec/websocket/frame.h"
 
+struct uvh_ws_deflate_settings;
+
 /* A reference counted budget, since users may keep messages after the endpoint is destroyed. */
 struct uvh_ws_memory {
     atomic_size_t refs;
@@ -59,11 +61,11 @@ struct uvhttp_websocket_message *uvh_websocket_message_of(struct uvh_ws_memory *
 /* True when it is text or binary, and text is valid UTF-8. */
 bool uvh_websocket_message_fits(uvhttp_websocket_kind_t kind, const void *data, size_t size);
 
-/* A valid message for broadcast. Compressed with the settings of the connections of `compressor`,
- * if that makes it smaller; `compressor` NULL: not compressed. NULL: out of memory or budget. */
+/* A valid message for broadcast. Compressed with these settings, if that makes it smaller;
+ * `deflate` NULL: not compressed. NULL: out of memory or budget. */
 struct uvhttp_websocket_message *
 uvh_websocket_message_make(struct uvh_ws_memory *memory,
-                           struct uvhttp_websocket_endpoint *compressor,
+                           const struct uvh_ws_deflate_settings *deflate,
                            uvhttp_websocket_kind_t kind, const void *data, size_t size);
 
 /* The message is about to be queued: moves it from a passing budget to that of `memory`. So the

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "options/frozen.h"
+#include "options/reload.h"
 #include "platform/random.h"
 #include "websocket/websocket.h"
 
@@ -33,6 +34,7 @@ static void topics_free(void *arg)
         uvh_lock_destroy(&topics->workers[i].lock);
     }
     uvh_topic_presence_release(&topics->presence);
+    uvh_ws_deflate_many_release(&topics->many);
     uvh_lock_destroy(&topics->lock);
     uvh_ws_memory_unref(topics->memory);
     uvh_free(allocator, topics);
@@ -101,6 +103,13 @@ int uvhttp_topics_new(uvhttp_topics_t **out, uvhttp_server_t *server,
     return uvh_error_end(error, create(out, server, options, error));
 }
 
+/* Connections read both callbacks without a lock, and topics outlive a reload. */
+static int check_new(const struct uvhttp_topics *topics)
+{
+    int err = uvh_check_not_frozen(topics->server, NULL, "topics must be set up");
+    return err == 0 && uvh_is_reloading(topics->server) ? UVHTTP_EFROZEN : err;
+}
+
 int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapter_t *functions,
                               void *adapter)
 {
@@ -109,8 +118,7 @@ int uvhttp_topics_set_adapter(uvhttp_topics_t *topics, const uvhttp_topics_adapt
     if (functions == NULL || functions->publish == NULL ||
         topics->presence.functions.publish != NULL)
         return UVHTTP_EINVAL;
-    int err = uvh_check_not_frozen(
-        topics->server, NULL, "the adapter must be set"); /* connections read it without a lock */
+    int err = check_new(topics);
     if (err != 0)
         return err;
     topics->presence.functions = *functions;
@@ -123,6 +131,11 @@ void uvhttp_topics_on_presence(uvhttp_topics_t *topics, uvhttp_topics_presence_c
 {
     if (topics == NULL)
         return;
+    if (check_new(topics) != 0) {
+        uvhttp_server_log(topics->server, UVHTTP_LOG_ERROR,
+                          "uvhttp_topics_on_presence has no effect: the server listens already");
+        return;
+    }
     topics->on_presence = presence;
     topics->on_presence_arg = arg;
 }
@@ -177,6 +190,19 @@ static void on_removed(struct uvh_topic_member *member)
     }
 }
 
+static void copy_settings(struct uvhttp_topics *topics, const struct uvh_ws_deflate_settings *from)
+{
+    uvh_lock_acquire(&topics->lock);
+    if (atomic_load(&topics->deflate) == NULL) {
+        topics->settings = *from;
+        topics->settings.allocator = topics->allocator;
+        topics->settings.budget = topics->settings.windows = NULL;
+        topics->settings.many = &topics->many;
+        atomic_store(&topics->deflate, &topics->settings);
+    }
+    uvh_lock_release(&topics->lock);
+}
+
 static struct uvh_topic_member *join(struct uvhttp_topics *topics, uvhttp_websocket_t *ws)
 {
     struct uvh_topics_worker *worker = &topics->workers[uvhttp_websocket_worker(ws)];
@@ -193,8 +219,8 @@ static struct uvh_topic_member *join(struct uvhttp_topics *topics, uvhttp_websoc
     member->compressing = ws->deflate != NULL;
     member->next = uvh_websocket_member(ws);
     uvh_websocket_set_member(ws, member, on_removed);
-    if (member->compressing && atomic_load(&topics->compressor) == NULL)
-        atomic_store(&topics->compressor, uvhttp_websocket_endpoint_of(ws));
+    if (member->compressing && atomic_load(&topics->deflate) == NULL)
+        copy_settings(topics, &uvhttp_websocket_endpoint_of(ws)->deflate);
     count_member(member, 1);
     return member;
 }

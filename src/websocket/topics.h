@@ -17,6 +17,7 @@
 #include <uvhttp/topics.h>
 
 #include "platform/lock.h"
+#include "websocket/deflate.h"
 #include "websocket/topic_fanout.h"
 #include "websocket/topic_presence.h"
 #include "websocket/topic_tree.h"
@@ -71,8 +72,11 @@ struct uvhttp_topics {
     /* Connections with subscriptions, on all workers. */
     atomic_size_t members;
     atomic_size_t compressing; /* those with compression */
-    /* The first of those: defines how messages are compressed. NULL: there never was one. */
-    struct uvhttp_websocket_endpoint *_Atomic compressor;
+    /* How messages are compressed: `settings`, which are copied from the endpoint of the first of
+     * those, since a reload may free the endpoint. NULL: there never was one. */
+    const struct uvh_ws_deflate_settings *_Atomic deflate;
+    struct uvh_ws_deflate_settings settings;
+    struct uvh_ws_deflate_many many;
     struct uvh_lock lock;
     /* Published outside of connections, under the lock. While it is set, a loop message is
      * pending. */

@@ -238,15 +238,15 @@ static int make_publication(struct uvhttp_topics *topics, const uvhttp_websocket
                             uvhttp_slice_t topic, uvhttp_websocket_kind_t kind, uvhttp_slice_t data,
                             struct uvh_topic_publication **out)
 {
-    struct uvhttp_websocket_endpoint *compressor =
-        atomic_load(&topics->compressing) > 0 ? atomic_load(&topics->compressor) : NULL;
+    const struct uvh_ws_deflate_settings *deflate =
+        atomic_load(&topics->compressing) > 0 ? atomic_load(&topics->deflate) : NULL;
     struct uvh_topic_publication *one = uvh_alloc(topics->allocator, sizeof(*one) + topic.length);
     if (one == NULL)
         return UVHTTP_ENOMEM;
     *one = (struct uvh_topic_publication){.publisher = ws, .length = topic.length};
     memcpy(one->topic, topic.base, topic.length);
     one->message =
-        uvh_websocket_message_make(topics->memory, compressor, kind, data.base, data.length);
+        uvh_websocket_message_make(topics->memory, deflate, kind, data.base, data.length);
     if (one->message == NULL) {
         uvh_free(topics->allocator, one);
         return UVHTTP_ENOMEM;

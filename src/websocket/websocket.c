@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "options/reload.h"
 
 enum {
     /* Backlog limit of the stream: the rest is in the connection's queue, where it is counted. */
@@ -76,6 +77,7 @@ static void free_parts(struct uvhttp_websocket *ws)
 void uvh_websocket_unref(struct uvhttp_websocket *ws)
 {
     const uvhttp_allocator_t *allocator = ws->worker->endpoint->allocator;
+    struct uvh_generation *generation = ws->client ? ws->worker->endpoint->generation : NULL;
     if (--ws->refs > 0 || !ws->close_notified)
         return;
     free_parts(ws); /* other connections may need the memory while a slow peer drains */
@@ -86,6 +88,8 @@ void uvh_websocket_unref(struct uvhttp_websocket *ws)
     if (ws->own_reason)
         uvh_free(allocator, (void *)(uintptr_t)ws->close_reason);
     uvh_free(allocator, ws);
+    if (generation != NULL)
+        uvh_generation_drop(generation);
 }
 
 /* Sent data that the socket has not accepted yet. */

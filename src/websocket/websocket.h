@@ -25,6 +25,7 @@
 #include "websocket/deflate.h"
 #include "websocket/queue.h"
 
+struct uvh_generation;
 struct uvh_topic_member;
 struct uvh_ws_opening;
 
@@ -51,6 +52,7 @@ enum { UVH_WS_SCRATCH = 65536 };
 struct uvhttp_websocket_endpoint {
     struct uvh_owned *owned; /* its strings and lists */
     uvhttp_server_t *server;
+    struct uvh_generation *generation; /* that frees it; each client connection has a reference */
     const uvhttp_allocator_t *allocator;
     uvhttp_websocket_options_t options; /* with the defaults set, and copies of lists */
     struct uvh_ws_accept_rules accept;

@@ -235,6 +235,33 @@ static void failed_set_up_changes_nothing(void **state)
     assert_int_equal(one.released, 1);
 }
 
+static int fail_error_form(uvhttp_request_t *request, uvhttp_response_t *response,
+                           const char *reason, void *arg)
+{
+    (void)request, (void)response, (void)reason, (void)arg;
+    fail();
+    return 0;
+}
+
+static void callbacks_change_only_in_a_reload(void **state)
+{
+    struct version one, two;
+    (void)state;
+    begin(&one);
+    uvhttp_server_on_finished(stage.server, NULL, NULL);
+    uvhttp_server_on_error(stage.server, fail_error_form, NULL);
+    assert_int_equal(stage.errors_logged, 2);
+    assert_non_null(strstr(stage.last_error, "uvhttp_server_on_error has no effect"));
+    assert_int_equal(uvhttp_server_first_error(stage.server)->code, 0);
+    request("/missing");
+    request("/");
+    stage_drive_responses(&stage, &client, 10000, 2);
+    assert_int_equal(one.finished, 2);
+    reload(&two, "two");
+    assert_int_equal(stage.errors_logged, 2);
+    end();
+}
+
 static void reload_that_is_not_applied_ends_with_the_server(void **state)
 {
     struct version one, two;
@@ -391,8 +418,10 @@ static void allocation_failures_leave_the_old_set_up(void **state)
         int err = uvhttp_server_begin_reload(stage.server);
         if (err == 0)
             err = set_up(&two, "two");
-        if (err == 0)
+        if (err == 0) {
             err = uvhttp_server_apply_reload(stage.server);
+            assert_true((uvhttp_server_first_error(stage.server)->text[0] != '\0') == (err != 0));
+        }
         failed = atomic_load(&stage.heap.failures) > 0;
         fault_heap_arm(&stage.heap, 0, false);
         assert_int_equal(err, failed ? UVHTTP_ENOMEM : 0);
@@ -516,6 +545,7 @@ int main(void)
         cmocka_unit_test(kept_object_outlives_reloads),
         cmocka_unit_test(route_stats_begin_again),
         cmocka_unit_test(failed_set_up_changes_nothing),
+        cmocka_unit_test(callbacks_change_only_in_a_reload),
         cmocka_unit_test(reload_that_is_not_applied_ends_with_the_server),
         cmocka_unit_test(reload_requires_a_running_server),
         cmocka_unit_test(websocket_keeps_its_set_up),
