@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -41,6 +42,19 @@ bool uvh_named_files_path(const struct uvh_setup_route *route, const char *path,
            snprintf(whole, PATH_MAX, "%s/%.*s", root, (int)(length - skip), path + skip) < PATH_MAX;
 }
 
+/* True if links lead out of the directory, which they may not. */
+static bool leaves(const struct uvh_setup_route *route, const char *root, const char *path,
+                   size_t length)
+{
+    char whole[PATH_MAX], file[PATH_MAX], directory[PATH_MAX];
+    if (route->files.symlinks != UVHTTP_SYMLINKS_INSIDE ||
+        snprintf(whole, sizeof(whole), "%s/%.*s", root, (int)length, path) >= (int)sizeof(whole) ||
+        realpath(whole, file) == NULL || realpath(root, directory) == NULL)
+        return false;
+    size_t size = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
+    return strncmp(file, directory, size) != 0 || file[size] != '/';
+}
+
 /* True if `path` is a file. A path that cannot be examined counts as one: the log will report the
  * reason when the file is requested. */
 static bool check_file(const struct uvh_setup_route *route, const char *option, const char *path,
@@ -52,14 +66,18 @@ static bool check_file(const struct uvh_setup_route *route, const char *option, 
     int name_length = (int)(length - skip);
     int error = find(route, path + skip, length - skip, &facts, &root);
     bool missing = error == ENOENT || error == ENOTDIR;
-    if (!missing && (error != 0 || S_ISREG(facts.st_mode)))
+    bool found = error == 0 && S_ISREG(facts.st_mode);
+    bool outside = found && leaves(route, root, path + skip, length - skip);
+    if ((found && !outside) || (!missing && error != 0))
         return true;
     if (missing && route->more_roots.count > 0)
         snprintf(message, size, "%s: the file '%.*s' does not exist in '%s' or in more_roots",
                  option, name_length, path + skip, route->root.text);
     else
         snprintf(message, size, "%s: the file '%s/%.*s' %s", option, root, name_length, path + skip,
-                 missing ? "does not exist" : "is not a regular file");
+                 missing   ? "does not exist"
+                 : outside ? "is outside of the directory, by a link"
+                           : "is not a regular file");
     return false;
 }
 

@@ -144,11 +144,11 @@ static int add_alias(struct uvh_serve_site *made, const uvhttp_static_options_t 
     }
     *route = (struct uvh_setup_route){
         .path = {.text = text}, .kind = UVH_ROUTE_STATIC, .root = {.text = path}, .files = *files};
-    if (!S_ISDIR(found.st_mode))
-        return make_file_route(made, route, path);
+    bool directory = S_ISDIR(found.st_mode);
+    int code = directory ? UVH_EXIT_OK : make_file_route(made, route, path);
     uvh_named_files_drop(route);
-    if (target[-2] == '/')
-        return UVH_EXIT_OK;
+    if (!directory || target[-2] == '/')
+        return code;
     fprintf(stderr,
             "uvhttp: --alias: '%s' is a directory, so the path must end with a slash: '%s/'\n",
             target, text);

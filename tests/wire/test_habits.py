@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from program import run
+from program import Program, run
 from test_config_file import get, problems, start, write  # noqa: F401 (fixtures)
 
 
@@ -287,6 +287,17 @@ def test_error_pages_can_be_a_list(start, tmp_path):
     assert (response.status_code, response.text) == (404, "the index\n")
 
 
+def test_error_pages_may_be_missing_beside_an_alias(tmp_path):
+    for path in ("site/404.html", "other/file"):
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text(path)
+    program = Program("uvhttp", "serve", "-l127.0.0.1:0", "--error-pages=404=/404.html",
+                      f"--alias=/z={tmp_path}/other/file", tmp_path / "site")
+    assert program.request("/z").body == b"other/file"
+    assert program.request("/none").body == b"site/404.html"
+    assert program.stop() == 0
+
+
 def test_last_file_of_try_files_may_be_missing_in_alias(write, tmp_path):
     write("")
     site = tmp_path / "site"
@@ -450,6 +461,14 @@ def test_missing_file_of_option_is_reported_at_start(write, tmp_path, flags, key
                        code=1) == f"uvhttp: {flag}: {message}"
     path = write(f"sites: [{{routes: [{{path: /, static: site, {keys}}}]}}]\n")
     assert problems(path) == [f"1:{45 + len(option)}: {option}: {message}"]
+    (tmp_path / "out").write_text("")
+    (tmp_path / "site" / name).symlink_to(tmp_path / "out")
+    assert problems(path) == [
+        f"1:{45 + len(option)}: {option}: the file '{tmp_path}/site/{name}' is outside of the "
+        "directory, by a link"]
+    path = write(f"sites: [{{routes: [{{path: /, static: site, symlinks: all, {keys}}}]}}]\n")
+    assert run("uvhttp", "check", path).returncode == 0
+    (tmp_path / "site" / name).unlink()
     (tmp_path / "site" / name).write_text("")
     assert run("uvhttp", "check", path).returncode == 0
 
