@@ -382,7 +382,7 @@ def test_upload_with_invalid_digest_gets_400(root, serve, fields):
     server = serve("--uploads", "--upload-overwrite")
     for target in ("/x", "/y"):
         response = put(server, target, b"new", *fields)
-        assert response.status == 400 and b"digest" in response.body
+        assert response.status == 400 and b"igest" in response.body
     assert read(root, "x") == b"old"
     wait_for_contents(root, "x")
 
@@ -398,7 +398,7 @@ def test_announced_digest_in_trailer_is_verified(root, serve):
 
     for wrong in (digest(b"other"), digest(b"other", "sha-512"), "sha-256=:!:"):
         response = send(wrong)
-        assert response.status == 400 and b"digest" in response.body
+        assert response.status == 400 and b"igest" in response.body
         assert read(root, "x") == b"old"
     wait_for_contents(root, "x")
     assert send(digest(b"new")).status == 204 and read(root, "x") == b"new"
