@@ -20,7 +20,8 @@ struct uvh_hangup {
 /* Handles the signals on the loop of `server`; the handles do not keep the loop alive. `act` and
  * `arg` are set. `with_terminal`: the server stops if SIGHUP comes from
  * closing the terminal it was started from, unless the signal was ignored at the start (nohup).
- * Returns 0 or libuv's code. Stop it in either case, before the server is freed. */
+ * Returns 0 or libuv's code. Stop it in either case, before the server is freed; it outlives
+ * the server. */
 int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server, bool with_terminal);
 
 void uvh_hangup_stop(struct uvh_hangup *hangup);

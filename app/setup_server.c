@@ -45,7 +45,8 @@ struct running {
     struct uvh_redirect redirect;
     struct uvh_tls tls;
     struct uvh_run_as as;
-    char *fixed; /* see fixed_keys.h */
+    struct uvh_hangup hangup; /* its stop may be told within uvhttp_server_free */
+    char *fixed;              /* see fixed_keys.h */
 };
 
 static int fail(int err)
@@ -118,11 +119,11 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
 /* Runs until stopped; see hangup.h for other signals. */
 static int run_server(struct running *running, uvhttp_server_t *server)
 {
-    struct uvh_hangup hangup = {.act = act_on_signal, .arg = running};
     bool with_terminal = !running->given->options->from_file;
-    int err = uvh_hangup_start(&hangup, server, with_terminal);
+    running->hangup = (struct uvh_hangup){.act = act_on_signal, .arg = running};
+    int err = uvh_hangup_start(&running->hangup, server, with_terminal);
     int code = err == 0 ? listen_and_run(running, server) : fail(err);
-    uvh_hangup_stop(&hangup);
+    uvh_hangup_stop(&running->hangup);
     return code;
 }
 

@@ -32,9 +32,10 @@ def start(tmp_path):
 
         def reload(text, done="reload: the configuration is applied"):
             path.write_text(text if "listen:" in text else LISTEN + text)
-            before = program.log().count("reload: ")
+            ends = lambda: len(re.findall("reload: (the|nothing) .*\n", program.log()))  # noqa: E731
+            before = ends()
             program.send_signal(signal.SIGHUP)
-            eventually(lambda: program.log().count("reload: ") > before, "it has reloaded")
+            eventually(lambda: ends() > before, "it has reloaded")
             assert done in program.log().splitlines()[-1], program.log()
 
         program.reload = reload
@@ -154,6 +155,7 @@ def test_logs_of_earlier_configurations_are_reopened_until_they_end(start, tmp_p
     def rotate(name, text):
         (tmp_path / "a.log").rename(tmp_path / name)
         program.reload(text)
+        eventually((tmp_path / "a.log").exists, "it is reopened, which a thread does")
 
     text = "access_log: {path: a.log, format: json}\n" + respond("two")
     with program.connect(receive_buffer=4096) as connection:
@@ -164,8 +166,11 @@ def test_logs_of_earlier_configurations_are_reopened_until_they_end(start, tmp_p
         connection.receive_exactly(29_999_000)
         eventually(lambda: '"GET /big HTTP/1.1" 200' in (tmp_path / "a.log").read_text(), "it")
     program.reload(respond("three"))
-    links = [os.readlink(entry) for entry in os.scandir(f"/proc/{program.process.pid}/fd")]
-    assert not [link for link in links if str(tmp_path) in link]
+
+    def files():
+        return [os.readlink(entry) for entry in os.scandir(f"/proc/{program.process.pid}/fd")]
+
+    eventually(lambda: not [file for file in files() if str(tmp_path) in file], "they are closed")
 
 
 def test_metrics_at_an_address_that_a_reload_adds_are_nowhere(start):
