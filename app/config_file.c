@@ -52,6 +52,13 @@ static void read_user(struct uvh_config_reader *reader, const struct uvh_yaml_no
     ((struct uvh_setup *)into)->user = (struct uvh_text){name, value->mark};
 }
 
+static void read_pid_file(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                          void *into)
+{
+    const char *path = uvh_config_path(reader, value);
+    ((struct uvh_setup *)into)->pid_file = (struct uvh_text){path, value->mark};
+}
+
 static void read_group(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                        void *into)
 {
@@ -201,6 +208,7 @@ static bool interpret(struct uvh_config_file *file, struct uvh_problems *problem
                                                  {"listen", uvh_config_listen_read},
                                                  {"user", read_user},
                                                  {"group", read_group},
+                                                 {"pid_file", read_pid_file},
                                                  {"log", read_log},
                                                  {"access_log", read_access_log},
                                                  {"trusted_proxies", read_proxies},

@@ -7,6 +7,8 @@
 
 #include <uvhttp/embedding.h>
 
+#include "service.h"
+
 /* True if the process has a controlling terminal. */
 static bool has_terminal(void)
 {
@@ -51,6 +53,7 @@ static void keep_handlers(uvhttp_server_t *server, void *arg)
     static uv_signal_t signals[sizeof(numbers) / sizeof(numbers[0])];
     (void)server;
     ((struct uvh_hangup *)arg)->stopping = true;
+    uvh_service_stopping();
     if (uv_loop_init(&loop) != 0)
         return;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {

@@ -103,12 +103,19 @@ static const char check_beginning[] =
     "values, directories, certificates, routes.\n"
     "Errors are printed with file, line and column.\n";
 
+static const char reload_beginning[] =
+    "Usage: uvhttp reload [OPTION]... [CONFIG]\n"
+    "\n"
+    "Checks CONFIG (default: " UVH_OPTIONS_CONFIG ") as uvhttp check does, and without an error\n"
+    "sends SIGHUP to the server whose process id is in its 'pid_file'. That server applies the\n"
+    "configuration, and its log has the result. Open connections stay.\n";
+
 static const char serve_actions[] =
     "      --print-config          print the configuration file for uvhttp run\n";
 static const char run_actions[] =
     "  -t, --test                  check CONFIG and exit\n"
     "      --print-config          print the effective configuration\n";
-static const char *const actions[] = {serve_actions, run_actions, ""};
+static const char *const actions[] = {serve_actions, run_actions, "", ""};
 
 static const char *const common[] = {"port", "listen",   "tls-self-signed", "auth", "hidden",
                                      "spa",  "compress", "uploads",         "cors", "verbose"};
@@ -219,7 +226,10 @@ void uvh_help_serve(FILE *out, bool all)
 
 void uvh_help_run(FILE *out, enum uvh_command command)
 {
-    fputs(command == UVH_COMMAND_RUN ? run_beginning : check_beginning, out);
+    fputs(command == UVH_COMMAND_RUN     ? run_beginning
+          : command == UVH_COMMAND_CHECK ? check_beginning
+                                         : reload_beginning,
+          out);
     print_options(out, command, false);
     print_end(out, command);
 }

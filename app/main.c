@@ -86,6 +86,11 @@ static int run_check(int argc, char **argv)
     return uvh_run(UVH_COMMAND_CHECK, argc - 1, argv + 1);
 }
 
+static int run_reload(int argc, char **argv)
+{
+    return uvh_run(UVH_COMMAND_RELOAD, argc - 1, argv + 1);
+}
+
 static void help_serve(FILE *out)
 {
     uvh_help_serve(out, true);
@@ -99,6 +104,13 @@ static void help_run(FILE *out)
 static void help_check(FILE *out)
 {
     uvh_help_run(out, UVH_COMMAND_CHECK);
+}
+
+static void help_reload(FILE *out)
+{
+    uvh_topic_print(out, "reload");
+    fputc('\n', out);
+    uvh_help_run(out, UVH_COMMAND_RELOAD);
 }
 
 static int run_help(int argc, char **argv);
@@ -116,6 +128,8 @@ static const struct command commands[] = {
     {"serve", "[serve] [DIR|FILE]", "serve a directory, or one file", run_serve, help_serve},
     {"run", "run [CONFIG]", "serve the sites of a configuration file", run_run, help_run},
     {"check", "check [CONFIG]", "check a configuration file", run_check, help_check},
+    {"reload", "reload [CONFIG]", "apply a changed configuration without a restart", run_reload,
+     help_reload},
     {"precompress", "precompress DIR", "create compressed files, to be sent as they are",
      uvh_precompress_run, uvh_precompress_help},
     {"cert", "cert FILE", "print the content of certificates", uvh_cert_run, uvh_cert_help},

@@ -10,7 +10,6 @@
 #define LISTEN  "'--listen HOST:PORT'"
 #define LISTING "'--listing', which is the default"
 #define LOG     "'format' of 'access_log', in a file for 'uvhttp run'"
-#define PID     "a service of systemd, or 'echo $! >FILE' after 'uvhttp ... &'"
 #define SERVE   "'uvhttp serve DIR'"
 #define TLS     "'--tls-cert FILE' or '--tls-self-signed'"
 
@@ -32,7 +31,7 @@ static const struct {
     {"-i", LISTEN},
     {"-o", "'--upload-overwrite'"},
     {"-r", "'--archive', or " DIR},
-    {"-s", "'kill -TERM PID' to stop a server, 'kill -HUP PID' to reload, or '--spa'"},
+    {"-s", "'kill -TERM PID' to stop a server, 'uvhttp reload', or '--spa'"},
     {"-t", CHECK},
     {"-u", "'--uploads'"},
     {"-z", "'--archive'"},
@@ -66,8 +65,7 @@ static const struct {
     {"--mkdir", "'--upload-directories'"},
     {"--no-symlinks", "'--symlinks none'"},
     {"--overwrite-files", "'--upload-overwrite'"},
-    {"--pid", PID},
-    {"--pid-file", PID},
+    {"--pid", "'--pid-file'"},
     {"--redirect-status", "'status' beside 'redirect', in a file for 'uvhttp run'"},
     {"--root", DIR},
     {"--single", "'--spa'"},
@@ -80,8 +78,6 @@ static const struct {
     {"file-server", SERVE},
     {"http-server", SERVE},
     {"http.server", SERVE},
-    {"reload",
-     "'kill -HUP PID', which reloads the configuration and certificates, and reopens logs"},
     {"start", CONFIG},
     {"stop", "'kill -TERM PID'"},
     {"test", CHECK},

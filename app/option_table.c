@@ -96,6 +96,8 @@ const struct uvh_option uvh_option_table[] = {
            "change from root to this user, by name or number, before the first request"),
     OPTION("group", 0, TEXT, FIELD(group), 0, 0, "GROUP",
            "with --user: change to this group (default: that of the user)"),
+    OPTION("pid-file", 0, TEXT, FIELD(pid_file), 0, 0, "FILE",
+           "write the process id to this file, for scripts and uvhttp reload"),
     {.name = "trusted-proxy",
      .kind = UVH_OPTION_LIST,
      .offset = FIELD(proxies),

@@ -373,7 +373,7 @@ static const char *name_at(size_t index, const void *arg)
             return uvh_option_table[i].name;
     }
     for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
-        bool offered = i == 0 || (i == 1 && parser->command != UVH_COMMAND_CHECK) ||
+        bool offered = i == 0 || (i == 1 && parser->command < UVH_COMMAND_CHECK) ||
                        (i == 2 && parser->command == UVH_COMMAND_RUN);
         if (offered && index-- == 0)
             return actions[i];
@@ -444,7 +444,7 @@ static bool read_action(struct parser *parser, const char *name)
 {
     if (strcmp(name, "help") == 0)
         parser->options->help = true;
-    else if (strcmp(name, "print-config") == 0 && parser->command != UVH_COMMAND_CHECK)
+    else if (strcmp(name, "print-config") == 0 && parser->command < UVH_COMMAND_CHECK)
         parser->options->print_config = true;
     else if (strcmp(name, "test") == 0 && parser->command == UVH_COMMAND_RUN)
         parser->options->test = true;

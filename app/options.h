@@ -66,6 +66,7 @@ struct uvh_options {
     unsigned proxy_fields;                      /* uvhttp_forwarding_t */
     const char *metrics;                        /* a path, or NULL */
     bool health;
+    const char *pid_file;   /* or NULL */
     const char *access_log; /* a path, "-", or NULL */
     struct uvh_tls_options tls;
     uvhttp_config_t config; /* `log` unset */
@@ -80,7 +81,8 @@ struct uvh_options {
 enum uvh_command {
     UVH_COMMAND_SERVE, /* every option, and a directory */
     UVH_COMMAND_RUN,   /* all options except those for static files, -t, and a file */
-    UVH_COMMAND_CHECK  /* the same */
+    UVH_COMMAND_CHECK, /* the same */
+    UVH_COMMAND_RELOAD /* the same: checks the file first */
 };
 
 /* Sets every default. False if out of memory. */

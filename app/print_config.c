@@ -437,6 +437,7 @@ void uvh_print_config(const struct uvh_setup *setup, FILE *out)
     print_listen(setup, out);
     print_key_if(out, 0, "user", setup->user.text);
     print_key_if(out, 0, "group", setup->group.text);
+    print_key_if(out, 0, "pid_file", setup->pid_file.text);
     print_tls(&setup->tls, out);
     fprintf(out, "log:\n  level: %s\n", levels[setup->log_level]);
     print_access_log(&setup->access_log, 0, out);

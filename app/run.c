@@ -2,6 +2,8 @@
  * and flags. Guarantees that each error is printed on one line. Called by main.c. */
 #include "run.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +12,7 @@
 #include "config_file.h"
 #include "help.h"
 #include "listen.h"
+#include "service.h"
 #include "setup_server.h"
 #include "site.h"
 #include "site_files.h"
@@ -64,6 +67,7 @@ static int merge(struct run *run)
     options->group = setup->group.text;
     options->proxy_fields = setup->proxy_fields;
     options->health = setup->health;
+    options->pid_file = setup->pid_file.text;
     memcpy(options->listen, setup->listen, sizeof(setup->listen));
     int code = uvh_options_parse(options, run->command, run->count, run->arguments);
     if (options->listen_count != setup->listen_count ||
@@ -77,6 +81,7 @@ static int merge(struct run *run)
     replace(&setup->group, options->group);
     setup->proxy_fields = options->proxy_fields;
     setup->health = options->health;
+    replace(&setup->pid_file, options->pid_file);
     if (options->proxies.count > 0)
         setup->proxies = uvh_option_texts(&options->proxies, run->proxies);
     const char *path = options->access_log;
@@ -110,7 +115,7 @@ static int load(struct run *run)
                                            .options = &run->options,
                                            .what = run->options.root,
                                            .test = print || run->options.test ||
-                                                   run->command == UVH_COMMAND_CHECK,
+                                                   run->command != UVH_COMMAND_RUN,
                                            .print = print,
                                            .build = build,
                                            .arg = setup,
@@ -166,6 +171,24 @@ static struct uvh_setup_server *reread(const struct uvh_setup_server *given)
     return NULL;
 }
 
+/* The configuration has no error. */
+static int signal_server(const struct uvh_setup *setup)
+{
+    if (setup->pid_file.text == NULL) {
+        fputs("uvhttp: the process is unknown: set 'pid_file', or use kill -HUP PID\n", stderr);
+        return UVH_EXIT_FAILED;
+    }
+    long pid = uvh_service_read_pid(setup->pid_file.text);
+    if (pid < 0)
+        return UVH_EXIT_FAILED;
+    if (kill((pid_t)pid, SIGHUP) != 0) {
+        fprintf(stderr, "uvhttp: SIGHUP cannot be sent to process %ld: %s\n", pid, strerror(errno));
+        return UVH_EXIT_FAILED;
+    }
+    printf("process %ld reloads; its log has the result\n", pid);
+    return UVH_EXIT_OK;
+}
+
 int uvh_run(enum uvh_command command, int count, char **arguments)
 {
     struct run run = {.command = command, .count = count, .arguments = arguments};
@@ -183,6 +206,8 @@ int uvh_run(enum uvh_command command, int count, char **arguments)
     code = load(&run);
     if (code == UVH_EXIT_OK)
         code = uvh_setup_server_run(&run.given);
+    if (code == UVH_EXIT_OK && command == UVH_COMMAND_RELOAD)
+        code = signal_server(&run.file.setup);
     uvh_problems_print(&run.problems, stderr);
     uvh_config_file_release(&run.file);
     return code;

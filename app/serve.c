@@ -285,6 +285,7 @@ static int serve(const struct uvh_options *options, struct uvh_serve_site *made)
                               .proxy_fields = options->proxy_fields,
                               .metrics = {.path = {.text = options->metrics}},
                               .health = options->health,
+                              .pid_file = {.text = options->pid_file},
                               .sites = &made->site,
                               .site_count = 1};
     int code = uvh_listen_check(options, made->tls.wanted);

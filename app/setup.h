@@ -146,6 +146,7 @@ struct uvh_setup {
     struct uvh_mark listen_marks[UVH_OPTIONS_LISTEN_MAX]; /* of the addresses in the file */
     size_t listen_count;                                  /* 0: every address */
     struct uvh_text user, group;                          /* see run_as.h; text NULL: none */
+    struct uvh_text pid_file;                             /* text NULL: none */
     struct uvh_setup_tls tls;
     struct uvh_setup_log access_log;
     struct uvh_text_list proxies; /* trusted */

@@ -22,6 +22,7 @@
 #include "proxies.h"
 #include "route_loop.h"
 #include "run_as.h"
+#include "service.h"
 #include "site.h"
 #include "site_clients.h"
 #include "user_files.h"
@@ -45,6 +46,7 @@ struct running {
     struct uvh_redirect redirect;
     struct uvh_tls tls;
     struct uvh_run_as as;
+    struct uvh_service service;
     struct uvh_hangup hangup; /* its stop may be told within uvhttp_server_free */
     char *fixed;              /* see fixed_keys.h */
 };
@@ -103,6 +105,8 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
         !uvh_redirect_open(&running->redirect, given->setup, addresses, count, server,
                            &running->config))
         return UVH_EXIT_FAILED;
+    if (!uvh_service_write_pid(&running->service, &given->setup->pid_file, given->problems))
+        return UVH_EXIT_FAILED;
     if (!change_user(running))
         return UVH_EXIT_FAILED;
     int err = uvhttp_server_stop_on_signals(server);
@@ -111,6 +115,9 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
             given->options, given->what, addresses, count,
             &(struct uvh_banner_parts){&running->metrics, &running->redirect, &running->tls});
         uvh_tls_warn(&running->tls);
+        err = uvh_service_ready(&running->service, server);
+    }
+    if (err == 0) {
         err = uvhttp_server_run(server);
     }
     return err == 0 ? UVH_EXIT_OK : fail(err);
@@ -339,17 +346,20 @@ static bool use_next(struct running *running, struct uvh_setup_server *next)
 /* The next setup serves from now on, or nothing changes. */
 static void reload(struct running *running)
 {
+    uvh_service_reloading();
     struct uvh_setup_server *next = running->given->reread(running->given);
     if (next != NULL && use_next(running, next)) {
         uvh_fixed_keys_warn(running->fixed, next->setup, running->server);
         running->given = next;
         uvhttp_server_log(running->server, UVHTTP_LOG_INFO, "reload: the configuration is applied");
+        uvh_service_reloaded("serving");
         return;
     }
     uvhttp_server_cancel_reload(running->server);
     if (running->metrics.server != NULL)
         uvhttp_server_cancel_reload(running->metrics.server);
     uvhttp_server_log(running->server, UVHTTP_LOG_ERROR, "reload: nothing is changed");
+    uvh_service_reloaded("serving; the last reload has failed, see the log");
 }
 
 static void act_on_signal(int number, void *arg)
@@ -393,6 +403,7 @@ int uvh_setup_server_run(const struct uvh_setup_server *given)
     uvh_metrics_close(&running.metrics, server);
     uvhttp_server_free(server);
     uvh_tls_close(&running.tls);
+    uvh_service_remove_pid(&running.service);
     free(running.fixed);
     return code;
 }

@@ -44,15 +44,13 @@ LISTEN = "'--listen HOST:PORT'"
 @pytest.mark.parametrize("arguments, word, hint", [
     (["-c", "nginx.conf"], "option '-c'", "'uvhttp run FILE'"),
     (["-t"], "option '-t'", "'uvhttp check FILE'"),
-    (["-s", "reload"], "option '-s'", "'kill -TERM PID' to stop a server, 'kill -HUP PID' to "
-     "reload, or '--spa'"),
+    (["-s", "reload"], "option '-s'",
+     "'kill -TERM PID' to stop a server, 'uvhttp reload', or '--spa'"),
     (["--log-format", "json"], "option '--log-format'",
      "'format' of 'access_log', in a file for 'uvhttp run'"),
     (["--auth-file", "staff"], "option '--auth-file'", "'--auth FILE'"),
     (["file-server", "--browse"], "command 'file-server'", "'uvhttp serve DIR'"),
     (["validate"], "command 'validate'", "'uvhttp check FILE'"),
-    (["reload"], "command 'reload'",
-     "'kill -HUP PID', which reloads the configuration and certificates, and reopens logs"),
     (["--listen", ":0", "--root", "site"], "option '--root'", DIRECTORY),
     (["--root=site"], "option '--root'", DIRECTORY),
     (["--browse", "site"], "option '--browse'", "'--listing', which is the default"),
@@ -69,7 +67,7 @@ LISTEN = "'--listen HOST:PORT'"
     (["run", "--config", "x"], "option '--config'", "'uvhttp run FILE'"),
     (["--log=a"], "option '--log'", "'--access-log=FILE', or '2>FILE' for messages"),
     (["--pid", "a"], "option '--pid'",
-     "a service of systemd, or 'echo $! >FILE' after 'uvhttp ... &'"),
+     "'--pid-file'"),
     (["run", "--daemon"], "option '--daemon'", "a service of systemd, or 'nohup uvhttp ... &'"),
 ])
 def test_option_of_another_server_has_hint(arguments, word, hint):
@@ -209,8 +207,7 @@ def test_long_placeholder_of_caddy_has_hint(write, foreign, ours):
                "forwarded to other servers. All of it: docs/coming-from.md"], "Options of"),
     ("signals", ["  SIGHUP ", "  SIGUSR1 "], "Options of"),
     ("Signal", ["  SIGINT, SIGTERM, SIGQUIT "], "Options of"),
-    ("reload", ["  certificates and keys ", "  configuration ",
-                "      --[no-]tls-watch"], "--port"),
+    ("reload", ["  certificates and keys ", "  configuration ", "Usage: uvhttp reload "], "--spa"),
     ("variables", ["  UVHTTP_MAX_CONNECTIONS ", "  {host} {scheme} {method} "], "Options of"),
     ("config", ["  listen: 8080", "Commands:", "  uvhttp run [CONFIG] "], "--port"),
     ("spa", ["      --[no-]spa ", "In a configuration file: 'spa' is a key of a route, in the "

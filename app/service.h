@@ -1,0 +1,34 @@
+/* What a service manager sees of the program: the pid file, and the messages of sd_notify(3) to
+ * systemd, or to any other that sets NOTIFY_SOCKET. Called by setup_server.c and hangup.c. */
+#ifndef UVH_APP_SERVICE_H
+#define UVH_APP_SERVICE_H
+
+#include <stdatomic.h>
+
+#include <uvhttp/server.h>
+
+#include "setup.h"
+
+struct uvh_service {
+    const char *pid_file; /* NULL: none was written */
+    size_t workers;
+    atomic_size_t alive; /* workers that have answered since the last message of the watchdog */
+};
+
+/* Writes the pid file. False, with a problem noted, if that fails. */
+bool uvh_service_write_pid(struct uvh_service *service, const struct uvh_text *path,
+                           struct uvh_problems *problems);
+void uvh_service_remove_pid(struct uvh_service *service);
+
+/* The server listens. Starts the watchdog if WATCHDOG_USEC asks for one: the message is sent while
+ * the loops of all workers run. Returns 0 or an error. */
+int uvh_service_ready(struct uvh_service *service, uvhttp_server_t *server);
+
+void uvh_service_reloading(void);
+void uvh_service_reloaded(const char *status);
+void uvh_service_stopping(void);
+
+/* The process of a pid file, or -1 after a message was printed. */
+long uvh_service_read_pid(const char *path);
+
+#endif
