@@ -275,6 +275,7 @@ const struct uvh_option uvh_option_table[] = {
     CONFIG("workers", workers, NUMBER, "N"),
     CONFIG("max-connections", max_connections, NUMBER, "N"),
     CONFIG("max-requests-per-connection", max_requests_per_connection, NUMBER, "N"),
+    CONFIG("max-connection-age", max_connection_age, NUMBER, "S"),
     CONFIG("http2", http2, SWITCH, NULL),
     CONFIG("http2-max-streams", http2_max_streams, NUMBER, "N"),
     CONFIG("http2-stream-window", http2_stream_window, SIZE, "SIZE"),

@@ -63,6 +63,9 @@ typedef struct uvhttp_config {
 
     /* Requests per connection before it is closed; 0 = no limit */
     size_t max_requests_per_connection;
+    /* Seconds after which a connection closes with its next response, up to a tenth earlier by
+     * chance, so that clients spread over the machines behind a balancer; 0 = no limit */
+    size_t max_connection_age;
 
     /* HTTP/2, see docs/http2.md */
     size_t http2;                   /* 1: offered; 0: HTTP/1.1 only */

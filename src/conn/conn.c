@@ -393,6 +393,24 @@ void uvh_conn_timed_out(struct uvh_conn *conn)
 
 /* ---- open and close ---- */
 
+uint32_t uvh_conn_old_at(uint64_t now_ms, uint64_t max_ms, uint32_t random)
+{
+    uint64_t earlier = max_ms / 10 * random / UINT32_MAX;
+    return (uint32_t)((now_ms + max_ms - earlier + 999) / 1000);
+}
+
+bool uvh_conn_is_past(const struct uvh_conn *conn, uint32_t second)
+{
+    return uv_now(conn->shared->loop) / 1000 >= second;
+}
+
+/* Numbers that differ are enough (a linear congruential generator). */
+static uint32_t next_random(struct uvh_conn_shared *shared)
+{
+    shared->random = shared->random * 1664525 + 1013904223;
+    return shared->random;
+}
+
 struct uvh_conn *uvh_conn_open(struct uvh_conn_shared *shared, int socket,
                                const struct uvh_conn_user *user, int *error)
 {
@@ -407,6 +425,9 @@ struct uvh_conn *uvh_conn_open(struct uvh_conn_shared *shared, int socket,
     conn->user = user;
     conn->timeout_class = UVH_CONN_TIMEOUTS;
     conn->depth = 1;
+    if (shared->max_age_ms > 0)
+        conn->old_at =
+            uvh_conn_old_at(uv_now(shared->loop), shared->max_age_ms, next_random(shared));
     uvh_socket_read_peer(socket, &conn->peer);
     uvh_timeout_init(&conn->timeout);
     uvh_list_init(&conn->ready);

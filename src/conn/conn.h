@@ -103,6 +103,7 @@ struct uvh_conn {
     struct uvh_output out;
     uint32_t refs;          /* references to this object, which keep the memory valid */
     uint32_t write_timeout; /* seconds; 0: the server's default */
+    uint32_t old_at;        /* seconds by the loop's clock; 0: never */
     /* bytes in the socket's send queue when the write timeout was last armed */
     uint32_t unsent;
     /* read once, since a socket that the client has reset does not know it any more */
@@ -138,6 +139,18 @@ static inline void uvh_conn_begin_tls(struct uvh_conn *conn, struct uvh_tls_sess
 {
     conn->tls = session;
     conn->state = UVH_CONN_HANDSHAKING;
+}
+
+/* The second in which a connection that opens now is old: up to a tenth of `max_ms` earlier, as
+ * `random` says. */
+uint32_t uvh_conn_old_at(uint64_t now_ms, uint64_t max_ms, uint32_t random);
+
+bool uvh_conn_is_past(const struct uvh_conn *conn, uint32_t second);
+
+/* True if it should close with its next response, so that its client connects again. */
+static inline bool uvh_conn_is_old(const struct uvh_conn *conn)
+{
+    return conn->old_at != 0 && uvh_conn_is_past(conn, conn->old_at);
 }
 
 static inline void uvh_conn_event_begin(struct uvh_conn *conn)

@@ -80,6 +80,8 @@ struct uvh_conn_shared {
     size_t count;                     /* connections open, closing or connecting */
     /* bytes; default limit of a stream's pending output */
     size_t write_backlog;
+    uint64_t max_age_ms; /* of accepted connections; 0: no limit */
+    uint32_t random;     /* for their ages */
     _Atomic uint64_t open;
     _Atomic uint64_t idle;
     _Atomic uint64_t bytes_received;

@@ -113,7 +113,7 @@ static inline bool keeps_alive(const struct uvh_h1_exchange *exchange)
     bool complete = exchange->request_complete || uvh_h1_skips_body(exchange) || both_ways;
     return complete && exchange->base.request.framing.keep_alive &&
            !exchange->base.response.close_after && !worker->draining &&
-           (most == 0 || exchange->h1->requests < most);
+           !uvh_conn_is_old(&exchange->h1->conn) && (most == 0 || exchange->h1->requests < most);
 }
 
 bool uvh_h1_head_keeps_alive(const struct uvh_h1_exchange *exchange)

@@ -568,6 +568,8 @@ static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *
         stream->priority = priority_of(h2, id, block.priority);
         if (++h2->requests == most)
             uvh_h2_refuse_more(h2);
+        if (UVH_UNLIKELY(uvh_conn_is_old(h2->conn)))
+            uvh_h2_shut_down(h2);
         if (stream->base.finished) {
             end_block(&block); /* the connection has ended */
         } else if (h2->depends_on_itself || !take_request(stream, &block)) {

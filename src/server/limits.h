@@ -43,6 +43,8 @@
     X(max_chunk_extension, 256, 0, 65536, "bytes", 400, "longest chunk extension; more gets 400") \
     X(max_requests_per_connection, 0, 0, 4294967295, "requests", 0,                               \
       "requests per connection; then closed; 0: no limit")                                        \
+    X(max_connection_age, 0, 0, 4294967, "seconds", 0,                                            \
+      "time after which a connection closes with its next response; 0: no limit")                 \
     X(http2, 1, 0, 1, "boolean", 0,                                                               \
       "offer HTTP/2: with TLS by ALPN, otherwise by prior knowledge (h2c)")                       \
     X(http2_max_streams, 100, 1, 65536, "requests", 0,                                            \

@@ -468,6 +468,8 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
     uvh_list_init(&worker->http2);
     uvh_arena_pool_init(&worker->arenas, server->allocator);
     worker->conns.write_backlog = config->write_backlog;
+    worker->conns.max_age_ms = config->max_connection_age * (uint64_t)1000;
+    worker->conns.random = (uint32_t)uv_hrtime() + (uint32_t)index; /* differs between machines */
     worker->conns.handshakes.max = config->max_handshakes;
     worker->conns.handshakes.on_threads = config->handshake_threads > 0;
     /* With a user clock, the end of a second is unknown. */

@@ -39,6 +39,26 @@ static int send_large(uvhttp_request_t *request, uvhttp_response_t *response, vo
     return uvhttp_response_send_borrowed(response, 200, "text/plain", large, LARGE, NULL, NULL);
 }
 
+static void ages_differ_by_a_tenth(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t now_ms, max_ms;
+        uint32_t random, second;
+    } rows[] = {
+        {0, 1000, 0, 1},
+        {1, 1000, 0, 2},
+        {5000, 3600000, 0, 3605},
+        {5000, 3600000, UINT32_MAX, 3245},
+        {5000, 3600000, UINT32_MAX / 2, 3426},
+        {4000, 1000, UINT32_MAX, 5}, /* 4.9 s */
+        {0, (uint64_t)4294967 * 1000, 0, 4294967},
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(rows); i++)
+        assert_int_equal(uvh_conn_old_at(rows[i].now_ms, rows[i].max_ms, rows[i].random),
+                         rows[i].second);
+}
+
 static void on_abort(uvhttp_response_t *response, void *arg)
 {
     (void)arg;
@@ -613,6 +633,7 @@ static void emfile_closes_longest_idle_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ages_differ_by_a_tenth),
         cmocka_unit_test(client_close_aborts_pending_response),
         cmocka_unit_test(client_close_with_request_aborts_response),
         cmocka_unit_test(half_close_gets_late_response),

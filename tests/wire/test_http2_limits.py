@@ -380,6 +380,15 @@ def test_max_requests_per_connection_ends_it_with_goaway(start):
         assert client.goaway[0] == 5
 
 
+def test_old_connection_ends_without_losing_requests(start):
+    server = start(max_connection_age=1)
+    with Client(server.port) as client:
+        while client.goaway is None:
+            assert client.get().status == 200
+        assert client.goaway[0] == 2**31 - 1
+        client.expect_goaway("NO_ERROR")
+
+
 def test_write_backlog_applies_to_each_stream(start):
     server = start(write_backlog=20000)
     with Client(server.port, (h2.INITIAL_WINDOW_SIZE, 0), grants=False) as client:

@@ -147,6 +147,15 @@ def test_max_requests_per_connection(start):
         connection.assert_closed()
 
 
+def test_old_connection_closes_with_its_next_response(start):
+    server = start(max_connection_age=1)
+    with server.connect() as connection:
+        assert not connection.request().has_close()
+        eventually(lambda: connection.request().has_close(), "it is old")
+        connection.assert_closed()
+    assert not server.request().has_close()
+
+
 def is_served(server):
     """Whether a new connection is served, not rejected."""
     try:

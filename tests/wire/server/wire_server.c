@@ -282,6 +282,7 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
                    NUMBER(max_trailer_size),
                    NUMBER(max_chunk_extension),
                    NUMBER(max_requests_per_connection),
+                   NUMBER(max_connection_age),
                    NUMBER(blocking_threads),
                    NUMBER(blocking_queue),
                    NUMBER(write_backlog),
