@@ -46,7 +46,8 @@ static bool same_options(const uvhttp_access_log_options_t *one,
 
 #define NAMES                                                                             \
     "client, user, method, target, route, protocol, request, host, referer, user_agent, " \
-    "request_id, status, bytes, duration_ms, duration_us, aborted, time, time_iso and unix_ms"
+    "request_id, trace_id, span_id, status, bytes, duration_ms, duration_us, aborted, time, " \
+    "time_iso and unix_ms"
 
 static void check_log(const struct uvh_setup_log *wanted, struct uvh_problems *problems)
 {

@@ -39,7 +39,8 @@
  * websocket.h (server and client connections), topics.h (publish and subscribe). Middleware:
  * cors.h, auth.h, passwords.h, secret.h, address_rules.h, rate_limit.h, size_limit.h,
  * request_id.h, security_headers.h, body_etag.h, compress.h. TLS: tls.h, and tls_client.h for
- * clients. Monitoring: health.h, metrics.h, access_log.h. The parser without libuv: parser.h. */
+ * clients. Monitoring: health.h, metrics.h, access_log.h, trace.h. The parser without libuv:
+ * parser.h. */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 
@@ -81,6 +82,7 @@
 #include <uvhttp/tls.h>
 #include <uvhttp/tls_client.h>
 #include <uvhttp/topics.h>
+#include <uvhttp/trace.h>
 #include <uvhttp/types.h>
 #include <uvhttp/upload.h>
 #include <uvhttp/websocket.h>

@@ -47,7 +47,7 @@ typedef struct uvhttp_access_log_options {
      * {method}, {target} as sent, {route} its pattern (uvhttp_request_route), {protocol}
      * "HTTP/1.1", {request} these three separated by spaces ("-" if the client sent none), {host},
      * {referer}, {user_agent}, {request_id} (uvhttp/request_id.h, else X-Request-Id of the
-     * request), {status}, {bytes} sent, head and body, {duration_ms} "1.234", {duration_us},
+     * request), {trace_id} and {span_id} (uvhttp/trace.h), {status}, {bytes} sent, head and body, {duration_ms} "1.234", {duration_us},
      * {aborted} 1 or 0, {time} "22/Nov/2026:03:04:05 +0100", {time_iso} "2026-11-22T02:04:05.678Z",
      * {unix_ms}. At least one is required. All times are those of the complete request head. An
      * empty value is "-". */
@@ -73,6 +73,7 @@ typedef struct uvhttp_access_facts {
     uvhttp_slice_t referer;
     uvhttp_slice_t user_agent;
     uvhttp_slice_t request_id;
+    uvhttp_slice_t trace_id, span_id;
     int http_minor; /* 0 or 1 */
     bool is_http2;  /* then http_minor has no meaning */
     uvhttp_outcome_t outcome;

@@ -22,6 +22,7 @@
 #include <uvhttp/parser.hpp>
 #include <uvhttp/request.h>
 #include <uvhttp/request_id.h>
+#include <uvhttp/trace.h>
 #include <uvhttp/stream.h>
 #include <uvhttp/text.hpp>
 #include <uvhttp/tls.h>
@@ -381,6 +382,9 @@ public:
     {
         return optional(uvhttp_request_id(request_));
     }
+
+    /* The trace that it belongs to (trace.h); NULL if out of memory. */
+    const uvhttp_trace_t *trace() const noexcept { return uvhttp_request_trace(request_); }
 
     /* The number of its worker, for Server::postTo; and that worker's loop, for timers. */
     std::size_t worker() const noexcept { return uvhttp_request_worker(request_); }

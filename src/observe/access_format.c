@@ -25,7 +25,9 @@ enum name {
     REFERER,
     USER_AGENT,
     REQUEST_ID,
-    LAST_STRING = REQUEST_ID,
+    TRACE_ID,
+    SPAN_ID,
+    LAST_STRING = SPAN_ID,
     STATUS,
     BYTES,
     DURATION_MS,
@@ -50,6 +52,8 @@ static const char *const names[NAME_COUNT] = {
     [REFERER] = "referer",
     [USER_AGENT] = "user_agent",
     [REQUEST_ID] = "request_id",
+    [TRACE_ID] = "trace_id",
+    [SPAN_ID] = "span_id",
     [STATUS] = "status",
     [BYTES] = "bytes",
     [DURATION_MS] = "duration_ms",
@@ -105,6 +109,7 @@ static const char *add_value(struct uvh_access_format *format, const char *text)
             continue;
         format->needs_zone |= name == TIME;
         format->needs_request_id |= name == REQUEST_ID;
+        format->needs_trace |= name == TRACE_ID || name == SPAN_ID;
         return add_part(format, (enum name)name, 0) ? end + 1 : NULL;
     }
     return NULL;
@@ -115,7 +120,7 @@ int uvh_access_format_compile(struct uvh_access_format *format, const char *patt
     const char *begin = pattern;
     format->json = json;
     format->needs_zone = false;
-    format->needs_request_id = false;
+    format->needs_request_id = format->needs_trace = false;
     format->part_count = 0;
     format->text_length = 0;
     format->read = 0;
@@ -238,6 +243,10 @@ static uvhttp_slice_t value_of(const uvhttp_access_facts_t *facts, enum name nam
         return facts->referer;
     case USER_AGENT:
         return facts->user_agent;
+    case TRACE_ID:
+        return facts->trace_id;
+    case SPAN_ID:
+        return facts->span_id;
     default:
         return facts->request_id;
     }

@@ -27,6 +27,7 @@ struct uvh_access_format {
     bool json;       /* values are written as JSON: strings with quotes, null when absent */
     bool needs_zone; /* it contains local time */
     bool needs_request_id;
+    bool needs_trace;
     size_t value_space; /* space of a line for values sent by the client */
     size_t part_count;
     size_t text_length;

@@ -4,6 +4,7 @@
 #include <uvhttp/auth.h>
 #include <uvhttp/error.h>
 #include <uvhttp/request_id.h>
+#include <uvhttp/trace.h>
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -194,6 +195,7 @@ void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *re
     const char *id = to->format.needs_request_id ? uvhttp_request_id(request) : NULL;
     if (id == NULL && to->format.needs_request_id)
         id = uvhttp_request_header(request, "x-request-id");
+    const uvhttp_trace_t *trace = to->format.needs_trace ? uvhttp_request_trace(request) : NULL;
     uvhttp_access_facts_t facts = {
         .client = uvh_slice(uvhttp_request_client_address(request)),
         .user = uvh_slice(uvhttp_auth_user(request)),
@@ -204,6 +206,8 @@ void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *re
         .referer = uvhttp_request_field(request, UVHTTP_FIELD_REFERER),
         .user_agent = uvhttp_request_field(request, UVHTTP_FIELD_USER_AGENT),
         .request_id = uvh_slice(id),
+        .trace_id = uvh_slice(trace == NULL ? NULL : trace->trace_id),
+        .span_id = uvh_slice(trace == NULL ? NULL : trace->span_id),
         .http_minor = uvhttp_request_http_minor(request),
         .is_http2 = strcmp(uvhttp_request_protocol(request), "HTTP/2.0") == 0,
         .outcome = *outcome,

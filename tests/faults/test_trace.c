@@ -1,0 +1,155 @@
+/* W3C Trace Context: which traceparent is taken on, and what is passed on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uvhttp.h>
+#include <uvhttp/test.h>
+
+#include "base/compiler.h"
+
+#define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"
+#define PARENT "00f067aa0ba902b7"
+#define VALID  "traceparent: 00-" TRACE "-" PARENT "-01"
+
+static uvhttp_server_t *server;
+static uvhttp_trace_t seen;
+static char state_seen[256], parent_seen[UVHTTP_TRACEPARENT_SIZE];
+
+static int see(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    const uvhttp_trace_t *trace = uvhttp_request_trace(request);
+    assert_non_null(trace);
+    assert_ptr_equal(uvhttp_request_trace(request), trace);
+    seen = *trace;
+    snprintf(state_seen, sizeof(state_seen), "%s", trace->state);
+    uvhttp_trace_write_parent(trace, parent_seen);
+    return uvhttp_response_send_status(response, 204);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    server = uvhttp_server_new(NULL);
+    return uvhttp_server_route(server, "GET", "/", see, NULL);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    uvhttp_server_free(server);
+    return 0;
+}
+
+static void request(const char *const *fields, size_t count)
+{
+    uvhttp_test_response_t *response;
+    const uvhttp_test_request_t wanted = {.headers = fields, .header_count = count};
+    assert_int_equal(uvhttp_test_request(server, &wanted, &response), 0);
+    assert_int_equal(response->status, 204);
+    uvhttp_test_response_free(response);
+}
+
+static void assert_new_trace(void)
+{
+    assert_int_equal(strlen(seen.trace_id), 32);
+    assert_string_not_equal(seen.trace_id, TRACE);
+    assert_string_equal(seen.parent_id, "");
+    assert_string_equal(state_seen, "");
+    assert_false(seen.sampled);
+}
+
+static void trace_of_the_caller_is_taken_on(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {VALID, "tracestate: a=1,b=2", "Tracestate: c=3",
+                                         "tracestate:"};
+    char expected[UVHTTP_TRACEPARENT_SIZE];
+    request(fields, UVH_COUNT_OF(fields));
+    assert_string_equal(seen.trace_id, TRACE);
+    assert_string_equal(seen.parent_id, PARENT);
+    assert_int_equal(strlen(seen.span_id), 16);
+    assert_string_not_equal(seen.span_id, PARENT);
+    assert_true(seen.sampled);
+    assert_string_equal(state_seen, "a=1,b=2,c=3");
+    snprintf(expected, sizeof(expected), "00-" TRACE "-%s-01", seen.span_id);
+    assert_string_equal(parent_seen, expected);
+}
+
+static void flags_and_later_versions_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *field;
+        bool sampled;
+    } rows[] = {
+        {"traceparent: 00-" TRACE "-" PARENT "-00", false},
+        {"traceparent: 00-" TRACE "-" PARENT "-02", false},
+        {"traceparent: 00-" TRACE "-" PARENT "-ff", true},
+        {"traceparent: 01-" TRACE "-" PARENT "-01", true},
+        {"traceparent: cc-" TRACE "-" PARENT "-01-more", true},
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
+        request(&rows[i].field, 1);
+        assert_string_equal(seen.trace_id, TRACE);
+        assert_int_equal(seen.sampled, rows[i].sampled);
+    }
+}
+
+static void invalid_traceparent_begins_a_trace(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "traceparent:",
+        "traceparent: 00-" TRACE "-" PARENT,
+        "traceparent: 00-" TRACE "-" PARENT "-0",
+        "traceparent: 00-" TRACE "-" PARENT "-0g",
+        "traceparent: 00-" TRACE "-" PARENT "-01-more",
+        "traceparent: 01-" TRACE "-" PARENT "-01more",
+        "traceparent: ff-" TRACE "-" PARENT "-01",
+        "traceparent: 0G-" TRACE "-" PARENT "-01",
+        "traceparent: 00-4BF92F3577B34DA6A3CE929D0E0E4736-" PARENT "-01",
+        "traceparent: 00-00000000000000000000000000000000-" PARENT "-01",
+        "traceparent: 00-" TRACE "-0000000000000000-01",
+        "traceparent: 00_" TRACE "-" PARENT "-01",
+        "traceparent: 00-" TRACE "_" PARENT "-01",
+        "traceparent: 00-" TRACE "-" PARENT "_01",
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
+        const char *const fields[] = {rows[i], "tracestate: a=1"};
+        request(fields, 2);
+        assert_new_trace();
+    }
+    const char *const two[] = {VALID, VALID};
+    request(two, 2);
+    assert_new_trace();
+}
+
+static void new_traces_differ(void **state)
+{
+    (void)state;
+    char before[UVHTTP_TRACE_ID_SIZE];
+    request(NULL, 0);
+    assert_new_trace();
+    memcpy(before, seen.trace_id, sizeof(before));
+    request(NULL, 0);
+    assert_string_not_equal(seen.trace_id, before);
+    assert_string_not_equal(seen.trace_id, "00000000000000000000000000000000");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(trace_of_the_caller_is_taken_on, begin, end),
+        cmocka_unit_test_setup_teardown(flags_and_later_versions_are_read, begin, end),
+        cmocka_unit_test_setup_teardown(invalid_traceparent_begins_a_trace, begin, end),
+        cmocka_unit_test_setup_teardown(new_traces_differ, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
