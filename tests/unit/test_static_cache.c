@@ -350,7 +350,11 @@ static void test_errors_and_redirects_are_looked_up_once(void **state)
     static const struct {
         const char *target;
         int status;
-    } cases[] = {{"/missing", 404}, {"/sub/missing", 404}, {"/sub", 301}, {"/", 403}};
+    } cases[] = {{"/missing", 404},
+                 {"/sub/missing", 404},
+                 {"/sub", 301},
+                 {"/sub?a=a-query-longer-than-the-path", 301},
+                 {"/", 403}};
     struct fixture *fixture = *state;
     int clients[REQUESTS];
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
