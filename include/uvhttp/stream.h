@@ -6,8 +6,9 @@
  * beginning with those received together with the request. Middleware (authorization, limits, logs)
  * applies as to all requests.
  *
- * A stream is read and written on the thread of its loop. It lives until its `closed` callback
- * has returned, which runs exactly once, also when the server is stopped. Only writing has a
+ * A stream is read and written on the thread of its loop. `closed` runs exactly once, also when
+ * the server is stopped. The loop iteration that ran it may still call the stream's functions,
+ * which report UVHTTP_EDISCONNECTED or do nothing; then the stream is freed. Only writing has a
  * timeout: a client that reads nothing for write_timeout is disconnected. To detect a silent
  * dead client, use pings of the protocol and uvhttp_stream_set_timer. */
 #ifndef UVHTTP_STREAM_H
@@ -35,8 +36,8 @@ typedef struct uvhttp_stream_events {
     void (*stopping)(uvhttp_stream_t *stream, void *arg);
     /* The timer of uvhttp_stream_set_timer has expired. NULL if no timer is set. */
     void (*timer)(uvhttp_stream_t *stream, void *arg);
-    /* The stream is closed, by either side; the last callback. `stream` is invalid after this
-     * call. Required. */
+    /* The stream is closed, by either side; the last callback. `stream` is invalid after the
+     * current loop iteration. Required. */
     void (*closed)(uvhttp_stream_t *stream, void *arg);
 } uvhttp_stream_events_t;
 

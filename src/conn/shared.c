@@ -41,11 +41,13 @@ int uvh_shared_init(struct uvh_conn_shared *shared, uv_loop_t *loop,
     uvh_list_init(&shared->handshakes.queue);
     uvh_list_init(&shared->connecting);
     uvh_list_init(&shared->streams);
+    uvh_list_init(&shared->closed_streams);
     return 0;
 }
 
 void uvh_shared_release(struct uvh_conn_shared *shared)
 {
+    uvh_stream_free_closed(shared);
     if (shared->receive_buffer != NULL)
         uvh_buffer_unref(shared->receive_buffer);
     shared->receive_buffer = NULL;
@@ -98,6 +100,7 @@ void uvh_shared_expire(struct uvh_conn_shared *shared, uint64_t now)
 bool uvh_shared_resume(struct uvh_conn_shared *shared)
 {
     struct uvh_list batch;
+    uvh_stream_free_closed(shared);
     uvh_handshakes_resume(shared);
     uvh_stream_connect_resume(shared);
     uvh_list_init(&batch);
@@ -108,7 +111,7 @@ bool uvh_shared_resume(struct uvh_conn_shared *shared)
         uvh_conn_resume(UVH_CONTAINER_OF(first, struct uvh_conn, ready));
     }
     return !uvh_list_empty(&shared->ready) || !uvh_list_empty(&shared->connecting) ||
-           uvh_handshakes_has_more(shared);
+           !uvh_list_empty(&shared->closed_streams) || uvh_handshakes_has_more(shared);
 }
 
 static void close_list(struct uvh_timeout_list *list)

@@ -18,7 +18,7 @@ static uint32_t at_most(size_t bytes)
     return (uint32_t)(bytes < most_bytes ? bytes : most_bytes);
 }
 
-/* The connection that carries the stream, or a part of which does; NULL: none yet. */
+/* The connection that carries the stream, or a part of which does; NULL: none yet, or closed. */
 static struct uvh_conn *conn_of(const struct uvhttp_stream *stream)
 {
     if (stream->carrier == UVH_CARRIER_CONN)
@@ -28,6 +28,8 @@ static struct uvh_conn *conn_of(const struct uvhttp_stream *stream)
 
 static struct uvh_conn_shared *shared_of(const struct uvhttp_stream *stream)
 {
+    if (stream->carrier == UVH_CARRIER_CLOSED)
+        return stream->on.closed;
     return stream->carrier == UVH_CARRIER_CONNECTING
                ? uvh_stream_connect_shared(stream->on.connecting)
                : conn_of(stream)->shared;
@@ -181,7 +183,17 @@ void uvh_stream_closed(struct uvhttp_stream *stream, struct uvh_conn_shared *sha
     uvh_list_remove(&stream->link);
     uvh_timeout_cancel(&stream->timer);
     stream->events.closed(stream, stream->arg);
-    uvh_free(shared->allocator, stream);
+    stream->carrier = UVH_CARRIER_CLOSED;
+    stream->on.closed = shared;
+    uvh_list_append(&shared->closed_streams, &stream->link);
+    shared->callbacks->schedule(shared);
+}
+
+void uvh_stream_free_closed(struct uvh_conn_shared *shared)
+{
+    struct uvh_list *first;
+    while ((first = uvh_list_take(&shared->closed_streams)) != NULL)
+        uvh_free(shared->allocator, UVH_CONTAINER_OF(first, struct uvhttp_stream, link));
 }
 
 /* An expired timer says nothing about the peer, so a write timeout continues. */
@@ -319,7 +331,7 @@ const char *uvhttp_stream_tls_error(const uvhttp_stream_t *stream)
     if (stream->carrier == UVH_CARRIER_CONNECTING)
         return uvh_stream_connect_tls_error(stream->on.connecting);
     const struct uvh_conn *conn = conn_of(stream);
-    return conn->tls == NULL ? NULL : conn->tls->why;
+    return conn == NULL || conn->tls == NULL ? NULL : conn->tls->why;
 }
 
 uint64_t uvhttp_stream_now(const uvhttp_stream_t *stream)
@@ -403,7 +415,7 @@ void uvhttp_stream_close(uvhttp_stream_t *stream)
         return;
     }
     struct uvh_conn *conn = conn_of(stream);
-    if (uvh_conn_is_closed(conn))
+    if (conn == NULL || uvh_conn_is_closed(conn))
         return;
     uvh_conn_event_begin(conn);
     if (is_tunnel(stream))

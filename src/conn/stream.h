@@ -1,8 +1,8 @@
 /* A stream: bytes in both directions for a user's own protocol, on a carrier.
  *
  * The carrier is a connection, a tunnel within one or, until connected, the state of the connection
- * attempts. Invariant: a connection that carries a stream has it as its owner; the stream is freed
- * after its `closed` callback. */
+ * attempts. Invariant: a connection that carries a stream has it as its owner. A stream is freed in
+ * the loop iteration after its `closed` callback, since its user may be calling it. */
 #ifndef UVH_CONN_STREAM_H
 #define UVH_CONN_STREAM_H
 
@@ -20,6 +20,7 @@ enum uvh_carrier {
     UVH_CARRIER_CONN,
     UVH_CARRIER_CONNECTING, /* stream_connect.c */
     UVH_CARRIER_TUNNEL,
+    UVH_CARRIER_CLOSED,
 };
 
 /* The operations of a tunnel, each but `write` within an event of its connection. */
@@ -53,6 +54,7 @@ struct uvhttp_stream {
         struct uvh_conn *conn;
         struct uvh_connecting *connecting;
         struct uvh_tunnel *tunnel;
+        struct uvh_conn_shared *closed;
     } on;
     struct uvh_list link; /* in shared->streams, or that of a replaced generation */
     uvhttp_stream_events_t events;
@@ -84,8 +86,11 @@ void uvh_stream_on_timer(struct uvhttp_stream *stream);
 /* Connected by uvhttp_stream_connect, or about to be. */
 bool uvh_stream_is_outgoing(const struct uvhttp_stream *stream);
 
-/* Its carrier has ended: notifies the user, and frees the stream. */
+/* Its carrier has ended: notifies the user. The stream is freed in the next loop iteration. */
 void uvh_stream_closed(struct uvhttp_stream *stream, struct uvh_conn_shared *shared);
+
+/* Frees the closed streams; not called within an event. */
+void uvh_stream_free_closed(struct uvh_conn_shared *shared);
 
 /* Ends all streams of a list when the server stops. Returns their number. */
 size_t uvh_stream_stop_all(struct uvh_list *streams);

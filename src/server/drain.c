@@ -21,16 +21,11 @@ static void count(struct uvh_server *server, uint64_t *responses, uint64_t *abor
     }
 }
 
-static size_t open_connections(struct uvh_server *server)
-{
-    return atomic_load_explicit(&server->open_connections, memory_order_relaxed);
-}
-
 void uvh_drain_begin(struct uvh_server *server)
 {
     struct uvh_drain *drain = &server->drain;
     drain->began = uv_hrtime();
-    drain->result.connections = open_connections(server);
+    drain->result.connections = uvh_server_open_connections(server);
     count(server, &drain->responses, &drain->aborted);
 }
 
@@ -38,7 +33,7 @@ void uvh_drain_cut(struct uvh_server *server)
 {
     struct uvh_drain *drain = &server->drain;
     if (drain->began != 0 && drain->result.cut_connections == 0)
-        drain->result.cut_connections = open_connections(server);
+        drain->result.cut_connections = uvh_server_open_connections(server);
 }
 
 void uvh_drain_end(struct uvh_server *server)
@@ -81,27 +76,38 @@ static void stop_with(uvhttp_server_t *view, size_t worker, void *arg)
     uvhttp_drain_t *times = arg;
     (void)worker;
     if (server->life == UVH_SERVER_RUNNING && !server->stop_requested) {
-        server->config.drain_delay = times->delay;
-        server->config.drain_grace = times->grace;
-        server->config.drain_timeout = times->timeout;
+        server->drain.times = *times;
+        server->drain.has_times = true;
     }
     uvh_free(server->allocator, times);
     uvhttp_server_stop(view);
 }
 
-static bool are_valid(const uvhttp_drain_t *times)
+/* The limits are those of the configuration, which does not change while the server runs. */
+static bool are_valid(const struct uvh_server *server, const uvhttp_drain_t *times)
 {
-    return times->delay <= 3600 && times->grace <= times->timeout && times->grace <= 3600 &&
-           times->timeout <= 86400;
+    uvhttp_config_t config = server->config;
+    config.drain_delay = times->delay;
+    config.drain_grace = times->grace;
+    config.drain_timeout = times->timeout;
+    return times->grace <= times->timeout && uvhttp_config_check(&config, NULL) == 0;
+}
+
+uvhttp_drain_t uvh_drain_times(const struct uvh_server *server)
+{
+    const uvhttp_config_t *config = &server->config;
+    return server->drain.has_times
+               ? server->drain.times
+               : (uvhttp_drain_t){config->drain_delay, config->drain_grace, config->drain_timeout};
 }
 
 int uvhttp_server_drain(uvhttp_server_t *view, const uvhttp_drain_t *times)
 {
     if (view == NULL)
         return UVHTTP_ENOMEM;
-    if (times == NULL || !are_valid(times))
-        return UVHTTP_EINVAL;
     struct uvh_server *server = uvh_server_of(view);
+    if (times == NULL || !are_valid(server, times))
+        return UVHTTP_EINVAL;
     uvhttp_drain_t *copy = uvh_alloc(server->allocator, sizeof(*copy));
     if (copy == NULL)
         return UVHTTP_ENOMEM;

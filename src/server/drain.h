@@ -8,11 +8,16 @@
 struct uvh_server;
 
 struct uvh_drain {
+    uvhttp_drain_t times; /* of uvhttp_server_drain, if `has_times` */
+    bool has_times;
     uint64_t began;              /* by uv_hrtime; 0: not yet */
     uint64_t responses, aborted; /* counted before */
     uvhttp_drain_result_t result;
     bool is_over;
 };
+
+/* Those of uvhttp_server_drain, or of the configuration. */
+uvhttp_drain_t uvh_drain_times(const struct uvh_server *server);
 
 /* Accepting ends now. */
 void uvh_drain_begin(struct uvh_server *server);

@@ -101,6 +101,12 @@ static inline struct uvh_server *uvh_server_of(uvhttp_server_t *server)
     return (struct uvh_server *)(void *)server;
 }
 
+/* Counts over all workers. */
+static inline size_t uvh_server_open_connections(struct uvh_server *server)
+{
+    return atomic_load_explicit(&server->open_connections, memory_order_relaxed);
+}
+
 /* NULL before the server listens. Any thread: `life` is atomic, and set after the workers. */
 static inline struct uvh_worker *uvh_server_workers(struct uvh_server *server)
 {

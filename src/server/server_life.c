@@ -7,12 +7,6 @@
 #include "server/server.h"
 #include "server/workers.h"
 
-/* Counts over all workers. */
-static size_t open_connections(struct uvh_server *server)
-{
-    return atomic_load_explicit(&server->open_connections, memory_order_relaxed);
-}
-
 void uvh_server_handle_closed(struct uvh_server *server)
 {
     if (--server->open_handles > 0 || server->life != UVH_SERVER_CLOSING)
@@ -57,7 +51,7 @@ void uvh_server_close_handles(struct uvh_server *server)
 static void on_drain_timeout(uv_timer_t *timer)
 {
     struct uvh_server *server = timer->data;
-    size_t open = open_connections(server);
+    size_t open = uvh_server_open_connections(server);
     if (open > 0)
         uvh_server_log(server, UVHTTP_LOG_WARNING, "connections closed by drain_timeout: %zu",
                        open);
@@ -68,7 +62,8 @@ static void on_drain_timeout(uv_timer_t *timer)
 static void on_grace_over(uv_timer_t *timer)
 {
     struct uvh_server *server = timer->data;
-    uint64_t left = (server->config.drain_timeout - server->config.drain_grace) * 1000;
+    uvhttp_drain_t times = uvh_drain_times(server);
+    uint64_t left = (times.timeout - times.grace) * 1000;
     uv_timer_start(timer, on_drain_timeout, left, 0);
     uvh_workers_set_state(server, UVH_WORKER_CLOSE_IDLE);
 }
@@ -76,12 +71,12 @@ static void on_grace_over(uv_timer_t *timer)
 /* Closing keep-alive connections at once would lose requests in transit. */
 static void begin_drain(struct uvh_server *server)
 {
-    const uvhttp_config_t *config = &server->config;
-    bool grace = config->drain_grace > 0;
-    if (grace && config->drain_grace < config->drain_timeout)
-        uv_timer_start(&server->drain_timer, on_grace_over, config->drain_grace * 1000, 0);
+    uvhttp_drain_t times = uvh_drain_times(server);
+    bool grace = times.grace > 0;
+    if (grace && times.grace < times.timeout)
+        uv_timer_start(&server->drain_timer, on_grace_over, times.grace * 1000, 0);
     else
-        uv_timer_start(&server->drain_timer, on_drain_timeout, config->drain_timeout * 1000, 0);
+        uv_timer_start(&server->drain_timer, on_drain_timeout, times.timeout * 1000, 0);
     uvh_workers_set_state(server, grace ? UVH_WORKER_DRAIN : UVH_WORKER_CLOSE_IDLE);
 }
 
@@ -91,7 +86,7 @@ static void leave(struct uvh_server *server)
     /* a server that never listened logs nothing */
     if (server->listened)
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopping: %zu connections open",
-                       open_connections(server));
+                       uvh_server_open_connections(server));
     server->life = UVH_SERVER_DRAINING;
     uvh_drain_begin(server);
     uvh_requested_stops_forget(server);
@@ -110,7 +105,7 @@ static void on_delay_over(uv_timer_t *timer)
 void uvh_server_stop(struct uvh_server *server)
 {
     bool again = atomic_exchange(&server->stop_requested, true);
-    uint64_t delay = again ? 0 : server->config.drain_delay;
+    uint64_t delay = again ? 0 : uvh_drain_times(server).delay;
     if (server->life == UVH_SERVER_RUNNING && delay > 0) {
         uvh_server_log(server, UVHTTP_LOG_INFO, "stopping in %llu seconds: not ready",
                        (unsigned long long)delay);

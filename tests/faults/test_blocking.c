@@ -56,6 +56,15 @@ static int pull(uvhttp_response_t *response, char *buffer, size_t size, size_t *
     return source->left > 0 ? 0 : source->result;
 }
 
+static int send_hints(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request, (void)arg;
+    int err = uvhttp_response_set_header(response, "Link", "</a.css>");
+    if (err == 0)
+        err = uvhttp_response_send_early_hints(response);
+    return err == 0 ? uvhttp_response_send_text(response, 200, "page") : err;
+}
+
 static int send_pulled(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     struct source source = {
@@ -167,6 +176,7 @@ static void begin_with(size_t drain_timeout)
 {
     static const uvhttp_route_t routes[] = {
         {.pattern = "/pulled", .handler = send_pulled, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/hints", .handler = send_hints, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/limited", .handler = send_over_limit, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/pieces", .handler = write_until_error, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/events", .handler = send_event_at_gate, .flags = UVHTTP_ROUTE_BLOCKING},
@@ -244,6 +254,24 @@ static void pulled_large_body_is_complete(void **state)
     /* Fields that middleware has added are sent, too. */
     static const char last[] = "\r\n0\r\nX-First: 1\r\n\r\n";
     assert_memory_equal(client.data + client.received - strlen(last), last, strlen(last));
+    end();
+}
+
+static bool has_page(void *arg)
+{
+    (void)arg;
+    return client.received > 4 && memcmp(client.data + client.received - 4, "page", 4) == 0;
+}
+
+static void early_hints_precede_the_response(void **state)
+{
+    (void)state;
+    static const char hints[] = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 200 OK";
+    begin();
+    send_request("/hints");
+    stage_drive(&stage, &client, LARGE, has_page, NULL);
+    assert_true(client.received > sizeof(hints));
+    assert_memory_equal(client.data, hints, strlen(hints));
     end();
 }
 
@@ -535,6 +563,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pulled_large_body_is_complete),
+        cmocka_unit_test(early_hints_precede_the_response),
         cmocka_unit_test(failing_pull_source_closes_connection),
         cmocka_unit_test(body_over_handler_limit_closes_connection),
         cmocka_unit_test(connection_error_during_drain_is_reported_once),

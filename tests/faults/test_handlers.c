@@ -191,6 +191,7 @@ static void begin(void)
     assert_int_equal(uvhttp_server_use(stage.server, guard, names[1]), 0);
     assert_int_equal(uvhttp_server_use(stage.server, pass, names[2]), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/", handler, names[3]), 0);
+    assert_int_equal(uvhttp_server_route(stage.server, "REPORT", "/", handler, names[3]), 0);
     assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server),
                                        &(uvhttp_route_t){.method = "POST",
                                                          .pattern = "/",
@@ -302,6 +303,15 @@ static void expect_response(int status, const char *body)
         return;
     assert_int_equal(response.body_length, strlen(body));
     assert_memory_equal(response.body, body, response.body_length);
+}
+
+static void method_after_an_empty_line_is_found(void **state)
+{
+    (void)state;
+    begin();
+    raw_client_send_text(&client, "\r\nREPORT / HTTP/1.1\r\nHost: h\r\n\r\n");
+    expect_response(200, NULL);
+    end();
 }
 
 /* Middleware runs before the body is read, so its result must not depend on how much of the body is
@@ -485,6 +495,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(middleware_refusal_skips_following_handlers),
+        cmocka_unit_test(method_after_an_empty_line_is_found),
         cmocka_unit_test(middleware_gets_empty_body),
         cmocka_unit_test(too_large_body_without_route_gets_404),
         cmocka_unit_test(stats_count_requests_and_responses),

@@ -582,6 +582,36 @@ static void stream_timer_may_close_stream(void **state)
     end();
 }
 
+/* Its user may be in the middle of several calls when a write finds the connection broken. */
+static void closed_stream_may_be_called_until_next_iteration(void **state)
+{
+    static const uvhttp_slice_t area = {"x", 1};
+    (void)state;
+    begin_stream();
+    uvhttp_stream_t *closed = stream;
+    uint64_t now = uvhttp_stream_now(closed);
+    raw_client_close(&client, true);
+    assert_int_equal(uvhttp_stream_write(closed, "x", 1), UVHTTP_EDISCONNECTED);
+    assert_string_equal(trace, "!");
+    uvhttp_stream_close(closed);
+    uvhttp_stream_end(closed);
+    uvhttp_stream_pause(closed);
+    uvhttp_stream_resume(closed);
+    uvhttp_stream_await_drain(closed);
+    uvhttp_stream_set_backlog(closed, 1);
+    assert_int_equal(uvhttp_stream_write(closed, "x", 1), UVHTTP_EDISCONNECTED);
+    assert_int_equal(uvhttp_stream_write_areas(closed, &area, 1), UVHTTP_EDISCONNECTED);
+    assert_int_equal(uvhttp_stream_set_timer(closed, 1), UVHTTP_EDISCONNECTED);
+    assert_int_equal(uvhttp_stream_pending(closed) + uvhttp_stream_blocked(closed), 0);
+    assert_null(uvhttp_stream_tls_error(closed));
+    assert_int_equal(uvhttp_stream_now(closed), now);
+    size_t live = stage.heap.live;
+    stage_iterations(&stage, 2);
+    assert_true(stage.heap.live < live);
+    assert_string_equal(trace, "!");
+    end();
+}
+
 static void stream_timer_may_end_stream(void **state)
 {
     (void)state;
@@ -761,6 +791,7 @@ int main(void)
         cmocka_unit_test(stream_timer_fires_once_after_timeout),
         cmocka_unit_test(stream_timer_can_be_cancelled),
         cmocka_unit_test(stream_timer_may_close_stream),
+        cmocka_unit_test(closed_stream_may_be_called_until_next_iteration),
         cmocka_unit_test(stream_timer_may_end_stream),
         cmocka_unit_test(stream_timer_fires_during_drain),
         cmocka_unit_test(stream_timer_without_memory_gets_enomem),

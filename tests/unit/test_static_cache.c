@@ -343,6 +343,9 @@ static void test_uncached_file_is_loaded_once(void **state)
     assert_int_equal(stats.hits, 1);
     assert_int_equal(stats.misses, REQUESTS);
     assert_true(stats.hit_rate > 0.0049 && stats.hit_rate < 0.0051);
+    for (int i = 1; i < REQUESTS; i++)
+        assert_int_equal(send_request(fixture, "/file"), 200);
+    assert_true(stats_of(fixture).hit_rate > 0.499 && stats_of(fixture).hit_rate < 0.501);
 }
 
 static void test_errors_and_redirects_are_looked_up_once(void **state)
@@ -350,7 +353,11 @@ static void test_errors_and_redirects_are_looked_up_once(void **state)
     static const struct {
         const char *target;
         int status;
-    } cases[] = {{"/missing", 404}, {"/sub/missing", 404}, {"/sub", 301}, {"/", 403}};
+    } cases[] = {{"/missing", 404},
+                 {"/sub/missing", 404},
+                 {"/sub", 301},
+                 {"/sub?a=a-query-longer-than-the-path", 301},
+                 {"/", 403}};
     struct fixture *fixture = *state;
     int clients[REQUESTS];
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

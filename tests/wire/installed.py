@@ -15,6 +15,11 @@ def installed(program, package):
     return path
 
 
+def installed_node():
+    """Node with 127.0.0.1 for localhost, where the servers are; a hosts file may have ::1, too."""
+    return [installed("node", "nodejs"), "--dns-result-order=ipv4first"]
+
+
 @functools.cache
 def node_flags():
     """The flag that enables Node's own WebSocket: needed in Node 20 and 21 only. Older versions, as
@@ -32,4 +37,4 @@ def node_flags():
 def node_with_websocket():
     if node_flags() is None:
         pytest.skip("this Node has no WebSocket; 20.10 or newer has one")
-    return [installed("node", "nodejs"), *node_flags(), "--no-warnings"]
+    return [*installed_node(), *node_flags(), "--no-warnings"]

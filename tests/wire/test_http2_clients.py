@@ -14,7 +14,7 @@ import pytest
 import browser
 import raw
 import tls
-from installed import installed
+from installed import installed, installed_node
 from wire_server import WireServer
 
 pytestmark = pytest.mark.release_only  # independent clients; one build suffices
@@ -190,7 +190,7 @@ def test_httpx_requests(target):
 
 def test_node_http2_requests(target):
     environment = {"NODE_EXTRA_CA_CERTS": str(target.ca)} if target.ca else {}
-    assert run(installed("node", "nodejs"), CLIENTS / "http2.mjs", target.url,
+    assert run(*installed_node(), CLIENTS / "http2.mjs", target.url,
                environment=environment) == b"ok\n"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import raw
 import tls
-from installed import installed, node_with_websocket
+from installed import installed, installed_node, node_with_websocket
 from wire_server import WireServer
 
 pytestmark = pytest.mark.release_only  # independent clients; one build suffices
@@ -121,7 +121,7 @@ def test_python_websockets_over_tls(secure):
 
 
 def test_node_over_tls(secure):
-    output = run(installed("node", "nodejs"), CLIENTS / "fetch.mjs", secure.url,
+    output = run(*installed_node(), CLIENTS / "fetch.mjs", secure.url,
                  environment={"NODE_EXTRA_CA_CERTS": str(secure.ca)})
     assert output == b"ok\n"
 
