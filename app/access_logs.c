@@ -44,8 +44,8 @@ static bool same_options(const uvhttp_access_log_options_t *one,
            one->flush_ms == other->flush_ms;
 }
 
-#define NAMES                                                                             \
-    "client, user, method, target, route, protocol, request, host, referer, user_agent, " \
+#define NAMES                                                                                 \
+    "client, user, method, target, route, protocol, request, host, referer, user_agent, "     \
     "request_id, trace_id, span_id, status, bytes, duration_ms, duration_us, aborted, time, " \
     "time_iso and unix_ms"
 

@@ -47,10 +47,10 @@ typedef struct uvhttp_access_log_options {
      * {method}, {target} as sent, {route} its pattern (uvhttp_request_route), {protocol}
      * "HTTP/1.1", {request} these three separated by spaces ("-" if the client sent none), {host},
      * {referer}, {user_agent}, {request_id} (uvhttp/request_id.h, else X-Request-Id of the
-     * request), {trace_id} and {span_id} (uvhttp/trace.h), {status}, {bytes} sent, head and body, {duration_ms} "1.234", {duration_us},
-     * {aborted} 1 or 0, {time} "22/Nov/2026:03:04:05 +0100", {time_iso} "2026-11-22T02:04:05.678Z",
-     * {unix_ms}. At least one is required. All times are those of the complete request head. An
-     * empty value is "-". */
+     * request), {trace_id} and {span_id} (uvhttp/trace.h), {status}, {bytes} sent, head and body,
+     * {duration_ms} "1.234", {duration_us}, {aborted} 1 or 0, {time} "22/Nov/2026:03:04:05 +0100",
+     * {time_iso} "2026-11-22T02:04:05.678Z", {unix_ms}. At least one is required. All times are
+     * those of the complete request head. An empty value is "-". */
     const char *pattern;
     /* Bytes of queued lines, 65,536 to 1 GiB; twice that is allocated; 0: 262,144. */
     size_t buffer_size;

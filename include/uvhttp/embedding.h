@@ -92,7 +92,37 @@ typedef enum uvhttp_forwarding {
 UVHTTP_EXPORT int uvhttp_server_trust_proxies(uvhttp_server_t *server, const char *const *prefixes,
                                               size_t count, uvhttp_forwarding_t fields);
 
-/* The address of the connection's peer: uvhttp_request_client_address without proxies. */
+/* What happens to connections that are not from a source of the PROXY protocol. */
+typedef enum uvhttp_proxy_others {
+    UVHTTP_PROXY_OTHERS_DIRECT = 0, /* clients of their own: a header gets 400 */
+    UVHTTP_PROXY_OTHERS_IGNORE,     /* the same, but a header is skipped, and not believed */
+    UVHTTP_PROXY_OTHERS_REFUSE      /* they are closed */
+} uvhttp_proxy_others_t;
+
+/* Sets the sources of the PROXY protocol, versions 1 and 2: connections of these proxies begin with
+ * a header that names the client, before a TLS handshake, if any. It replaces the peer's address,
+ * also for trusted proxies, logs and rules. Without a valid header within header_timeout they are
+ * closed, with a line in the log. A header for a connection of the proxy itself (LOCAL, a health
+ * check) and one with unknown addresses leave the address as it is. Sources are written as for
+ * uvhttp_server_trust_proxies. Copied; a second call replaces the first, `count` 0: no source. It
+ * is for all listeners. Before the server listens, or in a reload, for new connections.
+ * Source: https://www.haproxy.org/download/2.8/doc/proxy-protocol.txt
+ * Returns 0, or
+ *   UVHTTP_EINVAL   a malformed source, with a line in the log, or no such value of `others`
+ *   UVHTTP_EFROZEN  the server listens already
+ *   UVHTTP_ENOMEM   out of memory */
+UVHTTP_EXPORT int uvhttp_server_accept_proxy_protocol(uvhttp_server_t *server,
+                                                      const char *const *sources, size_t count,
+                                                      uvhttp_proxy_others_t others);
+
+/* A value (TLV) of the header of the connection's proxy, version 2, by its type: 1 for ALPN, 2 for
+ * the host of the client's TLS connection, 5 for an id, 0x20 for its TLS as a list of its own, ...
+ * False when there is none. The value lives as long as the connection. */
+UVHTTP_EXPORT bool uvhttp_request_proxy_value(uvhttp_request_t *request, unsigned type,
+                                              uvhttp_slice_t *value);
+
+/* The address of the connection's peer: uvhttp_request_client_address without proxies, but with a
+ * header of the PROXY protocol. */
 UVHTTP_EXPORT const char *uvhttp_request_peer_address(uvhttp_request_t *request);
 
 /* "http", or "https" if the connection has TLS or a trusted proxy says so: the element of

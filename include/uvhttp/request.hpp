@@ -22,10 +22,10 @@
 #include <uvhttp/parser.hpp>
 #include <uvhttp/request.h>
 #include <uvhttp/request_id.h>
-#include <uvhttp/trace.h>
 #include <uvhttp/stream.h>
 #include <uvhttp/text.hpp>
 #include <uvhttp/tls.h>
+#include <uvhttp/trace.h>
 #include <uvhttp/uploads.hpp>
 
 namespace uvhttp

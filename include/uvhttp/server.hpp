@@ -509,6 +509,16 @@ public:
     {
         return trustProxies(std::span(prefixes.begin(), prefixes.size()), fields);
     }
+    /* Connections of these proxies begin with a header of the PROXY protocol. */
+    Server &acceptProxyProtocol(std::initializer_list<const char *> sources,
+                                uvhttp_proxy_others_t others = UVHTTP_PROXY_OTHERS_DIRECT) noexcept
+    {
+        if (!setup_->error())
+            setup_->note(uvhttp_server_accept_proxy_protocol(native(), sources.begin(),
+                                                             sources.size(), others),
+                         "PROXY protocol");
+        return *this;
+    }
     /* SIGINT and SIGTERM stop the server, a second signal immediately. */
     Server &stopOnSignals() noexcept
     {

@@ -87,6 +87,7 @@ struct uvh_connection_data {
     uint64_t id;
     void *data;
     void (*release)(void *data);
+    uvhttp_slice_t proxy_values; /* of a PROXY header, as TLVs; in the same allocation */
 };
 
 struct uvh_conn {

@@ -172,35 +172,51 @@ static void succeed(struct uvh_conn *conn)
     }
 }
 
+/* A read has returned 0 or an error. */
+static void see_to_end(struct uvh_conn *conn, ssize_t result)
+{
+    if (!conn->tls->begun) /* connected and closed without data, as a port check */
+        uvh_conn_close(conn);
+    else
+        fail(conn, result == 0 ? "the peer closed the connection" : uvhttp_strerror((int)result));
+}
+
 /* Reads ciphertext for the handshake. False when there is none now, or the connection has
  * changed. */
 static bool receive_handshake(struct uvh_conn *conn, char *ciphertext, bool limited)
 {
     struct uvh_tls_session *session = conn->tls;
-    /* kept when the connection was opened by early data */
-    if (uvh_tls_session_has_input(session))
+    /* kept when the connection was opened by early data, or came with the header of a proxy */
+    bool kept = uvh_tls_session_has_input(session);
+    if (kept && session->begun)
         return true;
-    if (!conn->socket.readable)
+    if (!kept && !conn->socket.readable)
         return false;
     if (limited && !uvh_tls_session_has_hello(session) && !uvh_handshakes_take_slot(conn))
         return false;
-    ssize_t count = receive_ciphertext(conn, ciphertext, CIPHERTEXT);
-    if (count == -EAGAIN)
-        return false;
-    if (count > 0 && !session->begun && is_plain_text(ciphertext)) {
+    if (!kept) {
+        ssize_t count = receive_ciphertext(conn, ciphertext, CIPHERTEXT);
+        if (count == -EAGAIN)
+            return false;
+        if (count <= 0) {
+            see_to_end(conn, count);
+            return false;
+        }
+        session->input = (uvhttp_slice_t){ciphertext, (size_t)count};
+    }
+    if (!session->begun && is_plain_text(session->input.base)) {
         become_plain(conn);
         return false;
     }
-    if (count > 0) {
-        session->begun = true;
-        session->input = (uvhttp_slice_t){ciphertext, (size_t)count};
-        return true;
-    }
-    if (!session->begun) /* connected and closed without data, as a port check */
-        uvh_conn_close(conn);
-    else
-        fail(conn, count == 0 ? "the peer closed the connection" : uvhttp_strerror((int)count));
-    return false;
+    session->begun = true;
+    return true;
+}
+
+bool uvh_tls_io_feed(struct uvh_conn *conn, const char *data, size_t size)
+{
+    conn->tls->input = (uvhttp_slice_t){data, size};
+    conn->socket.readable |= size > 0;
+    return uvh_tls_session_keep_input(conn->tls);
 }
 
 /* Handles the result of a handshake step. False: the handshake is over. */

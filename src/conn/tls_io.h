@@ -19,6 +19,10 @@ struct uvh_conn;
  * needs a slot for the ClientHello (handshakes.h). */
 void uvh_tls_io_handshake(struct uvh_conn *conn, bool limited);
 
+/* Before the handshake: bytes for it that were read already, which are copied. False if out of
+ * memory. */
+bool uvh_tls_io_feed(struct uvh_conn *conn, const char *data, size_t size);
+
 /* Continues the handshake after a step on another thread. */
 void uvh_tls_io_worked(struct uvh_conn *conn);
 

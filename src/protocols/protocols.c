@@ -12,6 +12,7 @@
 #include "codec/http2/frame.h"
 #include "h1/h1.h"
 #include "h2/h2.h"
+#include "protocols/proxy_header.h"
 #include "server/server.h"
 #include "tls/contexts.h"
 #include "tls/info.h"
@@ -101,11 +102,17 @@ int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_c
         return err;
     }
     uvh_counter_add(&worker->conns.open, 1);
-    if (session != NULL)
+    enum uvh_proxy_start start = uvh_proxy_header_start(worker, conn);
+    if (start == UVH_PROXY_START_HEADER && !reject)
+        uvh_proxy_header_await(conn, session);
+    else if (session != NULL)
         uvh_conn_begin_tls(conn, session);
     conn->socket.readable = worker->closes_idle; /* one last read */
     uvh_worker_stats_time(worker);
-    if (reject) {
+    if (start == UVH_PROXY_START_REFUSE) {
+        uvh_worker_log_failure(conn, "PROXY protocol", "the peer is not one of the sources");
+        uvh_conn_close(conn);
+    } else if (reject) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
         uvh_h1_reject(uvh_h1_of(conn), 503, "too many connections");
     }

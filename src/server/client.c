@@ -25,7 +25,7 @@ static uvhttp_slice_t slice_of(const char *text)
     return (uvhttp_slice_t){text, strlen(text)};
 }
 
-/* ---- trusted proxies ---- */
+/* ---- proxies ---- */
 
 static void release_proxies(void *arg)
 {
@@ -43,14 +43,14 @@ static void refuse_proxy(struct uvh_server *server, size_t index, const char *pr
     uvh_server_log(server, UVHTTP_LOG_ERROR, "%s", error->text);
 }
 
-static int trust(struct uvh_server *server, const char *const *prefixes, size_t count,
-                 uvhttp_forwarding_t fields)
+/* Makes the list, which the server owns. */
+static int read_list(struct uvh_server *server, const char *const *prefixes, size_t count,
+                     struct uvh_proxies **list)
 {
-    int err = uvh_check_not_frozen(&server->view, uvh_server_error(server),
-                                   "trusted proxies must be set");
-    if (err != 0)
-        return err;
-    if ((count > 0 && prefixes == NULL) || (unsigned)fields > UVHTTP_FORWARDING_STANDARD)
+    *list = NULL;
+    if (count == 0)
+        return 0;
+    if (prefixes == NULL)
         return UVHTTP_EINVAL;
     if (count > (SIZE_MAX - sizeof(struct uvh_proxies)) / sizeof(struct uvh_address_prefix))
         return UVHTTP_ENOMEM;
@@ -58,7 +58,7 @@ static int trust(struct uvh_server *server, const char *const *prefixes, size_t 
         uvh_alloc(server->allocator, sizeof(*proxies) + count * sizeof(proxies->prefixes[0]));
     if (proxies == NULL)
         return UVHTTP_ENOMEM;
-    *proxies = (struct uvh_proxies){.allocator = server->allocator, .fields = fields};
+    *proxies = (struct uvh_proxies){.allocator = server->allocator};
     for (size_t i = 0; i < count; i++) {
         if (prefixes[i] != NULL && strcmp(prefixes[i], "unix") == 0) {
             proxies->unix_peers = true;
@@ -70,12 +70,47 @@ static int trust(struct uvh_server *server, const char *const *prefixes, size_t 
             return UVHTTP_EINVAL;
         }
     }
-    err = uvhttp_server_own(&server->view, release_proxies, proxies);
+    int err = uvhttp_server_own(&server->view, release_proxies, proxies);
     if (err != 0)
         release_proxies(proxies);
     else
-        server->setup->proxies = count > 0 ? proxies : NULL;
+        *list = proxies;
     return err;
+}
+
+static int trust(struct uvh_server *server, const char *const *prefixes, size_t count,
+                 uvhttp_forwarding_t fields)
+{
+    struct uvh_proxies *proxies;
+    int err = uvh_check_not_frozen(&server->view, uvh_server_error(server),
+                                   "trusted proxies must be set");
+    if (err == 0 && (unsigned)fields > UVHTTP_FORWARDING_STANDARD)
+        err = UVHTTP_EINVAL;
+    if (err == 0)
+        err = read_list(server, prefixes, count, &proxies);
+    if (err != 0)
+        return err;
+    if (proxies != NULL)
+        proxies->fields = fields;
+    server->setup->proxies = proxies;
+    return 0;
+}
+
+static int accept_proxy_protocol(struct uvh_server *server, const char *const *sources,
+                                 size_t count, uvhttp_proxy_others_t others)
+{
+    struct uvh_proxies *list;
+    int err = uvh_check_not_frozen(&server->view, uvh_server_error(server),
+                                   "sources of the PROXY protocol must be set");
+    if (err == 0 && (unsigned)others > UVHTTP_PROXY_OTHERS_REFUSE)
+        err = UVHTTP_EINVAL;
+    if (err == 0)
+        err = read_list(server, sources, count, &list);
+    if (err != 0)
+        return err;
+    server->setup->proxy_sources = list;
+    server->setup->proxy_others = others;
+    return 0;
 }
 
 int uvhttp_server_trust_proxies(uvhttp_server_t *view, const char *const *prefixes, size_t count,
@@ -88,7 +123,18 @@ int uvhttp_server_trust_proxies(uvhttp_server_t *view, const char *const *prefix
     return uvh_router_end(server->setup->router, trust(server, prefixes, count, fields));
 }
 
-static bool is_believed(const struct uvh_proxies *proxies, const char *peer)
+int uvhttp_server_accept_proxy_protocol(uvhttp_server_t *view, const char *const *sources,
+                                        size_t count, uvhttp_proxy_others_t others)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    uvh_error_clear(uvh_server_error(server));
+    return uvh_router_end(server->setup->router,
+                          accept_proxy_protocol(server, sources, count, others));
+}
+
+bool uvh_proxies_include(const struct uvh_proxies *proxies, const char *peer)
 {
     struct uvh_ip_address address;
     if (strcmp(peer, unix_peer) == 0)
@@ -185,7 +231,7 @@ static const struct uvh_client *client_of(uvhttp_request_t *request)
     if (client == NULL)
         return &unknown;
     *client = (struct uvh_client){uvhttp_request_peer_address(request), own_scheme(exchange), NULL};
-    if (proxies != NULL && is_believed(proxies, client->address))
+    if (proxies != NULL && uvh_proxies_include(proxies, client->address))
         read_forwarding(exchange, proxies, client);
     exchange->client = client;
     return client;

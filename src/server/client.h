@@ -6,14 +6,17 @@
 
 #include "codec/fields/address_prefix.h"
 
-/* The trusted proxies. Owned by the server. */
+/* Trusted proxies, or sources of the PROXY protocol. Owned by the server. */
 struct uvh_proxies {
     const uvhttp_allocator_t *allocator;
-    uvhttp_forwarding_t fields;
-    bool unix_peers; /* peers of unix sockets are trusted */
+    uvhttp_forwarding_t fields; /* of trusted proxies */
+    bool unix_peers;            /* peers of unix sockets belong to them */
     size_t count;
     struct uvh_address_prefix prefixes[];
 };
+
+/* True if the peer with that address (uvh_socket_peer_text) is one of them. */
+bool uvh_proxies_include(const struct uvh_proxies *proxies, const char *peer);
 
 /* What proxies report about a request's client. Owned by the exchange. */
 struct uvh_client {

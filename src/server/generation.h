@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 
+#include <uvhttp/embedding.h>
 #include <uvhttp/server.h>
 
 #include "base/list.h"
@@ -52,8 +53,10 @@ struct uvh_generation {
     void *finished_arg;
     uvhttp_error_cb on_error;
     void *error_arg;
-    const struct uvh_proxies *proxies; /* trusted ones; NULL: none */
-    struct uvh_use *uses;              /* one for each worker; NULL: not activated */
+    const struct uvh_proxies *proxies;       /* trusted ones; NULL: none */
+    const struct uvh_proxies *proxy_sources; /* of the PROXY protocol; NULL: none */
+    uvhttp_proxy_others_t proxy_others;      /* without meaning if there are none */
+    struct uvh_use *uses;                    /* one for each worker; NULL: not activated */
     atomic_size_t holders; /* the set-up or workers, readers, outgoing WebSocket connections */
     struct uvh_message unused;
 };

@@ -3,20 +3,27 @@
 #include <uvhttp/embedding.h>
 
 #include "base/alloc.h"
+#include "codec/proxy/header.h"
 #include "conn/conn.h"
 #include "server/blocking.h"
 #include "server/exchange.h"
 #include "server/server.h"
 
+struct uvh_connection_data *uvh_connection_data_new(struct uvh_server *server, size_t extra)
+{
+    struct uvh_connection_data *data = uvh_alloc_zero(server->allocator, sizeof(*data) + extra);
+    if (data != NULL)
+        data->id = atomic_fetch_add_explicit(&server->connection_ids, 1, memory_order_relaxed) + 1;
+    return data;
+}
+
 /* Allocates it on first use; NULL when out of memory. */
 static struct uvh_connection_data *data_of(uvhttp_request_t *request)
 {
     struct uvh_exchange *exchange = uvh_exchange_of_request(request);
-    struct uvh_server *server = exchange->worker->server;
     struct uvh_connection_data **data = exchange->protocol->connection_data(exchange);
-    if (*data == NULL && (*data = uvh_alloc_zero(server->allocator, sizeof(**data))) != NULL)
-        (*data)->id =
-            atomic_fetch_add_explicit(&server->connection_ids, 1, memory_order_relaxed) + 1;
+    if (*data == NULL)
+        *data = uvh_connection_data_new(exchange->worker->server, 0);
     return *data;
 }
 
@@ -41,6 +48,20 @@ void *uvhttp_request_connection_data(uvhttp_request_t *request)
     struct uvh_exchange *exchange = uvh_exchange_of_request(request);
     const struct uvh_connection_data *kept = *exchange->protocol->connection_data(exchange);
     return kept == NULL ? NULL : kept->data;
+}
+
+bool uvhttp_request_proxy_value(uvhttp_request_t *request, unsigned type, uvhttp_slice_t *value)
+{
+    struct uvh_exchange *exchange = uvh_exchange_of_request(request);
+    const struct uvh_connection_data *kept = *exchange->protocol->connection_data(exchange);
+    uvhttp_slice_t rest = kept == NULL ? (uvhttp_slice_t){NULL, 0} : kept->proxy_values;
+    unsigned char found;
+    while (uvh_proxy_next_tlv(&rest, &found, value)) {
+        if (found == type)
+            return true;
+    }
+    *value = (uvhttp_slice_t){NULL, 0};
+    return false;
 }
 
 uint64_t uvhttp_request_connection_id(uvhttp_request_t *request)

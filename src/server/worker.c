@@ -379,7 +379,7 @@ static void on_conn_ended_by(struct uvh_conn *conn, enum uvh_conn_timeout timeou
 }
 
 /* Rate-limited, since clients control the number of failures. */
-static void log_failure(struct uvh_conn *conn, const char *what, const char *reason)
+void uvh_worker_log_failure(struct uvh_conn *conn, const char *what, const char *reason)
 {
     struct uvh_worker *worker = worker_of(conn->shared);
     struct uvh_handshake_log *log = &worker->handshake_log;
@@ -389,12 +389,12 @@ static void log_failure(struct uvh_conn *conn, const char *what, const char *rea
         return;
     if (now - log->begun >= 1000) {
         if (log->lines > HANDSHAKE_LINES)
-            uvh_server_log(worker->server, UVHTTP_LOG_INFO, "%u more TLS handshakes failed",
+            uvh_server_log(worker->server, UVHTTP_LOG_INFO, "%u more connections failed",
                            log->lines - HANDSHAKE_LINES);
         *log = (struct uvh_handshake_log){.begun = now};
     }
     if (log->lines++ < HANDSHAKE_LINES)
-        uvh_server_log(worker->server, UVHTTP_LOG_INFO, "TLS %s with %s failed: %s", what,
+        uvh_server_log(worker->server, UVHTTP_LOG_INFO, "%s with %s failed: %s", what,
                        uvh_conn_peer(conn, peer), reason);
 }
 
@@ -406,12 +406,12 @@ static void on_handshake_failed(struct uvh_conn *conn, const char *reason)
         uvh_server_log(worker->server, UVHTTP_LOG_WARNING, "TLS handshake with %s (%s) failed: %s",
                        conn->tls->server_name, uvh_conn_peer(conn, peer), reason);
     else
-        log_failure(conn, "handshake", reason);
+        uvh_worker_log_failure(conn, "TLS handshake", reason);
 }
 
 static void on_tls_failed(struct uvh_conn *conn, const char *reason)
 {
-    log_failure(conn, "connection", reason);
+    uvh_worker_log_failure(conn, "TLS connection", reason);
 }
 
 static const struct uvh_conn_callbacks conn_callbacks = {

@@ -60,7 +60,7 @@ enum {
     UVH_DATE_FIELD_MAX = 48, /* encoded for HTTP/2 */
 };
 
-/* Log lines about failed handshakes in the second that started at `begun` (loop time). */
+/* Log lines about failed connections in the second that started at `begun` (loop time). */
 struct uvh_handshake_log {
     uint64_t begun;
     unsigned lines; /* may exceed the number logged */
@@ -129,6 +129,9 @@ void uvh_worker_add_lengths(struct uvh_worker *worker, const struct uvhttp_route
 /* Applies the requested state. Any thread may raise it before; uvh_inbox_wake triggers this
  * call. */
 void uvh_worker_apply_state(struct uvh_worker *worker);
+
+/* Logs why an accepted connection has failed before its first request. */
+void uvh_worker_log_failure(struct uvh_conn *conn, const char *what, const char *reason);
 
 /* Called when something has ended: a draining worker with nothing else open reads its last messages
  * and closes its handles. */

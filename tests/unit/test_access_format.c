@@ -277,8 +277,8 @@ static void line_length_is_limited(void **state)
     size_t length = 0;
     memset(value, '\n', sizeof(value));
     uvhttp_slice_t huge = {value, sizeof(value)};
-    uvhttp_access_facts_t facts = {huge, huge, huge, huge, huge,  huge,
-                                   huge, huge, huge, 1,    false, {.status = 200}};
+    uvhttp_access_facts_t facts = {huge, huge, huge, huge, huge, huge,  huge,
+                                   huge, huge, huge, huge, 1,    false, {.status = 200}};
     for (unsigned i = 0; i < UVH_ACCESS_PARTS; i++)
         length += (size_t)snprintf(pattern + length, sizeof(pattern) - length,
                                    i % 2 ? "{request}" : "{host}");

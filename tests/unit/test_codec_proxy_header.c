@@ -11,7 +11,8 @@
 #include "codec/proxy/header.h"
 
 #define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"
-#define V4 "\xc0\x00\x02\x01\xc6\x33\x64\x02\x10\x92\x01\xbb" /* 192.0.2.1:4242 to 198.51.100.2:443 */
+#define V4 \
+    "\xc0\x00\x02\x01\xc6\x33\x64\x02\x10\x92\x01\xbb" /* 192.0.2.1:4242 to 198.51.100.2:443 */
 
 struct row {
     const char *data;
@@ -22,7 +23,10 @@ struct row {
     size_t tlvs; /* bytes */
 };
 
-#define ROW(data, ...) {data, sizeof(data) - 1, __VA_ARGS__}
+#define ROW(data, ...)                      \
+    {                                       \
+        data, sizeof(data) - 1, __VA_ARGS__ \
+    }
 
 static const struct row valid[] = {
     ROW("PROXY TCP4 192.0.2.1 198.51.100.2 4242 443\r\n", UVH_PROXY_IP, "192.0.2.1", 4242, 0),

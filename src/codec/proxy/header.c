@@ -46,8 +46,8 @@ static bool read_addresses(uvhttp_slice_t line, bool v6, struct uvh_proxy_header
     }
     header->source = UVH_PROXY_IP;
     bool valid = line.length == 0 && uvh_ip_address_parse(words[0], &header->client) &&
-                 uvh_ip_address_parse(words[1], &proxy) &&
-                 read_port(words[2], &header->port) && read_port(words[3], &proxy_port);
+                 uvh_ip_address_parse(words[1], &proxy) && read_port(words[2], &header->port) &&
+                 read_port(words[3], &proxy_port);
     return valid && v6 == (memchr(words[0].base, ':', words[0].length) != NULL);
 }
 
