@@ -107,6 +107,25 @@ static void read_proxy_fields(struct uvh_config_reader *reader, const struct uvh
         setup->proxy_fields = (unsigned)word;
 }
 
+static void read_proxy_sources(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                               void *into)
+{
+    uvh_config_clients_read_addresses(reader, value, uvh_client_rules_check_proxy,
+                                      &((struct uvh_setup *)into)->proxy_sources);
+}
+
+static void read_proxy_others(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                              void *into)
+{
+    /* in the order of uvhttp_proxy_others_t */
+    static const char *const words[] = {"direct", "ignore", "refuse"};
+    struct uvh_setup *setup = into;
+    int word = uvh_config_read_word(reader, value, words, sizeof(words) / sizeof(words[0]));
+    setup->proxy_others_mark = value->mark;
+    if (word >= 0)
+        setup->proxy_others = (unsigned)word;
+}
+
 static void read_metrics_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                               void *into)
 {
@@ -213,6 +232,8 @@ static bool interpret(struct uvh_config_file *file, struct uvh_problems *problem
                                                  {"access_log", read_access_log},
                                                  {"trusted_proxies", read_proxies},
                                                  {"proxy_fields", read_proxy_fields},
+                                                 {"proxy_protocol", read_proxy_sources},
+                                                 {"proxy_protocol_others", read_proxy_others},
                                                  {"tls", uvh_config_tls_read},
                                                  {"metrics", read_metrics},
                                                  {"health", read_health},

@@ -84,6 +84,9 @@ static const char *const symlink_words[] = {"inside", "all", "none", "owner", NU
 /* in the order of uvhttp_forwarding_t */
 static const char *const proxy_words[] = {"x-forwarded", "forwarded", NULL};
 
+/* in the order of uvhttp_proxy_others_t */
+static const char *const others_words[] = {"direct", "ignore", "refuse", NULL};
+
 const struct uvh_option uvh_option_table[] = {
     GROUP("Address"),
     OPTION("port", 'p', NUMBER, FIELD(port), 0, 65535, "PORT",
@@ -111,6 +114,19 @@ const struct uvh_option uvh_option_table[] = {
      .words = proxy_words,
      .help = "fields of trusted proxies: x-forwarded (X-Forwarded-For, -Proto, -Host) or "
              "forwarded (Forwarded) (default: x-forwarded)"},
+    {.name = "proxy-protocol",
+     .kind = UVH_OPTION_LIST,
+     .offset = FIELD(proxy_sources),
+     .value = "ADDRESS",
+     .check = uvh_client_rules_check_proxy,
+     .help = "connections of this proxy begin with a header of the PROXY protocol; repeatable"},
+    {.name = "proxy-protocol-others",
+     .kind = UVH_OPTION_WORD,
+     .offset = FIELD(proxy_others),
+     .value = "WHAT",
+     .words = others_words,
+     .help = "other connections: direct (clients of their own), ignore (a header is skipped and "
+             "not believed) or refuse (default: direct)"},
 
     SERVE_GROUP("TLS"),
     TLS("tls-cert", LIST, certificates, 0, 0, "FILE",

@@ -64,6 +64,8 @@ struct uvh_options {
     const char *limit_requests;                 /* N/TIME, or NULL */
     struct uvh_option_list proxies;             /* trusted: addresses */
     unsigned proxy_fields;                      /* uvhttp_forwarding_t */
+    struct uvh_option_list proxy_sources;       /* of the PROXY protocol: addresses */
+    unsigned proxy_others;                      /* uvhttp_proxy_others_t */
     const char *metrics;                        /* a path, or NULL */
     bool health;
     const char *pid_file;   /* or NULL */

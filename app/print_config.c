@@ -433,6 +433,7 @@ void uvh_print_config(const struct uvh_setup *setup, FILE *out)
 {
     static const char *const levels[] = {"error", "warning", "info", "debug"};
     static const char *const fields[] = {"x-forwarded", "forwarded"};
+    static const char *const others[] = {"direct", "ignore", "refuse"};
     print_limits(&setup->config, out);
     print_listen(setup, out);
     print_key_if(out, 0, "user", setup->user.text);
@@ -444,6 +445,9 @@ void uvh_print_config(const struct uvh_setup *setup, FILE *out)
     print_list(out, 0, "trusted_proxies", &setup->proxies);
     if (setup->proxies.count > 0)
         fprintf(out, "proxy_fields: %s\n", fields[setup->proxy_fields]);
+    print_list(out, 0, "proxy_protocol", &setup->proxy_sources);
+    if (setup->proxy_sources.count > 0)
+        fprintf(out, "proxy_protocol_others: %s\n", others[setup->proxy_others]);
     print_metrics(&setup->metrics, out);
     if (setup->health)
         fputs("health: true\n", out);

@@ -71,7 +71,7 @@ static int make_server(struct uvh_redirect *redirect, const struct uvh_setup *se
     }
     redirect->server = server;
     uvh_logger_install(server, NULL, verbose);
-    if (!uvh_proxies_trust(server, setup, &problems))
+    if (!uvh_proxies_apply(server, setup, &problems))
         return UVHTTP_ENOMEM;
     return uvhttp_server_use(server, send_to_https, redirect);
 }

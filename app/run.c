@@ -26,6 +26,7 @@ struct run {
     struct uvh_config_file file;
     struct uvh_problems problems;
     struct uvh_text proxies[UVH_OPTIONS_LIST_MAX]; /* of flags */
+    struct uvh_text proxy_sources[UVH_OPTIONS_LIST_MAX];
 };
 
 static int fail(int err)
@@ -66,6 +67,7 @@ static int merge(struct run *run)
     options->user = setup->user.text;
     options->group = setup->group.text;
     options->proxy_fields = setup->proxy_fields;
+    options->proxy_others = setup->proxy_others;
     options->health = setup->health;
     options->pid_file = setup->pid_file.text;
     memcpy(options->listen, setup->listen, sizeof(setup->listen));
@@ -80,10 +82,13 @@ static int merge(struct run *run)
     replace(&setup->user, options->user);
     replace(&setup->group, options->group);
     setup->proxy_fields = options->proxy_fields;
+    setup->proxy_others = options->proxy_others;
     setup->health = options->health;
     replace(&setup->pid_file, options->pid_file);
     if (options->proxies.count > 0)
         setup->proxies = uvh_option_texts(&options->proxies, run->proxies);
+    if (options->proxy_sources.count > 0)
+        setup->proxy_sources = uvh_option_texts(&options->proxy_sources, run->proxy_sources);
     const char *path = options->access_log;
     if (path != NULL && path != setup->access_log.path.text && strcmp(path, "-") != 0)
         path = absolute_path(run, path);

@@ -283,6 +283,9 @@ static int serve(const struct uvh_options *options, struct uvh_serve_site *made)
                                              .options = {.format = UVHTTP_ACCESS_COMBINED}},
                               .proxies = uvh_option_texts(&options->proxies, made->proxies),
                               .proxy_fields = options->proxy_fields,
+                              .proxy_sources =
+                                  uvh_option_texts(&options->proxy_sources, made->proxy_sources),
+                              .proxy_others = options->proxy_others,
                               .metrics = {.path = {.text = options->metrics}},
                               .health = options->health,
                               .pid_file = {.text = options->pid_file},

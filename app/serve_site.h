@@ -14,6 +14,7 @@ struct uvh_serve_site {
     struct uvh_setup_rewrite rewrites[UVH_OPTIONS_LIST_MAX];
     struct uvh_text allow[UVH_OPTIONS_LIST_MAX], deny[UVH_OPTIONS_LIST_MAX];
     struct uvh_text proxies[UVH_OPTIONS_LIST_MAX];
+    struct uvh_text proxy_sources[UVH_OPTIONS_LIST_MAX];
     struct uvh_file_rules rules;
     struct uvh_setup_auth upload_auth;
     struct uvh_setup_tls tls;

@@ -151,7 +151,10 @@ struct uvh_setup {
     struct uvh_setup_log access_log;
     struct uvh_text_list proxies; /* trusted */
     struct uvh_mark proxy_fields_mark;
-    unsigned proxy_fields; /* uvhttp_forwarding_t */
+    unsigned proxy_fields;              /* uvhttp_forwarding_t */
+    struct uvh_text_list proxy_sources; /* of the PROXY protocol */
+    struct uvh_mark proxy_others_mark;
+    unsigned proxy_others; /* uvhttp_proxy_others_t */
     struct uvh_setup_metrics metrics;
     bool health; /* probes at /healthz and /readyz */
     struct uvh_setup_site *sites;

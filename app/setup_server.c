@@ -251,7 +251,7 @@ static bool build_sites(struct running *running, const struct uvh_setup_server *
         err = uvhttp_server_use(running->server, answer_probe, NULL);
     if (err != 0)
         uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
-    uvh_proxies_trust(running->server, setup, problems);
+    uvh_proxies_apply(running->server, setup, problems);
     uvh_access_logs_check(setup, problems);
     uvh_site_clients_check_families(setup, given->options, problems);
     for (size_t i = 0; i < setup->site_count; i++) {

@@ -117,7 +117,7 @@ UVHTTP_EXPORT int uvhttp_server_accept_proxy_protocol(uvhttp_server_t *server,
 
 /* A value (TLV) of the header of the connection's proxy, version 2, by its type: 1 for ALPN, 2 for
  * the host of the client's TLS connection, 5 for an id, 0x20 for its TLS as a list of its own, ...
- * False when there is none. The value lives as long as the connection. */
+ * False when there is none. `*value` lives as long as the connection; NULL: it is not needed. */
 UVHTTP_EXPORT bool uvhttp_request_proxy_value(uvhttp_request_t *request, unsigned type,
                                               uvhttp_slice_t *value);
 

@@ -37,7 +37,7 @@ typedef struct uvhttp_trace {
  * numbers. */
 UVHTTP_EXPORT const uvhttp_trace_t *uvhttp_request_trace(uvhttp_request_t *request);
 
-/* Writes the traceparent of a request that this one causes. */
+/* Writes the traceparent of a request that this one causes; "" for NULL. */
 UVHTTP_EXPORT void uvhttp_trace_write_parent(const uvhttp_trace_t *trace,
                                              char out[UVHTTP_TRACEPARENT_SIZE]);
 

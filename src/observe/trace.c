@@ -139,6 +139,12 @@ const uvhttp_trace_t *uvhttp_request_trace(uvhttp_request_t *request)
 
 void uvhttp_trace_write_parent(const uvhttp_trace_t *trace, char out[UVHTTP_TRACEPARENT_SIZE])
 {
+    if (out == NULL)
+        return;
+    if (trace == NULL) {
+        out[0] = '\0';
+        return;
+    }
     snprintf(out, UVHTTP_TRACEPARENT_SIZE, "00-%.32s-%.16s-%s", trace->trace_id, trace->span_id,
              trace->sampled ? "01" : "00");
 }

@@ -171,7 +171,7 @@ void uvh_server_close_handles(struct uvh_server *server);
 /* One of `open_handles` is closed. */
 void uvh_server_handle_closed(struct uvh_server *server);
 
-/* Data of a connection, with `extra` bytes behind it. NULL when out of memory. */
+/* Data of a connection, followed by `extra` bytes. NULL when out of memory. */
 struct uvh_connection_data *uvh_connection_data_new(struct uvh_server *server, size_t extra);
 
 /* Frees a server that has stopped or was never started. */

@@ -54,14 +54,14 @@ bool uvhttp_request_proxy_value(uvhttp_request_t *request, unsigned type, uvhttp
 {
     struct uvh_exchange *exchange = uvh_exchange_of_request(request);
     const struct uvh_connection_data *kept = *exchange->protocol->connection_data(exchange);
-    uvhttp_slice_t rest = kept == NULL ? (uvhttp_slice_t){NULL, 0} : kept->proxy_values;
+    uvhttp_slice_t rest = kept == NULL ? (uvhttp_slice_t){NULL, 0} : kept->proxy_values, each;
     unsigned char found;
-    while (uvh_proxy_next_tlv(&rest, &found, value)) {
-        if (found == type)
-            return true;
-    }
-    *value = (uvhttp_slice_t){NULL, 0};
-    return false;
+    bool has = false;
+    while (!has && uvh_proxy_next_tlv(&rest, &found, &each))
+        has = found == type;
+    if (value != NULL)
+        *value = has ? each : (uvhttp_slice_t){NULL, 0};
+    return has;
 }
 
 uint64_t uvhttp_request_connection_id(uvhttp_request_t *request)

@@ -74,6 +74,7 @@ static int check_request_functions(uvhttp_request_t *req, uvhttp_response_t *res
 {
     uvhttp_slice_t slice, text = SLICE("x");
     int64_t parsed;
+    char parent[UVHTTP_TRACEPARENT_SIZE];
     (void)arg;
     handler_calls++;
     NULL_ROW(uvhttp_template_expand, made,
@@ -117,6 +118,10 @@ static int check_request_functions(uvhttp_request_t *req, uvhttp_response_t *res
     NULL_ROW(uvhttp_request_attach, release,
              uvhttp_request_attach(req, &handler_calls, &handler_calls, NULL) == 0);
     NULL_ROW(uvhttp_request_attached, key, uvhttp_request_attached(req, NULL) == &handler_calls);
+    NULL_ROW(uvhttp_request_proxy_value, value, !uvhttp_request_proxy_value(req, 1, NULL));
+    NULL_CALL(uvhttp_trace_write_parent, out, uvhttp_trace_write_parent(NULL, NULL));
+    NULL_ROW(uvhttp_trace_write_parent, trace,
+             (uvhttp_trace_write_parent(NULL, parent), parent[0] == '\0'));
     NULL_ROW(uvhttp_request_set_connection_data, release,
              uvhttp_request_set_connection_data(req, &handler_calls, NULL) == 0);
     NULL_ROW(uvhttp_auth_set_user, name, uvhttp_auth_set_user(req, NULL) == UVHTTP_EINVAL);

@@ -290,6 +290,12 @@ static void listen_functions_check_null(void **state)
                  uvhttp_server_trust_proxies(server, proxies, 1, UVHTTP_FORWARDING_X) ==
                      UVHTTP_EINVAL &&
                  uvhttp_server_trust_proxies(server, NULL, 0, UVHTTP_FORWARDING_X) == 0);
+    NULL_ROW(uvhttp_server_accept_proxy_protocol, server,
+             uvhttp_server_accept_proxy_protocol(NULL, proxies, 1, UVHTTP_PROXY_OTHERS_DIRECT) ==
+                 UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_accept_proxy_protocol, sources,
+             uvhttp_server_accept_proxy_protocol(server, NULL, 1, UVHTTP_PROXY_OTHERS_DIRECT) ==
+                 UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_error, server, uvhttp_server_error(NULL)->code == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_first_error, server,
              uvhttp_server_first_error(NULL)->code == UVHTTP_ENOMEM);
