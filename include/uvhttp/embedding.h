@@ -60,6 +60,33 @@ UVHTTP_EXPORT int uvhttp_server_listen_fd(uvhttp_server_t *server, int fd);
  * process; the environment is not changed. */
 UVHTTP_EXPORT int uvhttp_server_listen_inherited(uvhttp_server_t *server, size_t *count);
 
+/* Ends listening where uvhttp_server_listen or uvhttp_server_listen_tls listens with that address
+ * ("localhost": both), and on this port. Connections stay open, and those in the system's queue are
+ * served. On the first worker's thread of a running server.
+ * Returns 0, or
+ *   UVHTTP_EINVAL   it does not listen there
+ *   UVHTTP_ESTOPPED the server is stopping
+ *   UVHTTP_ENOMEM   out of memory; it may still listen there, with some of its workers */
+UVHTTP_EXPORT int uvhttp_server_unlisten(uvhttp_server_t *server, const char *address, int port);
+
+/* The same for a Unix socket, whose file is removed. */
+UVHTTP_EXPORT int uvhttp_server_unlisten_unix(uvhttp_server_t *server, const char *path);
+
+/* A listening socket of a server. `name`: the address or path that it was opened with, "" for a
+ * descriptor. `port` 0: it has none. */
+typedef struct uvhttp_listening {
+    const char *name;
+    int port;
+    int fd; /* of the server; a copy of it (dup, another process) accepts connections, too */
+} uvhttp_listening_t;
+
+/* Calls `each` for every listening socket: several for an address that several workers share. To
+ * pass them to a process that replaces this one. On the first worker's thread. Returns 0, or
+ *   UVHTTP_EINVAL  no function */
+typedef void (*uvhttp_listening_cb)(const uvhttp_listening_t *listening, void *arg);
+UVHTTP_EXPORT int uvhttp_server_each_listening(const uvhttp_server_t *server,
+                                               uvhttp_listening_cb each, void *arg);
+
 /* Serves a connected stream socket (TCP, Unix, one end of a socketpair) like an accepted one;
  * max_connections applies. On success the server owns and closes it; on failure the caller keeps
  * it. A server may use such connections only.

@@ -24,7 +24,8 @@ struct uvh_listener {
     int socket;
     struct uvh_list link; /* the owner's list */
     void *owner;
-    void *data; /* the owner's: how to serve connections */
+    void *data;  /* the owner's: how to serve connections */
+    unsigned id; /* the owner's */
     uvh_listener_accept_cb on_accept;
     uvh_listener_failed_cb on_failed;
     bool paused;

@@ -235,7 +235,8 @@ static void on_listener_closed(uv_handle_t *handle)
         uvh_server_handle_closed(worker->server);
 }
 
-int uvh_accept_begin(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls)
+int uvh_accept_begin(struct uvh_worker *worker, int socket, unsigned id,
+                     struct uvh_tls_contexts *tls)
 {
     struct uvh_server *server = worker->server;
     struct uvh_listener *listener = uvh_alloc_zero(server->allocator, sizeof(*listener));
@@ -243,6 +244,7 @@ int uvh_accept_begin(struct uvh_worker *worker, int socket, struct uvh_tls_conte
         return UVHTTP_ENOMEM;
     listener->owner = worker;
     listener->data = tls;
+    listener->id = id;
     listener->on_accept = on_accept;
     listener->on_failed = on_failed;
     int err = uvh_listener_start(listener, worker->loop, socket);
@@ -256,10 +258,37 @@ int uvh_accept_begin(struct uvh_worker *worker, int socket, struct uvh_tls_conte
     return 0;
 }
 
-void uvh_accept_drop(struct uvh_listener *listener)
+static struct uvh_listener *find(struct uvh_worker *worker, unsigned id)
+{
+    struct uvh_list *listeners = &worker->listeners;
+    for (struct uvh_list *link = listeners->next; link != listeners; link = link->next) {
+        struct uvh_listener *listener = UVH_CONTAINER_OF(link, struct uvh_listener, link);
+        if (listener->id == id)
+            return listener;
+    }
+    return NULL;
+}
+
+static void drop(struct uvh_listener *listener)
 {
     uvh_list_remove(&listener->link);
     uvh_listener_close(listener, on_listener_closed);
+}
+
+void uvh_accept_drop(struct uvh_worker *worker, unsigned id)
+{
+    struct uvh_listener *listener;
+    while ((listener = find(worker, id)) != NULL)
+        drop(listener);
+}
+
+void uvh_accept_end_some(struct uvh_worker *worker, unsigned id)
+{
+    struct uvh_listener *listener;
+    while ((listener = find(worker, id)) != NULL) {
+        uvh_listener_drain_queue(listener);
+        drop(listener);
+    }
 }
 
 void uvh_accept_end(struct uvh_worker *worker)
@@ -269,7 +298,7 @@ void uvh_accept_end(struct uvh_worker *worker)
         struct uvh_listener *listener =
             UVH_CONTAINER_OF(worker->listeners.next, struct uvh_listener, link);
         uvh_listener_drain_queue(listener);
-        uvh_accept_drop(listener);
+        drop(listener);
     }
 }
 

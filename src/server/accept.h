@@ -15,13 +15,17 @@ struct uvh_tls_contexts;
 /* Starts accepting on a listening socket, which the worker then owns. `tls` NULL: plain text.
  * Returns 0, UVHTTP_ENOMEM or libuv's code; on error the caller keeps the socket. On the worker's
  * thread, or before it runs. */
-int uvh_accept_begin(struct uvh_worker *worker, int socket, struct uvh_tls_contexts *tls);
+int uvh_accept_begin(struct uvh_worker *worker, int socket, unsigned id,
+                     struct uvh_tls_contexts *tls);
 
 /* Accepts the connections queued on the worker's listeners, and closes the listeners. */
 void uvh_accept_end(struct uvh_worker *worker);
 
-/* Closes a listener without accepting queued connections. */
-void uvh_accept_drop(struct uvh_listener *listener);
+/* The same for the listeners with this id. */
+void uvh_accept_end_some(struct uvh_worker *worker, unsigned id);
+
+/* Closes the listeners with this id without accepting queued connections. */
+void uvh_accept_drop(struct uvh_worker *worker, unsigned id);
 
 /* Resumes paused listeners if possible: descriptors and memory may have become free elsewhere in
  * the process. True: some may still be paused. */

@@ -29,13 +29,151 @@ static int public_code(int err)
     return err == UV_EINVAL ? UVHTTP_EINVAL : err;
 }
 
+struct uvh_listening *uvh_listening_new(struct uvh_server *server, const char *name, size_t count)
+{
+    size_t length = strlen(name), sockets = count * sizeof(int);
+    struct uvh_listening *listening =
+        uvh_alloc_zero(server->allocator, sizeof(*listening) + sockets + length + 1);
+    if (listening == NULL)
+        return NULL;
+    listening->id = server->listening_ids++;
+    listening->count = count;
+    listening->name = (char *)(listening + 1) + sockets;
+    memcpy(listening->name, name, length + 1);
+    return listening;
+}
+
+/* Accepts on one socket. The caller keeps it on failure. */
+static int accept_on(struct uvh_server *server, const char *name, int socket,
+                     const struct uvh_unix_socket_file *file, struct uvh_tls_contexts *tls)
+{
+    struct uvh_listening *listening = uvh_listening_new(server, name, 1);
+    if (listening == NULL)
+        return UVHTTP_ENOMEM;
+    listening->sockets[0] = socket;
+    if (file != NULL) {
+        listening->has_file = true;
+        listening->file = *file;
+    }
+    int err = uvh_workers_listen_on(server, listening, tls);
+    if (err != 0)
+        uvh_free(server->allocator, listening);
+    return err;
+}
+
 static int accept_or_close(struct uvh_server *server, int socket, struct uvh_tls_contexts *tls)
 {
-    int err = uvh_workers_listen_on(server, socket, tls);
+    int err = accept_on(server, "localhost", socket, NULL, tls);
     if (err != 0)
         uvh_socket_close(socket);
     return err;
 }
+
+/* ---- the end of listening ---- */
+
+/* Its listeners are closed elsewhere. */
+static void release(struct uvh_server *server, struct uvh_listening *listening)
+{
+    if (listening->has_file)
+        uvh_unix_socket_remove(listening->name, &listening->file);
+    uvh_free(server->allocator, listening);
+}
+
+void uvh_listening_forget(struct uvh_server *server)
+{
+    while (server->listening != NULL) {
+        struct uvh_listening *listening = server->listening;
+        server->listening = listening->next;
+        release(server, listening);
+    }
+}
+
+/* A worker ends some listening. */
+struct unlisten {
+    struct uvh_message message;
+    const uvhttp_allocator_t *allocator;
+    unsigned id;
+};
+
+static void read_unlisten(struct uvh_message *message, void *reader)
+{
+    struct unlisten *unlisten = UVH_CONTAINER_OF(message, struct unlisten, message);
+    uvh_accept_end_some(reader, unlisten->id);
+    uvh_free(unlisten->allocator, unlisten);
+}
+
+/* Other workers end theirs on their own thread. Out of memory: they go on, and the caller tries
+ * again. */
+static int end_on_workers(struct uvh_server *server, unsigned id)
+{
+    for (size_t i = 1; i < server->worker_count; i++) {
+        struct unlisten *unlisten = uvh_alloc(server->allocator, sizeof(*unlisten));
+        if (unlisten == NULL)
+            return UVHTTP_ENOMEM;
+        *unlisten = (struct unlisten){
+            .message.read = read_unlisten, .allocator = server->allocator, .id = id};
+        if (!uvh_worker_write(&server->workers[i], &unlisten->message))
+            uvh_free(server->allocator, unlisten); /* it has ended */
+    }
+    uvh_accept_end_some(&server->workers[0], id);
+    return 0;
+}
+
+/* `port` 0: a path. */
+static int unlisten(struct uvh_server *server, const char *name, int port)
+{
+    struct uvh_listening **link = &server->listening;
+    bool found = false;
+    if (server->life != UVH_SERVER_RUNNING)
+        return server->life == UVH_SERVER_NEW ? UVHTTP_EINVAL : UVHTTP_ESTOPPED;
+    while (*link != NULL) {
+        struct uvh_listening *listening = *link;
+        if (listening->port != port || strcmp(listening->name, name) != 0) {
+            link = &listening->next;
+            continue;
+        }
+        int err = end_on_workers(server, listening->id);
+        if (err != 0)
+            return err;
+        found = true;
+        *link = listening->next;
+        release(server, listening);
+    }
+    return found ? 0 : UVHTTP_EINVAL;
+}
+
+int uvhttp_server_unlisten(uvhttp_server_t *view, const char *address, int port)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    return address == NULL || port <= 0 ? UVHTTP_EINVAL
+                                        : unlisten(uvh_server_of(view), address, port);
+}
+
+int uvhttp_server_unlisten_unix(uvhttp_server_t *view, const char *path)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    return path == NULL || *path == '\0' ? UVHTTP_EINVAL
+                                         : unlisten(uvh_server_of(view), path, 0);
+}
+
+int uvhttp_server_each_listening(const uvhttp_server_t *view, uvhttp_listening_cb each, void *arg)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    if (each == NULL)
+        return UVHTTP_EINVAL;
+    const struct uvh_server *server = (const struct uvh_server *)(const void *)view;
+    for (const struct uvh_listening *one = server->listening; one != NULL; one = one->next) {
+        for (size_t i = 0; i < one->count; i++)
+            each(&(uvhttp_listening_t){.name = one->name, .port = one->port, .fd = one->sockets[i]},
+                 arg);
+    }
+    return 0;
+}
+
+/* ---- addresses ---- */
 
 static bool has_no_such_address(int err)
 {
@@ -78,10 +216,13 @@ static int listen_on_localhost(struct uvh_server *server, int port, struct uvh_t
         uvh_socket_close(sockets[1]);
         return err;
     }
-    struct uvh_list *first = server->workers[0].listeners.previous;
     err = accept_or_close(server, sockets[1], tls);
     if (err != 0) {
-        uvh_accept_drop(UVH_CONTAINER_OF(first, struct uvh_listener, link));
+        struct uvh_listening *first = server->listening;
+        server->listening = first->next;
+        for (size_t i = 0; i < server->worker_count; i++)
+            uvh_accept_drop(&server->workers[i], first->id);
+        release(server, first);
         server->port = port_before;
         server->last_port = last_before;
     }
@@ -231,25 +372,16 @@ static int listen_on_path(struct uvh_server *server, const char *path,
         err = uvh_server_start(server);
     if (err != 0)
         return err;
-    size_t size = strlen(path) + 1;
-    struct uvh_listening_file *file = uvh_alloc(server->allocator, sizeof(*file) + size);
-    if (file == NULL)
-        return UVHTTP_ENOMEM;
-    memcpy(file->path, path, size);
-    int socket =
-        uvh_unix_socket_listen(path, access, (int)server->config.listen_backlog, &file->file);
-    err = socket < 0 ? socket : uvh_workers_listen_on(server, socket, NULL);
-    if (err == 0) {
-        file->next = server->files;
-        server->files = file;
+    struct uvh_unix_socket_file file;
+    int socket = uvh_unix_socket_listen(path, access, (int)server->config.listen_backlog, &file);
+    err = socket < 0 ? socket : accept_on(server, path, socket, &file, NULL);
+    if (err == 0)
         return 0;
-    }
     log_path_error(server, path, err);
     if (socket >= 0) {
-        uvh_unix_socket_remove(path, &file->file);
+        uvh_unix_socket_remove(path, &file);
         uvh_socket_close(socket);
     }
-    uvh_free(server->allocator, file);
     return public_code(err);
 }
 
@@ -268,21 +400,11 @@ int uvhttp_server_listen_unix(uvhttp_server_t *view, const char *path, unsigned 
     return uvhttp_server_listen_unix_owned(view, path, mode, -1, -1);
 }
 
-void uvh_listening_remove_files(struct uvh_server *server)
-{
-    while (server->files != NULL) {
-        struct uvh_listening_file *file = server->files;
-        server->files = file->next;
-        uvh_unix_socket_remove(file->path, &file->file);
-        uvh_free(server->allocator, file);
-    }
-}
-
 static int listen_on_descriptor(struct uvh_server *server, int fd, struct uvh_tls_contexts *tls)
 {
     int err = uvh_socket_adopt_listener(fd);
     if (err == 0)
-        return uvh_workers_listen_on(server, fd, tls);
+        return accept_on(server, "", fd, NULL, tls);
     err = public_code(err);
     uvh_error_int(uvh_server_error(server), "fd", fd, "%s",
                   err == UVHTTP_EINVAL ? "must be a socket that listens" : uvhttp_strerror(err));

@@ -37,7 +37,7 @@ static struct uvh_server *find(const uv_loop_t *loop)
          link = link->next) {
         struct uvh_server *server = UVH_CONTAINER_OF(link, struct uvh_server, running);
         if (server->loop == loop && uvh_server_is_stopping(server) &&
-            !uvh_list_empty(&server->workers[0].listeners))
+            (server->listening != NULL || !uvh_list_empty(&server->workers[0].listeners)))
             found = server;
     }
     uvh_lock_release(&lock);
@@ -49,7 +49,7 @@ void uvh_requested_stops_end_listening(const uv_loop_t *loop)
 {
     struct uvh_server *server;
     while ((server = find(loop)) != NULL) {
-        uvh_listening_remove_files(server);
+        uvh_listening_forget(server);
         uvh_accept_end(&server->workers[0]);
     }
 }

@@ -54,8 +54,8 @@ struct uvh_server {
     struct uvh_tls_contexts *_Atomic tls;
     /* for connections without one of their own; NULL: not needed so far */
     struct uvhttp_tls_client *_Atomic tls_client;
-    /* of unix sockets, removed when listening ends */
-    struct uvh_listening_file *files;
+    struct uvh_listening *listening; /* where it listens */
+    unsigned listening_ids;          /* assigned so far */
     /* a descriptor of this number or above means that few are left */
     int scarce_from;
     atomic_bool descriptors_scarce; /* set when logged */

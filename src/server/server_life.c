@@ -91,7 +91,7 @@ static void leave(struct uvh_server *server)
     uvh_drain_begin(server);
     uvh_requested_stops_forget(server);
     /* First, so that no client joins a queue after its last accept. */
-    uvh_listening_remove_files(server);
+    uvh_listening_forget(server);
     if (server->on_stopping != NULL)
         server->on_stopping(&server->view, server->stopping_arg);
     begin_drain(server);

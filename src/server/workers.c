@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "platform/socket.h"
 #include "server/accept.h"
+#include "server/listening.h"
 #include "server/server.h"
 
 /* ---- start ---- */
@@ -105,12 +106,6 @@ static int open_sockets(const struct uvh_server *server, const char *address, in
     return (int)count;
 }
 
-/* The listener that was started last. */
-static struct uvh_listener *last_listener(const struct uvh_worker *worker)
-{
-    return UVH_CONTAINER_OF(worker->listeners.previous, struct uvh_listener, link);
-}
-
 /* `port` is 0 for a Unix socket. */
 static void note_port(struct uvh_server *server, int port)
 {
@@ -120,48 +115,62 @@ static void note_port(struct uvh_server *server, int port)
         server->last_port = port;
 }
 
+static void note(struct uvh_server *server, struct uvh_listening *listening)
+{
+    listening->port = uvh_socket_port(listening->sockets[0]);
+    listening->next = server->listening;
+    server->listening = listening;
+    server->listened = true;
+    uvh_server_serves(server);
+    note_port(server, listening->port);
+}
+
+/* A worker for each socket. Returns 0, or an error; then no socket is open. */
+static int begin(struct uvh_server *server, const struct uvh_listening *listening,
+                 struct uvh_tls_contexts *tls)
+{
+    int err = 0;
+    size_t begun = 0;
+    while (err == 0 && begun < listening->count) {
+        err = uvh_accept_begin(&server->workers[begun], listening->sockets[begun], listening->id,
+                               tls);
+        begun += err == 0;
+    }
+    for (size_t i = begun; i < listening->count; i++)
+        uvh_socket_close(listening->sockets[i]);
+    for (size_t i = 0; err != 0 && i < begun; i++)
+        uvh_accept_drop(&server->workers[i], listening->id);
+    return err;
+}
+
 int uvh_workers_listen(struct uvh_server *server, const char *address, int port,
                        struct uvh_tls_contexts *tls)
 {
     /* A worker with a running thread must not be accessed from here: then the first one accepts,
      * and hands connections over. */
     size_t count = server->threads_started ? 1 : server->worker_count;
-    int *sockets = uvh_alloc(server->allocator, count * sizeof(*sockets));
-    if (sockets == NULL)
+    struct uvh_listening *listening = uvh_listening_new(server, address, count);
+    if (listening == NULL)
         return UVHTTP_ENOMEM;
-    int opened = open_sockets(server, address, port, sockets, count);
-    int err = opened < 0 ? opened : 0;
-    int chosen = opened > 0 ? uvh_socket_port(sockets[0]) : 0;
-    int begun = 0;
-    while (err == 0 && begun < opened) {
-        err = uvh_accept_begin(&server->workers[begun], sockets[begun], tls);
-        if (err == 0)
-            begun++;
-    }
-    if (err != 0) {
-        for (int i = begun; i < opened; i++)
-            uvh_socket_close(sockets[i]);
-        while (begun > 0)
-            uvh_accept_drop(last_listener(&server->workers[--begun]));
-    } else {
-        server->listened = true;
-        uvh_server_serves(server);
-        note_port(server, chosen);
-    }
-    uvh_free(server->allocator, sockets);
+    int opened = open_sockets(server, address, port, listening->sockets, count);
+    listening->count = opened < 0 ? 0 : (size_t)opened;
+    int err = opened < 0 ? opened : begin(server, listening, tls);
+    if (err == 0)
+        note(server, listening);
+    else
+        uvh_free(server->allocator, listening);
     return err;
 }
 
-int uvh_workers_listen_on(struct uvh_server *server, int socket, struct uvh_tls_contexts *tls)
+int uvh_workers_listen_on(struct uvh_server *server, struct uvh_listening *listening,
+                          struct uvh_tls_contexts *tls)
 {
-    int port = uvh_socket_port(socket);
-    int err = uvh_accept_begin(&server->workers[0], socket, tls);
-    if (err != 0)
-        return err;
-    server->listened = true;
-    uvh_server_serves(server);
-    note_port(server, port);
-    return 0;
+    size_t worker = server->threads_started ? 0 : listening->id % server->worker_count;
+    int err =
+        uvh_accept_begin(&server->workers[worker], listening->sockets[0], listening->id, tls);
+    if (err == 0)
+        note(server, listening);
+    return err;
 }
 
 /* ---- threads ---- */

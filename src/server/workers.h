@@ -13,6 +13,7 @@
  * logged, and then there are none. */
 int uvh_workers_open(struct uvh_server *server);
 
+struct uvh_listening;
 struct uvh_tls_contexts;
 
 /* Listens with every worker, on one port. `tls` NULL: plain text. Returns 0, or an error; then no
@@ -20,9 +21,11 @@ struct uvh_tls_contexts;
 int uvh_workers_listen(struct uvh_server *server, const char *address, int port,
                        struct uvh_tls_contexts *tls);
 
-/* Accepts on a listening socket: the first worker does, and hands connections over. Returns 0, or
- * an error; then the caller keeps the socket. */
-int uvh_workers_listen_on(struct uvh_server *server, int socket, struct uvh_tls_contexts *tls);
+/* Accepts on the only socket of `listening`: one worker does, each time the next one, and hands
+ * connections over. Takes ownership of `listening`. Returns 0, or an error; then the caller keeps
+ * both. */
+int uvh_workers_listen_on(struct uvh_server *server, struct uvh_listening *listening,
+                          struct uvh_tls_contexts *tls);
 
 /* Starts the threads of all workers but the first, unless they are started. Returns 0 or libuv's
  * code, logged: then only some run. */
