@@ -15,7 +15,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-OPTION = re.compile(r"  (?:-(\w), |    )--(\[no-\])?([\w-]+)(?: (\S.*?)|\[=(\S+?)\])?(?:  +(\S.*))?$")
+OPTION = re.compile(
+    r"  (?:-(\w), |    )--(\[no-\])?([\w-]+)(?: (\S.*?)|\[=(\S+?)\])?(?:  +(\S.*))?$")
 USAGE_COLUMNS = slice(9, 29)
 # What an argument of a command is, and the values with these names.
 ARGUMENTS = {"serve": "file", "run": "file", "check": "file", "reload": "file", "cert": "file",
@@ -283,7 +284,8 @@ def fish(commands, options):
                     "command": f"-f -a '{' '.join(names)}'"}[ARGUMENTS[command]]
         lines.append(f"{begin} {argument}")
         for option in options[command]:
-            kind = f"-x -a '{' '.join(option.words)}'" if option.words else FISH_KINDS[option.kind]
+            words = " ".join(option.words)
+            kind = f"-x -a '{words}'" if words else FISH_KINDS[option.kind]
             kind = "" if option.optional else kind
             letter = f"-s {option.letter}" if option.letter else ""
             text = f"-d {fish_text(option.summary)}"
@@ -310,7 +312,8 @@ def symbols(library, directory):
     name = soname(library)
     path = directory / f"{package_of(name)}.symbols"
     version = re.search(r"project\(uvhttp VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())
-    known = dict(re.findall(r"^ (\w+)@Base (\S+)$", path.read_text(), re.M)) if path.exists() else {}
+    before = path.read_text() if path.exists() else ""
+    known = dict(re.findall(r"^ (\w+)@Base (\S+)$", before, re.M))
     listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True,
                             text=True).stdout
     found = sorted(re.findall(r" [TDBRV] (\w+)$", listed, re.M))
