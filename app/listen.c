@@ -11,6 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <uvhttp/embedding.h>
+
+#include "inherited.h"
+
 #define OWN_PATH_SIZE 4096
 
 /* docs/configuration.md explains the ways. */
@@ -91,11 +95,27 @@ size_t uvh_listen_order(const struct uvh_options *options, bool tls,
     return count;
 }
 
-int uvh_listen_unix(uvhttp_server_t *server, const struct uvh_address *address)
+/* Listens on one address, or on its inherited socket. Returns 0 or an error. */
+static int listen_on(uvhttp_server_t *server, const struct uvh_address *address, uvhttp_tls_t *tls)
 {
-    return uvhttp_server_listen_unix_owned(server, uvh_address_path(address), address->mode,
-                                           uvh_user_id(address->owner),
-                                           uvh_group_id(address->group));
+    bool wanted = address->scheme == UVH_SCHEME_HTTPS;
+    int socket = uvh_inherited_take(address);
+    if (socket >= 0)
+        return wanted ? uvhttp_server_listen_fd_tls(server, socket, tls)
+                      : uvhttp_server_listen_fd(server, socket);
+    if (uvh_address_path(address) != NULL)
+        return uvhttp_server_listen_unix_owned(server, uvh_address_path(address), address->mode,
+                                               uvh_user_id(address->owner),
+                                               uvh_group_id(address->group));
+    return wanted ? uvhttp_server_listen_tls(server, address->host, address->port, tls)
+                  : uvhttp_server_listen(server, address->host, address->port);
+}
+
+int uvh_listen_plain(uvhttp_server_t *server, const struct uvh_address *address)
+{
+    struct uvh_address plain = *address;
+    plain.scheme = UVH_SCHEME_HTTP;
+    return listen_on(server, &plain, NULL);
 }
 
 bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, uvhttp_tls_t *tls,
@@ -112,10 +132,7 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, 
         bool choose = path == NULL && address->port == 0;
         if (choose)
             address->port = *own;
-        int err = path != NULL ? uvh_listen_unix(server, address)
-                  : address->scheme == UVH_SCHEME_HTTPS
-                      ? uvhttp_server_listen_tls(server, address->host, address->port, tls)
-                      : uvhttp_server_listen(server, address->host, address->port);
+        int err = listen_on(server, address, tls);
         if (err != 0 && path != NULL) /* already logged */
             return false;
         if (err != 0) {

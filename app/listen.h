@@ -24,8 +24,9 @@ bool uvh_listen_has_tls(const struct uvh_address *address, bool tls);
 bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, uvhttp_tls_t *tls,
                     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX], size_t *count);
 
-/* Listens on a unix socket. Returns 0, or an error that the server has logged. */
-int uvh_listen_unix(uvhttp_server_t *server, const struct uvh_address *address);
+/* Listens on one address without TLS. Returns 0, or an error; the server has logged that of a unix
+ * socket. */
+int uvh_listen_plain(uvhttp_server_t *server, const struct uvh_address *address);
 
 /* Prints why listening fails; `option` is the flag to choose another port. */
 void uvh_listen_refuse(const struct uvh_address *address, const char *option, int err);

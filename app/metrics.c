@@ -39,8 +39,7 @@ bool uvh_metrics_listen(struct uvh_metrics *metrics)
     if (metrics->server == NULL)
         return true;
     const char *path = uvh_address_path(address);
-    int err = path != NULL ? uvh_listen_unix(metrics->server, address)
-                           : uvhttp_server_listen(metrics->server, address->host, address->port);
+    int err = uvh_listen_plain(metrics->server, address);
     if (err == 0 && path == NULL)
         address->port = uvhttp_server_port(metrics->server);
     if (err != 0 && path == NULL)

@@ -134,7 +134,7 @@ static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls 
         uvh_problems_print(&problems, stderr);
         return false;
     }
-    int err = uvhttp_server_listen(redirect->server, host, address->port);
+    int err = uvh_listen_plain(redirect->server, address);
     if (err != 0) {
         uvh_listen_refuse(address, name_of(setup), err);
         return false;

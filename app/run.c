@@ -11,6 +11,7 @@
 #include "absolute_path.h"
 #include "config_file.h"
 #include "help.h"
+#include "inherited.h"
 #include "listen.h"
 #include "service.h"
 #include "setup_server.h"
@@ -72,6 +73,10 @@ static int merge(struct run *run)
     options->pid_file = setup->pid_file.text;
     memcpy(options->listen, setup->listen, sizeof(setup->listen));
     int code = uvh_options_parse(options, run->command, run->count, run->arguments);
+    if (code == UVH_EXIT_OK &&
+        !uvh_inherited_replace(options, setup->metrics.has_listen ? &setup->metrics.listen : NULL,
+                               setup->tls.wanted ? setup->tls.redirect_http : UVH_OPTION_OFF))
+        code = UVH_EXIT_FAILED;
     if (options->listen_count != setup->listen_count ||
         memcmp(options->listen, setup->listen, sizeof(setup->listen)) != 0)
         memset(setup->listen_marks, 0, sizeof(setup->listen_marks)); /* those of options */

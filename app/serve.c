@@ -12,6 +12,7 @@
 
 #include "alias.h"
 #include "error_pages.h"
+#include "inherited.h"
 #include "listen.h"
 #include "named_files.h"
 #include "prewarm.h"
@@ -295,9 +296,11 @@ static int serve(const struct uvh_options *options, struct uvh_serve_site *made)
     return code == UVH_EXIT_OK ? run_server(options, &setup, made) : code;
 }
 
-int uvh_serve_run(const struct uvh_options *options)
+int uvh_serve_run(struct uvh_options *options)
 {
     struct uvh_serve_site made;
+    if (!uvh_inherited_replace(options, NULL, options->tls.redirect_http))
+        return UVH_EXIT_FAILED;
     int code = uvh_serve_site_make(&made, options);
     if (code == UVH_EXIT_OK)
         code = serve(options, &made);

@@ -5,6 +5,6 @@
 #include "options.h"
 
 /* Serves until stopped by a signal. Returns an exit code; errors were printed. */
-int uvh_serve_run(const struct uvh_options *options);
+int uvh_serve_run(struct uvh_options *options);
 
 #endif

@@ -15,6 +15,7 @@
 #include "error_pages.h"
 #include "fixed_keys.h"
 #include "hangup.h"
+#include "inherited.h"
 #include "listen.h"
 #include "logger.h"
 #include "metrics.h"
@@ -105,6 +106,7 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
         !uvh_redirect_open(&running->redirect, given->setup, addresses, count, server,
                            &running->config))
         return UVH_EXIT_FAILED;
+    uvh_inherited_log(server);
     if (!uvh_service_write_pid(&running->service, &given->setup->pid_file, given->problems))
         return UVH_EXIT_FAILED;
     if (!change_user(running))

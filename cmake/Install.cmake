@@ -1,5 +1,5 @@
-# cmake --install: libraries, headers, the program, manual pages, pkg-config files and the CMake
-# package.
+# cmake --install: libraries, headers, the program, manual pages, completions for shells, pkg-config
+# files and the CMake package.
 
 include(CMakePackageConfigHelpers)
 
@@ -84,4 +84,10 @@ if(manual_pages)
 endif()
 if(TARGET uvhttp_program)
     install(TARGETS uvhttp_program)
+    install(FILES packaging/completions/uvhttp.bash RENAME uvhttp
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES packaging/completions/_uvhttp
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES packaging/completions/uvhttp.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
