@@ -38,28 +38,41 @@ static uvhttp_slice_t lines_of(const char *text, const char *key)
     return (uvhttp_slice_t){begin, (size_t)(end - begin)};
 }
 
-/* Metrics at the address of the sites are a route, and their path may change. */
-static uvhttp_slice_t fixed_lines_of(const char *text, const char *key)
+/* The lines of a key of that map; empty if it is missing. */
+static uvhttp_slice_t lines_within(uvhttp_slice_t lines, const char *key)
 {
-    uvhttp_slice_t lines = lines_of(text, key);
-    const char *end = lines.base + lines.length, *line = lines.base;
-    if (strcmp(key, "metrics") != 0)
-        return lines;
-    while (line < end && strncmp(line, "  listen:", 9) != 0)
-        line = next_line(line);
-    return (uvhttp_slice_t){line, (size_t)(end - line)};
+    const char *end = lines.base + lines.length, *begin = lines.base;
+    while (begin < end && strncmp(begin, key, strlen(key)) != 0)
+        begin = next_line(begin);
+    const char *next = begin < end ? next_line(begin) : end;
+    while (next < end && strncmp(next, "   ", 3) == 0)
+        next = next_line(next);
+    return (uvhttp_slice_t){begin, (size_t)(next - begin)};
 }
 
+static bool same(uvhttp_slice_t one, uvhttp_slice_t other)
+{
+    return one.length == other.length && memcmp(one.base, other.base, one.length) == 0;
+}
+
+/* Metrics at the address of the sites are a route, and their path may change. Of TLS a reload
+ * replaces certificates, versions, and what else is for new connections. */
 static bool differ(const char *one, const char *other, const char *key)
 {
-    uvhttp_slice_t a = fixed_lines_of(one, key), b = fixed_lines_of(other, key);
-    return a.length != b.length || memcmp(a.base, b.base, a.length) != 0;
+    uvhttp_slice_t a = lines_of(one, key), b = lines_of(other, key);
+    if (strcmp(key, "metrics") == 0)
+        return !same(lines_within(a, "  listen:"), lines_within(b, "  listen:"));
+    if (strcmp(key, "tls") != 0)
+        return !same(a, b);
+    return (a.length == 0) != (b.length == 0) ||
+           !same(lines_within(a, "  watch:"), lines_within(b, "  watch:")) ||
+           !same(lines_within(a, "  redirect_http:"), lines_within(b, "  redirect_http:"));
 }
 
 void uvh_fixed_keys_warn(const char *start, const struct uvh_setup *next, uvhttp_server_t *server)
 {
-    static const char *const keys[] = {"server",   "listen", "user", "group",
-                                       "pid_file", "tls",    "log",  "metrics"};
+    static const char *const keys[] = {"server", "user", "group",  "pid_file",
+                                       "tls",    "log",  "metrics"};
     char *now = start == NULL ? NULL : uvh_fixed_keys_of(next);
     for (size_t i = 0; now != NULL && i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (differ(start, now, keys[i]))

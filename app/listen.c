@@ -17,40 +17,51 @@
 
 #define OWN_PATH_SIZE 4096
 
+#define REASON_SIZE (OWN_PATH_SIZE + 512)
+
 /* docs/configuration.md explains the ways. */
-static void refuse_port(int port, const char *option)
+static void explain_permission(int port, const char *option, char reason[REASON_SIZE])
 {
     char path[OWN_PATH_SIZE];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
     bool found = length > 0 && (size_t)length < sizeof(path);
-    fprintf(stderr,
-            "uvhttp: no permission to listen on port %d, which needs CAP_NET_BIND_SERVICE; choose "
-            "one above 1023 with %s, or permit it: sudo setcap 'cap_net_bind_service=+ep' %.*s, "
-            "AmbientCapabilities=CAP_NET_BIND_SERVICE in a systemd unit, or sudo sysctl "
-            "net.ipv4.ip_unprivileged_port_start=%d\n",
-            port, option, found ? (int)length : 6, found ? path : "uvhttp", port);
+    snprintf(reason, REASON_SIZE,
+             "no permission to listen on port %d, which needs CAP_NET_BIND_SERVICE; choose "
+             "one above 1023 with %s, or permit it: sudo setcap 'cap_net_bind_service=+ep' %.*s, "
+             "AmbientCapabilities=CAP_NET_BIND_SERVICE in a systemd unit, or sudo sysctl "
+             "net.ipv4.ip_unprivileged_port_start=%d",
+             port, option, found ? (int)length : 6, found ? path : "uvhttp", port);
+}
+
+static void explain(const struct uvh_address *address, const char *option, int err,
+                    char reason[REASON_SIZE])
+{
+    const char *host = address->host;
+    switch (-err) {
+    case EADDRINUSE:
+        snprintf(reason, REASON_SIZE, "port %d is in use; choose another with %s", address->port,
+                 option);
+        break;
+    case EACCES:
+    case EPERM:
+        explain_permission(address->port, option, reason);
+        break;
+    case EADDRNOTAVAIL:
+        snprintf(reason, REASON_SIZE,
+                 "this machine has no address %s; choose another with --listen", host);
+        break;
+    default:
+        snprintf(reason, REASON_SIZE, "cannot listen on %s port %d: %s", host, address->port,
+                 uvhttp_strerror(err));
+        break;
+    }
 }
 
 void uvh_listen_refuse(const struct uvh_address *address, const char *option, int err)
 {
-    switch (-err) {
-    case EADDRINUSE:
-        fprintf(stderr, "uvhttp: port %d is in use; choose another with %s\n", address->port,
-                option);
-        break;
-    case EACCES:
-    case EPERM:
-        refuse_port(address->port, option);
-        break;
-    case EADDRNOTAVAIL:
-        fprintf(stderr, "uvhttp: this machine has no address %s; choose another with --listen\n",
-                address->host);
-        break;
-    default:
-        fprintf(stderr, "uvhttp: cannot listen on %s port %d: %s\n", address->host, address->port,
-                uvhttp_strerror(err));
-        break;
-    }
+    char reason[REASON_SIZE];
+    explain(address, option, err, reason);
+    fprintf(stderr, "uvhttp: %s\n", reason);
 }
 
 int uvh_listen_check(const struct uvh_options *options, bool tls)
@@ -118,33 +129,96 @@ int uvh_listen_plain(uvhttp_server_t *server, const struct uvh_address *address)
     return listen_on(server, &plain, NULL);
 }
 
-bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, uvhttp_tls_t *tls,
-                    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX], size_t *count)
+static bool same(const struct uvh_address *one, const struct uvh_address *other)
 {
+    return one->port == other->port && one->scheme == other->scheme && one->mode == other->mode &&
+           strcmp(one->host, other->host) == 0 && strcmp(one->owner, other->owner) == 0 &&
+           strcmp(one->group, other->group) == 0;
+}
+
+/* The index of a wanted address; `count` if it is not there. */
+static size_t find(const struct uvh_listening *listening, const struct uvh_address *wanted)
+{
+    size_t i = 0;
+    while (i < listening->count && !same(&listening->wanted[i], wanted))
+        i++;
+    return i;
+}
+
+static struct uvh_mark mark_of(const struct uvh_setup *setup, const struct uvh_address *address)
+{
+    for (size_t i = 0; i < setup->listen_count; i++) {
+        const struct uvh_address *given = &setup->listen[i];
+        if (strcmp(given->host, address->host) == 0 &&
+            (given->port == address->port || given->port == UVH_ADDRESS_NO_PORT))
+            return setup->listen_marks[i];
+    }
+    return UVH_MARK_NONE;
+}
+
+/* Notes or prints an error of listen_on. The library has logged that of a unix socket. */
+static void refuse(const struct uvh_setup *setup, const struct uvh_address *address, int err,
+                   struct uvh_problems *problems)
+{
+    char reason[REASON_SIZE];
+    if (problems == NULL && uvh_address_path(address) == NULL)
+        uvh_listen_refuse(address, "--port", err);
+    if (problems == NULL)
+        return;
+    if (uvh_address_path(address) == NULL)
+        explain(address, "'listen'", err, reason);
+    else
+        snprintf(reason, sizeof(reason), "cannot listen on '%s': %s", uvh_address_path(address),
+                 uvhttp_strerror(err));
+    uvh_problems_add(problems, mark_of(setup, address), "%s", reason);
+}
+
+bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_setup *setup,
+                    const struct uvh_options *options, uvhttp_tls_t *tls,
+                    const struct uvh_listening *now, struct uvh_listening *next,
+                    struct uvh_problems *problems)
+{
+    static const struct uvh_listening nowhere = {.count = 0};
     int chosen[UVH_SCHEME_HTTPS + 1] = {0};
-    *count = uvh_listen_order(options, tls != NULL, addresses);
-    for (size_t i = 0; i < *count; i++) {
-        struct uvh_address *address = &addresses[i];
-        const char *path = uvh_address_path(address);
-        address->scheme =
-            uvh_listen_has_tls(address, tls != NULL) ? UVH_SCHEME_HTTPS : UVH_SCHEME_HTTP;
-        int *own = &chosen[address->scheme];
-        bool choose = path == NULL && address->port == 0;
-        if (choose)
+    size_t count = uvh_listen_order(options, tls != NULL, next->wanted);
+    now = now != NULL ? now : &nowhere;
+    for (next->count = 0; next->count < count; next->count++) {
+        struct uvh_address *wanted = &next->wanted[next->count];
+        struct uvh_address *address = &next->addresses[next->count];
+        wanted->scheme =
+            uvh_listen_has_tls(wanted, tls != NULL) ? UVH_SCHEME_HTTPS : UVH_SCHEME_HTTP;
+        int *own = &chosen[wanted->scheme];
+        bool choose = uvh_address_path(wanted) == NULL && wanted->port == 0;
+        size_t at = find(now, wanted);
+        *address = at < now->count ? now->addresses[at] : *wanted;
+        if (choose && at == now->count)
             address->port = *own;
-        int err = listen_on(server, address, tls);
-        if (err != 0 && path != NULL) /* already logged */
-            return false;
+        int err = at < now->count ? 0 : listen_on(server, address, tls);
         if (err != 0) {
-            uvh_listen_refuse(address, "--port", err);
+            refuse(setup, address, err, now == &nowhere ? NULL : problems);
+            uvh_listen_leave(server, next, now);
             return false;
         }
         if (choose && *own == 0)
-            *own = uvhttp_server_last_port(server);
+            *own = at < now->count ? address->port : uvhttp_server_last_port(server);
         if (choose)
             address->port = *own;
     }
     return true;
+}
+
+void uvh_listen_leave(uvhttp_server_t *server, const struct uvh_listening *from,
+                      const struct uvh_listening *to)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        const struct uvh_address *address = &from->addresses[i];
+        if (find(to, &from->wanted[i]) < to->count)
+            continue;
+        if (uvh_address_path(address) != NULL)
+            (void)uvhttp_server_unlisten_unix(server, uvh_address_path(address));
+        else
+            (void)uvhttp_server_unlisten(server, address->host, address->port);
+    }
 }
 
 /* Whether a socket can have this numeric address. */

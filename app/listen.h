@@ -19,10 +19,24 @@ int uvh_listen_check(const struct uvh_options *options, bool tls);
 /* True if an address uses TLS when there is a certificate (`tls`). */
 bool uvh_listen_has_tls(const struct uvh_address *address, bool tls);
 
-/* Listens on every address of the options; `addresses` receives them with their final ports and
- * schemes. `tls` NULL: plain HTTP everywhere. False after a message was printed. */
-bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_options *options, uvhttp_tls_t *tls,
-                    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX], size_t *count);
+/* Where a server listens. */
+struct uvh_listening {
+    struct uvh_address wanted[UVH_OPTIONS_LISTEN_MAX];    /* as configured: port 0 is any */
+    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX]; /* with their final ports and schemes */
+    size_t count;
+};
+
+/* Listens on every address of the options, unless the server listens there already, as `now` says
+ * (NULL: nowhere; then a message is printed instead of a problem). `tls` NULL: plain HTTP
+ * everywhere. False with a problem noted; then it listens where it did before. */
+bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_setup *setup,
+                    const struct uvh_options *options, uvhttp_tls_t *tls,
+                    const struct uvh_listening *now, struct uvh_listening *next,
+                    struct uvh_problems *problems);
+
+/* Ends listening at the addresses of `from` that are not in `to`. Connections stay open. */
+void uvh_listen_leave(uvhttp_server_t *server, const struct uvh_listening *from,
+                      const struct uvh_listening *to);
 
 /* Listens on one address without TLS. Returns 0, or an error; the server has logged that of a unix
  * socket. */

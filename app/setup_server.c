@@ -43,6 +43,7 @@ struct running {
     uvhttp_server_t *server;
     uvhttp_config_t config; /* of the server */
     struct uvh_site_log log;
+    struct uvh_listening listening;
     struct uvh_metrics metrics;
     struct uvh_redirect redirect;
     struct uvh_tls tls;
@@ -99,12 +100,12 @@ static void act_on_signal(int number, void *arg);
 static int listen_and_run(struct running *running, uvhttp_server_t *server)
 {
     const struct uvh_setup_server *given = running->given;
-    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
-    size_t count;
-    if (!uvh_listen_all(server, given->options, running->tls.tls, addresses, &count) ||
+    struct uvh_listening *listening = &running->listening;
+    if (!uvh_listen_all(server, given->setup, given->options, running->tls.tls, NULL, listening,
+                        given->problems) ||
         !uvh_metrics_listen(&running->metrics) ||
-        !uvh_redirect_open(&running->redirect, given->setup, addresses, count, server,
-                           &running->config))
+        !uvh_redirect_open(&running->redirect, given->setup, listening->addresses, listening->count,
+                           server, &running->config))
         return UVH_EXIT_FAILED;
     uvh_inherited_log(server);
     if (!uvh_service_write_pid(&running->service, &given->setup->pid_file, given->problems))
@@ -114,7 +115,7 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
     int err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
         uvh_banner_print(
-            given->options, given->what, addresses, count,
+            given->options, given->what, listening->addresses, listening->count,
             &(struct uvh_banner_parts){&running->metrics, &running->redirect, &running->tls});
         uvh_tls_warn(&running->tls);
         err = uvh_service_ready(&running->service, server);
@@ -322,6 +323,34 @@ static int apply_reload(struct running *running)
     return err != 0 ? err : uvhttp_server_apply_reload(running->server);
 }
 
+/* Certificates, and where to listen: what is outside of the routes. False with problems noted.
+ * Listening elsewhere would need TLS as the configuration has it. */
+static bool change_outside(struct running *running, const struct uvh_setup_server *next,
+                           struct uvh_listening *listening)
+{
+    const struct uvh_setup_tls *tls = &next->setup->tls;
+    *listening = running->listening;
+    if (tls->wanted != (running->tls.tls != NULL))
+        return true;
+    return uvh_listen_all(running->server, next->setup, next->options, running->tls.tls,
+                          &running->listening, listening, next->problems) &&
+           uvh_tls_replace(&running->tls, tls, next->options, next->problems);
+}
+
+static bool change(struct running *running, const struct uvh_setup_server *next, int *err)
+{
+    struct uvh_listening listening = {.count = 0};
+    bool right = build_next(running, next) && change_outside(running, next, &listening);
+    if (right)
+        *err = apply_reload(running);
+    right = right && *err == 0;
+    uvh_listen_leave(running->server, right ? &running->listening : &listening,
+                     right ? &listening : &running->listening);
+    if (right)
+        running->listening = listening;
+    return right;
+}
+
 /* Takes ownership. False, with problems printed, if nothing changes. */
 static bool use_next(struct running *running, struct uvh_setup_server *next)
 {
@@ -334,10 +363,7 @@ static bool use_next(struct running *running, struct uvh_setup_server *next)
     }
     if (err != 0 || (err = load(running, next)) != 0)
         return false;
-    bool right = build_next(running, next);
-    if (right)
-        err = apply_reload(running);
-    if (right && err == 0)
+    if (change(running, next, &err))
         return true;
     if (err != 0)
         uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
@@ -374,9 +400,10 @@ static void act_on_signal(int number, void *arg)
                           number == SIGHUP ? "SIGHUP" : "SIGUSR1");
     if (number != SIGHUP)
         return;
-    uvh_tls_reload(&running->tls);
     if (running->given->reread != NULL)
         reload(running);
+    else
+        uvh_tls_reload(&running->tls);
 }
 
 int uvh_setup_server_run(const struct uvh_setup_server *given)

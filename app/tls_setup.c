@@ -109,20 +109,29 @@ static void load_each(struct uvh_tls *tls, const uvhttp_tls_options_t *config,
     }
 }
 
+/* `err` is the result for all of the configuration. */
+static bool note_error(struct uvh_tls *tls, const uvhttp_tls_options_t *config, int err,
+                       uvhttp_error_t *error, struct uvh_problems *problems)
+{
+    size_t before = problems->count;
+    if (err == UVHTTP_ECONFIG)
+        load_each(tls, config, problems);
+    if (err != 0 && problems->count == before)
+        uvh_problems_add(problems, uvh_tls_mark(tls->setup, key_of(error)), "tls: %s",
+                         reason_of(error));
+    return problems->count == before;
+}
+
 static bool load(struct uvh_tls *tls, const uvhttp_tls_options_t *config, bool only_check,
                  struct uvh_problems *problems)
 {
     uvhttp_error_t error;
-    size_t before = problems->count;
     int err = uvhttp_tls_new(&tls->tls, config, &error);
     if (only_check)
         tls->expires = calloc(config->certificate_count + 1, sizeof(*tls->expires));
-    if (err == UVHTTP_ECONFIG || (err == 0 && only_check))
+    if (err == 0 && only_check)
         load_each(tls, config, problems);
-    if (err != 0 && problems->count == before)
-        uvh_problems_add(problems, uvh_tls_mark(tls->setup, key_of(&error)), "tls: %s",
-                         reason_of(&error));
-    return problems->count == before;
+    return note_error(tls, config, err, &error, problems);
 }
 
 /* Creates the file with mode 0600. The library opens it for each line, and ignores errors. */
@@ -159,13 +168,13 @@ static void collect_addresses(const struct uvh_options *options,
     }
 }
 
-bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup,
-                  const struct uvh_options *options, bool only_check, struct uvh_problems *problems)
+/* Makes the configuration for the library; without certificates if `run` creates them. False with
+ * a problem noted. */
+static bool prepare(struct uvh_tls *tls, const struct uvh_options *options, bool only_check,
+                    uvhttp_tls_options_t *config, struct uvh_problems *problems)
 {
-    *tls = (struct uvh_tls){.setup = setup, .log_level = options->log_level};
-    if (!setup->wanted)
-        return true;
-    uvhttp_tls_options_t config = setup->config;
+    const struct uvh_setup_tls *setup = tls->setup;
+    *config = setup->config;
     if (setup->self_signed) {
         char message[UVH_TLS_MESSAGE_SIZE + UVH_SELF_SIGNED_PATH_SIZE];
         struct uvh_machine_addresses addresses = {.count = 0};
@@ -175,18 +184,47 @@ bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup,
             uvh_problems_add(problems, uvh_tls_mark(setup, "self_signed"), "%s", message);
             return false;
         }
-        if (tls->self_signed.fingerprint[0] == '\0')
-            return true; /* check only: `run` creates it */
         tls->own.certificate_file = tls->self_signed.path;
-        config.certificates = &tls->own;
-        config.certificate_count = 1;
+        config->certificates = &tls->own;
+        config->certificate_count = tls->self_signed.fingerprint[0] != '\0';
     }
-    config.watch = config.watch && !only_check;
+    config->watch = config->watch && !only_check;
     /* uvh_tls_print reports expiry */
-    config.log = only_check ? NULL : uvhttp_log_to_stderr;
-    config.log_arg = &tls->log_level;
+    config->log = only_check ? NULL : uvhttp_log_to_stderr;
+    config->log_arg = &tls->log_level;
+    return true;
+}
+
+bool uvh_tls_open(struct uvh_tls *tls, const struct uvh_setup_tls *setup,
+                  const struct uvh_options *options, bool only_check, struct uvh_problems *problems)
+{
+    uvhttp_tls_options_t config;
+    *tls = (struct uvh_tls){.setup = setup, .log_level = options->log_level};
+    if (!setup->wanted)
+        return true;
+    if (!prepare(tls, options, only_check, &config, problems))
+        return false;
+    if (setup->self_signed && config.certificate_count == 0)
+        return true; /* check only: `run` creates it */
     bool writable = check_key_log(tls, only_check, problems);
     return load(tls, &config, only_check, problems) && writable;
+}
+
+bool uvh_tls_replace(struct uvh_tls *tls, const struct uvh_setup_tls *setup,
+                     const struct uvh_options *options, struct uvh_problems *problems)
+{
+    const struct uvh_setup_tls *before = tls->setup;
+    uvhttp_tls_options_t config;
+    uvhttp_error_t error;
+    if (tls->tls == NULL || !setup->wanted)
+        return true;
+    tls->setup = setup;
+    bool right =
+        prepare(tls, options, false, &config, problems) && check_key_log(tls, false, problems) &&
+        note_error(tls, &config, uvhttp_tls_replace(tls->tls, &config, &error), &error, problems);
+    if (!right)
+        tls->setup = before;
+    return right;
 }
 
 /* The address before `index` with the same port and the other scheme: SO_REUSEPORT would allow it,

@@ -40,6 +40,11 @@ struct uvh_mark uvh_tls_mark(const struct uvh_setup_tls *setup, const char *key)
 /* Call after the servers that listen with it are freed. */
 void uvh_tls_close(struct uvh_tls *tls);
 
+/* Uses another setup, and the current files, for new connections. Does nothing without TLS before
+ * and after. False with a problem noted; then nothing has changed. */
+bool uvh_tls_replace(struct uvh_tls *tls, const struct uvh_setup_tls *setup,
+                     const struct uvh_options *options, struct uvh_problems *problems);
+
 /* Reloads all files on a separate thread, which logs the result. Does nothing without TLS. */
 void uvh_tls_reload(struct uvh_tls *tls);
 

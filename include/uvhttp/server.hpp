@@ -509,6 +509,15 @@ public:
     {
         return trustProxies(std::span(prefixes.begin(), prefixes.size()), fields);
     }
+    /* Ends listening at an address and port, or at the path of a Unix socket; connections stay. */
+    Result unlisten(const char *address, int port) noexcept
+    {
+        return uvhttp_server_unlisten(native(), address, port);
+    }
+    Result unlistenUnix(const char *path) noexcept
+    {
+        return uvhttp_server_unlisten_unix(native(), path);
+    }
     /* Connections of these proxies begin with a header of the PROXY protocol. */
     Server &acceptProxyProtocol(std::initializer_list<const char *> sources,
                                 uvhttp_proxy_others_t others = UVHTTP_PROXY_OTHERS_DIRECT) noexcept

@@ -154,8 +154,7 @@ int uvhttp_server_unlisten_unix(uvhttp_server_t *view, const char *path)
 {
     if (view == NULL)
         return UVHTTP_ENOMEM;
-    return path == NULL || *path == '\0' ? UVHTTP_EINVAL
-                                         : unlisten(uvh_server_of(view), path, 0);
+    return path == NULL || *path == '\0' ? UVHTTP_EINVAL : unlisten(uvh_server_of(view), path, 0);
 }
 
 int uvhttp_server_each_listening(const uvhttp_server_t *view, uvhttp_listening_cb each, void *arg)

@@ -166,8 +166,7 @@ int uvh_workers_listen_on(struct uvh_server *server, struct uvh_listening *liste
                           struct uvh_tls_contexts *tls)
 {
     size_t worker = server->threads_started ? 0 : listening->id % server->worker_count;
-    int err =
-        uvh_accept_begin(&server->workers[worker], listening->sockets[0], listening->id, tls);
+    int err = uvh_accept_begin(&server->workers[worker], listening->sockets[0], listening->id, tls);
     if (err == 0)
         note(server, listening);
     return err;

@@ -643,6 +643,106 @@ static void localhost_listens_on_both_loopback_addresses(void **state)
     end();
 }
 
+/* ---- the end of listening ---- */
+
+static bool refuses(int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool refused = connect(probe, (struct sockaddr *)&address, sizeof(address)) != 0;
+    close(probe);
+    return refused;
+}
+
+static void unlisten_keeps_connections_and_serves_the_queue(void **state)
+{
+    (void)state;
+    struct raw_client kept = {.socket = -1};
+    begin();
+    stage_listen(&stage);
+    int port = uvhttp_server_port(stage.server);
+    raw_client_connect(&client, port, 0);
+    assert_client_is("127.0.0.1");
+    raw_client_connect(&kept, port, 0); /* not accepted yet */
+    assert_int_equal(uvhttp_server_unlisten(stage.server, "127.0.0.1", port), 0);
+    assert_true(refuses(port));
+    assert_client_is("127.0.0.1");
+    raw_client_send_text(&kept, "GET /client HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_int_equal(stage_drive_responses(&stage, &kept, 1000, 1), 1);
+    raw_client_close(&kept, false);
+    stage_listen(&stage); /* elsewhere */
+    raw_client_close(&client, false);
+    raw_client_connect(&client, uvhttp_server_last_port(stage.server), 0);
+    assert_client_is("127.0.0.1");
+    end();
+}
+
+static void unlisten_leaves_other_addresses(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(uvhttp_server_listen(stage.server, "localhost", 0), 0);
+    int port = uvhttp_server_port(stage.server);
+    stage_listen(&stage);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), 0);
+    assert_int_equal(uvhttp_server_unlisten(stage.server, "127.0.0.1", port), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_unlisten(stage.server, "localhost", port + 1), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_unlisten(stage.server, path, 0), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_unlisten_unix(stage.server, ""), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_unlisten(stage.server, "localhost", port), 0);
+    assert_true(refuses(port) && exists());
+    assert_int_equal(uvhttp_server_unlisten_unix(stage.server, path), 0);
+    assert_false(exists());
+    assert_int_equal(uvhttp_server_unlisten_unix(stage.server, path), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_listen_unix(stage.server, path, 0), 0);
+    use_socket(connect_to(path));
+    assert_client_is("unix:");
+    uvhttp_server_stop(stage.server);
+    assert_int_equal(uvhttp_server_unlisten_unix(stage.server, path), UVHTTP_ESTOPPED);
+    end();
+}
+
+struct listened {
+    size_t count;
+    int fd, port;
+    char name[8];
+};
+
+static void note_listening(const uvhttp_listening_t *listening, void *arg)
+{
+    struct listened *listened = arg;
+    listened->count++;
+    listened->fd = listening->fd;
+    listened->port = listening->port;
+    snprintf(listened->name, sizeof(listened->name), "%.7s", listening->name);
+}
+
+static void listening_sockets_are_enumerated(void **state)
+{
+    (void)state;
+    struct listened listened = {.count = 0};
+    begin();
+    assert_int_equal(uvhttp_server_each_listening(stage.server, note_listening, &listened), 0);
+    assert_int_equal(listened.count, 0);
+    stage_listen(&stage);
+    assert_int_equal(uvhttp_server_each_listening(stage.server, note_listening, &listened), 0);
+    assert_int_equal(listened.count, 1);
+    assert_int_equal(listened.port, uvhttp_server_port(stage.server));
+    assert_string_equal(listened.name, "127.0.0");
+    /* A copy goes on to accept, as another process does. */
+    int copy = dup(listened.fd);
+    assert_int_equal(uvhttp_server_unlisten(stage.server, "127.0.0.1", listened.port), 0);
+    assert_int_equal(uvhttp_server_listen_fd(stage.server, copy), 0);
+    raw_client_connect(&client, listened.port, 0);
+    assert_client_is("127.0.0.1");
+    assert_int_equal(uvhttp_server_each_listening(stage.server, note_listening, &listened), 0);
+    assert_int_equal(listened.count, 2);
+    assert_string_equal(listened.name, "");
+    end();
+}
+
 int main(void)
 {
     snprintf(directory, sizeof directory, "/tmp/uvhttp-listening-XXXXXX");
@@ -674,6 +774,9 @@ int main(void)
         cmocka_unit_test(adopted_sockets_count_as_connections),
         cmocka_unit_test(listen_inherited_takes_passed_sockets),
         cmocka_unit_test(localhost_listens_on_both_loopback_addresses),
+        cmocka_unit_test(unlisten_keeps_connections_and_serves_the_queue),
+        cmocka_unit_test(unlisten_leaves_other_addresses),
+        cmocka_unit_test(listening_sockets_are_enumerated),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     rmdir(directory);

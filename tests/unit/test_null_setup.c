@@ -159,6 +159,11 @@ static int count_route(const uvhttp_route_stats_t *stats, void *arg)
     return 0;
 }
 
+static void count_listening(const uvhttp_listening_t *listening, void *arg)
+{
+    (void)listening, (void)arg;
+}
+
 static void server_functions_check_null(void **state)
 {
     (void)state;
@@ -282,6 +287,17 @@ static void listen_functions_check_null(void **state)
              uvhttp_server_listen_inherited(NULL, &number) == UVHTTP_ENOMEM && number == 0);
     NULL_ROW(uvhttp_server_listen_inherited, count,
              uvhttp_server_listen_inherited(server, NULL) == 0);
+    NULL_ROW(uvhttp_server_unlisten, server, uvhttp_server_unlisten(NULL, "*", 1) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_unlisten, address,
+             uvhttp_server_unlisten(server, NULL, 1) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_unlisten_unix, server,
+             uvhttp_server_unlisten_unix(NULL, "@x") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_unlisten_unix, path,
+             uvhttp_server_unlisten_unix(server, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_each_listening, server,
+             uvhttp_server_each_listening(NULL, count_listening, NULL) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_each_listening, each,
+             uvhttp_server_each_listening(server, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_adopt, server, uvhttp_server_adopt(NULL, 0) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_trust_proxies, server,
              uvhttp_server_trust_proxies(NULL, proxies, 1, UVHTTP_FORWARDING_X) == UVHTTP_ENOMEM);

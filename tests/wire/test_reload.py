@@ -4,13 +4,16 @@ and a configuration with a mistake changes nothing."""
 import os
 import re
 import signal
+import socket
+import ssl
 import threading
 
 import pytest
 
 import raw
+import tls
 from program import Program
-from wire_server import eventually
+from wire_server import eventually, free_port
 
 LISTEN = "listen: 127.0.0.1:0\n"
 
@@ -38,7 +41,7 @@ def start(tmp_path):
             eventually(lambda: ends() > before, "it has reloaded")
             assert done in program.log().splitlines()[-1], program.log()
 
-        program.reload = reload
+        program.reload, program.path = reload, path
         return program
 
     yield starter
@@ -109,9 +112,99 @@ def test_fixed_keys_are_named_while_they_differ_from_the_start(start):
         assert warnings(program) == ["server", "metrics"] * count
     program.reload(respond("one"))
     assert len(warnings(program)) == 4
-    program.reload("listen: 127.0.0.1:1\nlog: {level: error}\nmetrics: /m\n" + respond("two"))
-    assert warnings(program)[4:] == ["listen", "log"]
+    program.reload("log: {level: error}\nmetrics: /m\n" + respond("two"))
+    assert warnings(program)[4:] == ["log"]
     assert program.request("/").body == b"two" and program.request("/m").status == 200
+
+
+def body(port):
+    with raw.Connection(port) as connection:
+        return connection.request("GET", "/").body
+
+
+def is_refused(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_addresses_change(start, tmp_path):
+    old, new = (tmp_path / name for name in ("old.sock", "new.sock"))
+    one, two = free_port(), free_port()
+    program = start(f"listen: [127.0.0.1:0, 127.0.0.1:{one}, 'unix:{old}']\n" + respond("one"))
+    with raw.Connection(one) as kept, socket.socket(socket.AF_UNIX) as local:
+        local.connect(str(old))
+        assert kept.request("GET", "/").body == b"one"
+        for _ in range(2):
+            program.reload(f"listen: ['unix:{new}', 127.0.0.1:{two}, 127.0.0.1:0]\n" +
+                           respond("two"))
+            assert body(program.port) == body(two) == b"two"
+        eventually(lambda: is_refused(one), "it does not listen there any more")
+        assert new.is_socket() and not old.exists()
+        assert kept.request("GET", "/").body == b"two"
+        local.sendall(raw.request(target="/"))
+        assert b"two" in local.recv(65536)
+        program.reload(f"listen: [127.0.0.1:{one}]\n" + respond("three"))
+        assert body(one) == kept.request("GET", "/").body == b"three"
+        eventually(lambda: is_refused(two) and is_refused(program.port), "the others are left")
+        assert not new.exists()
+
+
+def test_connections_in_the_queue_of_a_removed_address_are_served(start):
+    one, two = free_port(), free_port()
+    program = start(f"listen: [127.0.0.1:{one}, 127.0.0.1:{two}]\n" + respond("x"))
+    os.kill(program.process.pid, signal.SIGSTOP)
+    with raw.Connection(one) as early:
+        early.send(raw.request(target="/"))
+        (program.path).write_text(f"listen: 127.0.0.1:{two}\n" + respond("y"))
+        os.kill(program.process.pid, signal.SIGHUP)
+        os.kill(program.process.pid, signal.SIGCONT)
+        assert early.response().status == 200
+        eventually(lambda: is_refused(one), "it does not listen there any more")
+
+
+def test_address_that_cannot_be_used_changes_nothing(start, tmp_path):
+    program = start(respond("one"))
+    new, later = tmp_path / "new.sock", free_port()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        program.reload(f"listen: [127.0.0.1:0, 127.0.0.1:{later}, 'unix:{new}',\n"
+                       f"  127.0.0.1:{port}]\n" + respond("two"), "reload: nothing is changed")
+        assert f":2:3: port {port} is in use; choose another with 'listen'" in program.log()
+        program.reload(f"listen: [127.0.0.1:0, 'unix:{tmp_path}/none/x.sock']\n" + respond("two"),
+                       "reload: nothing is changed")
+        assert re.search(r":1:\d+: cannot listen on '\S+/none/x.sock': ", program.log())
+    assert body(program.port) == b"one" and not new.exists()
+    eventually(lambda: is_refused(later), "it does not listen there")
+
+
+def test_certificates_change(start, tmp_path):
+    old, new = tls.certificate("old.example"), tls.certificate("new.example")
+
+    def text(path, version):
+        return (f"tls: {{certificates: [{{certificate: {path}}}], min_version: {version}}}\n" +
+                respond("x"))
+
+    program = start(text(old, "1.2"))
+
+    def served(only=None):
+        with socket.create_connection(("127.0.0.1", program.port)) as plain:
+            with tls.context(only=only).wrap_socket(plain, server_hostname="x") as connection:
+                connection.sendall(raw.request(target="/"))
+                assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+                return ssl.DER_cert_to_PEM_cert(connection.getpeercert(True))
+
+    first = served("1.2")
+    assert first in old.read_text()
+    program.reload(text(new, "1.3"))
+    assert served() in new.read_text()
+    with pytest.raises(ssl.SSLError):
+        served("1.2")
+    program.reload(text(tmp_path / "none.pem", "1.2"), "reload: nothing is changed")
+    assert re.search(r":2:\d+: tls: .*none.pem", program.log())
+    assert served() in new.read_text()
+    program.reload(respond("plain"))
+    assert warnings(program) == ["tls"]
+    assert served() in new.read_text()
 
 
 def test_trusted_proxies_change(start):
