@@ -124,8 +124,10 @@ static int unlisten(struct uvh_server *server, const char *name, int port)
 {
     struct uvh_listening **link = &server->listening;
     bool found = false;
-    if (server->life != UVH_SERVER_RUNNING)
-        return server->life == UVH_SERVER_NEW ? UVHTTP_EINVAL : UVHTTP_ESTOPPED;
+    if (server->life == UVH_SERVER_NEW)
+        return UVHTTP_EINVAL;
+    if (server->life != UVH_SERVER_RUNNING || uvh_server_is_stopping(server))
+        return UVHTTP_ESTOPPED;
     while (*link != NULL) {
         struct uvh_listening *listening = *link;
         if (listening->port != port || strcmp(listening->name, name) != 0) {
