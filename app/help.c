@@ -107,8 +107,11 @@ static const char reload_beginning[] =
     "Usage: uvhttp reload [OPTION]... [CONFIG]\n"
     "\n"
     "Checks CONFIG (default: " UVH_OPTIONS_CONFIG ") as uvhttp check does, and without an error\n"
-    "sends SIGHUP to the server whose process id is in its 'pid_file'. That server applies the\n"
-    "configuration, and its log has the result. Open connections stay.\n";
+    "sends SIGHUP to the server whose process id is in its 'pid_file', or in MAINPID, which "
+    "systemd\n"
+    "sets for ExecReload=. That server applies the configuration, and its log has the result. "
+    "Open\n"
+    "connections stay.\n";
 
 static const char serve_actions[] =
     "      --print-config          print the configuration file for uvhttp run\n";

@@ -184,11 +184,13 @@ static struct uvh_setup_server *reread(const struct uvh_setup_server *given)
 /* The configuration has no error. */
 static int signal_server(const struct uvh_setup *setup)
 {
-    if (setup->pid_file.text == NULL) {
+    long pid = uvh_service_main_pid();
+    if (pid < 0 && setup->pid_file.text == NULL) {
         fputs("uvhttp: the process is unknown: set 'pid_file', or use kill -HUP PID\n", stderr);
         return UVH_EXIT_FAILED;
     }
-    long pid = uvh_service_read_pid(setup->pid_file.text);
+    if (pid < 0)
+        pid = uvh_service_read_pid(setup->pid_file.text);
     if (pid < 0)
         return UVH_EXIT_FAILED;
     if (kill((pid_t)pid, SIGHUP) != 0) {

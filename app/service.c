@@ -130,6 +130,13 @@ void uvh_service_remove_pid(struct uvh_service *service)
         unlink(service->pid_file); /* not permitted to another user: the next start writes it */
 }
 
+long uvh_service_main_pid(void)
+{
+    const char *text = getenv("MAINPID");
+    long pid = text == NULL ? -1 : strtol(text, NULL, 10);
+    return pid > 0 ? pid : -1;
+}
+
 long uvh_service_read_pid(const char *path)
 {
     char text[32] = "", *end;

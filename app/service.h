@@ -28,6 +28,9 @@ void uvh_service_reloading(void);
 void uvh_service_reloaded(const char *status);
 void uvh_service_stopping(void);
 
+/* The server of the unit whose ExecReload= this process is (MAINPID), or -1. */
+long uvh_service_main_pid(void);
+
 /* The process of a pid file, or -1 after a message was printed. */
 long uvh_service_read_pid(const char *path);
 

@@ -142,6 +142,18 @@ def test_reload_command_applies_the_file(tmp_path):
     assert program.stop() == 0 and not pid_file.exists()
 
 
+def test_reload_command_takes_the_process_of_systemd(tmp_path):
+    """MAINPID, which systemd sets for ExecReload=, without a pid file."""
+    path = tmp_path / "site.yaml"
+    path.write_text(respond("one"))
+    program = Program("uvhttp", "run", path)
+    path.write_text(respond("two"))
+    done = run("uvhttp", "reload", path, environment={"MAINPID": str(program.process.pid)})
+    assert done.returncode == 0, done.stderr
+    eventually(lambda: program.request("/").body == b"two", "the reload")
+    assert program.stop() == 0
+
+
 @pytest.mark.parametrize("content, message", [
     (None, "cannot be read: No such file or directory; is the server running?"),
     ("", "has no process id"),
