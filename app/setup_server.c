@@ -83,8 +83,8 @@ static bool change_user(struct running *running)
         return false;
     if (given->setup->user.text == NULL && geteuid() == 0)
         log_warning(given->options->from_file
-                        ? "the server runs as root; set 'user', which may be root"
-                        : "the server runs as root; set --user, which may be root",
+                        ? "the server runs as root; set 'user' (root keeps root)"
+                        : "the server runs as root; set --user (root keeps root)",
                     running);
     if (running->as.change)
         check_user_files(running, log_warning);

@@ -394,8 +394,8 @@ def test_invalid_users(place, arguments, environment, code, message):
 
 @as_root
 def test_warning_of_root(start):
-    assert (" warning the server runs as root; set --user, which may be root\n"
+    assert (" warning the server runs as root; set --user (root keeps root)\n"
             in start().log(root_warning=True))
-    assert (" warning the server runs as root; set 'user', which may be root\n"
+    assert (" warning the server runs as root; set 'user' (root keeps root)\n"
             in start(config=LOCAL + ROUTES).log(root_warning=True))
     assert start("--user", "root").log(root_warning=True) == ""
