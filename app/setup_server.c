@@ -275,9 +275,9 @@ static int build(struct running *running)
                                     metrics->has_listen ? &metrics->listen : NULL, problems);
     right = (!given->test || uvh_listen_probe(given->options, setup, problems)) && right;
     int code;
-    running->log.quiet = true;
+    uvh_site_log_set_quiet(true);
     build_sites(running, given, &code);
-    running->log.quiet = false;
+    uvh_site_log_set_quiet(false);
     return code == UVH_EXIT_OK && !(found && loaded && right) ? UVH_EXIT_FAILED : code;
 }
 
@@ -288,9 +288,9 @@ static bool build_next(struct running *running, const struct uvh_setup_server *n
 {
     struct uvh_access_logs *logs = &running->loaded->logs;
     int code;
-    running->log.quiet = true;
+    uvh_site_log_set_quiet(true);
     bool built = build_sites(running, next, &code);
-    running->log.quiet = false;
+    uvh_site_log_set_quiet(false);
     if (!built || !uvh_access_logs_open(logs, next->setup, &running->as))
         return false;
     uvh_logger_install(running->server, logs, running->config.log_level >= UVHTTP_LOG_DEBUG);
