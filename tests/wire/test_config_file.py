@@ -1083,8 +1083,7 @@ def test_invalid_site_values(write, site, expected):
     *((f"path: /, redirect: '{given}'",
        f"3:29: '{given}' has a status; write the location alone, and 'status: {status}' beside "
        f"'redirect'")
-      for given, status in (("/b 301", 301), ("301 /b", 301), ("/b,308", 308), ("/b=302", 302),
-                            ("/b{query} 307", 307))),
+      for given, status in (("/b 301", 301), ("301 /b", 301), ("/b{query} 307", 307))),
     *((f"path: /, redirect: '{given}'",
        f"3:29: '{given}' has no scheme; write 'https:{given}' or '{{scheme}}:{given}'")
       for given in ("//x", "//a.test{path}")),

@@ -195,6 +195,19 @@ def test_long_placeholder_of_caddy_has_hint(write, foreign, ours):
         assert refused(f"--{flag}", f"/a=/b{foreign}", ".") == f"uvhttp: --{flag}: {message}"
 
 
+@pytest.mark.parametrize("body", ["{{http.request.uri}}", "f={http.get}"])
+def test_body_may_have_braces_with_dots(start, body):
+    program = start(f"sites: [{{routes: [{{path: /a, respond: {{body: '{body}'}}}}]}}]\n")
+    assert get(program, "/a").text == body
+
+
+@pytest.mark.parametrize("location", ["/news/article,301", "/b=302", "/b;id=308",
+                                      "https://x.test/b,307"])
+def test_location_may_end_with_a_number(start, location):
+    program = start(f"sites: [{{routes: [{{path: /a, redirect: '{location}'}}]}}]\n")
+    assert get(program, "/a").headers["location"] == location
+
+
 # Help about a word
 
 
