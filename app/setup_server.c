@@ -199,13 +199,18 @@ static bool is_probe(const char *path)
     return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0;
 }
 
-/* Not the path after rewrites. */
+/* Not the path after rewrites. The target may be in absolute form, such as "http://host/readyz". */
 static bool asks_for(uvhttp_request_t *request, const char *path)
 {
     uvhttp_slice_t target = uvhttp_request_target(request);
     const char *query = memchr(target.base, '?', target.length);
-    size_t length = query == NULL ? target.length : (size_t)(query - target.base);
-    return length == strlen(path) && memcmp(target.base, path, length) == 0;
+    const char *end = query == NULL ? target.base + target.length : query;
+    const char *begin = target.base;
+    const char *scheme = memmem(begin, (size_t)(end - begin), "://", 3);
+    if (*begin != '/' && scheme != NULL)
+        begin = memchr(scheme + 3, '/', (size_t)(end - scheme - 3));
+    return begin != NULL && (size_t)(end - begin) == strlen(path) &&
+           memcmp(begin, path, strlen(path)) == 0;
 }
 
 /* The first middleware, so that no rule of a site applies to probes, whatever their host is. */

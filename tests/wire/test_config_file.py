@@ -264,6 +264,9 @@ def test_rewrites_do_not_apply_to_probes(start):
                     "routes: [{path: /x, respond: {body: x}}]}]\n")
     assert get(program, "/readyz?a=b").text == "ready\n"
     assert get(program, "/healthz").text == "alive\n" and get(program, "/health").text == "x"
+    for target, body in (("http://a.test/healthz?a", b"alive\n"), ("http://a.test", b"x"),
+                         ("/a://b/healthz", b"x")):
+        assert program.request(target).body == body
 
 
 def test_path_of_health_probe_is_refused_as_route(write):
