@@ -935,10 +935,10 @@ def test_error_of_own_file_does_not_name_other_servers(write):
     ("access_log: {path: x, flush_ms: 0}",
      "1:33: flush_ms: '0' is out of range; allowed are 1 to 60000 milliseconds"),
     ("access_log: {path: x, pattern: '{nothing}'}",
-     "1:20: the pattern of the access log is invalid: {nothing} is an unknown name; write a brace "
+     "1:32: the pattern of the access log is invalid: {nothing} is an unknown name; write a brace "
      "as {{; names are client, "),
     ("access_log: {path: x, pattern: '$$remote_addr'}",
-     "1:20: the pattern of the access log is invalid: it has no value, such as {client}; names"),
+     "1:32: the pattern of the access log is invalid: it has no value, such as {client}; names"),
     ("access_log: true",
      "1:13: access_log: 'true' is not a path; allowed are a path, \"-\" for standard output, or off"
      ),

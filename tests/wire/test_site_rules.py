@@ -449,7 +449,7 @@ def test_flag_replaces_common_access_log_only(start, tmp_path):
     ("nowhere/a.log", "2:22: the access log '"),
     ("{format: json}", "2:22: access_log requires 'path'"),
     ("{path: a.log, pattern: '{x}'}",
-     "2:29: the pattern of the access log is invalid: {x} is an unknown name"),
+     "2:45: the pattern of the access log is invalid: {x} is an unknown name"),
     ("{path: common.log, format: json}", "2:29: the access log '"),
 ])
 def test_invalid_access_logs_of_sites(write, log, expected):
