@@ -67,14 +67,6 @@ static void log_warning(const char *text, void *arg)
     uvhttp_log_to_stderr(UVHTTP_LOG_WARNING, text, &running->log.level);
 }
 
-static void check_user_files(struct running *running, uvh_advice_cb tell)
-{
-    const struct uvh_setup_server *given = running->given;
-    bool again = given->reread != NULL && strcmp(given->problems->file, "-") != 0;
-    uvh_user_files_check(given->setup, again ? given->problems->file : NULL, &running->tls, tell,
-                         running);
-}
-
 /* Without a user: warns if the server would have the rights of root. */
 static bool change_user(struct running *running)
 {
@@ -87,7 +79,7 @@ static bool change_user(struct running *running)
                         : "the server runs as root; set --user, which may be root",
                     running);
     if (running->as.change)
-        check_user_files(running, log_warning);
+        uvh_user_files_check(given->setup, &running->tls, log_warning, running);
     return true;
 }
 
@@ -135,7 +127,7 @@ static int report_check(struct running *running)
     if (!uvh_run_as_change(&running->as))
         return UVH_EXIT_FAILED;
     if (running->as.user != NULL && geteuid() == running->as.uid)
-        check_user_files(running, print_warning);
+        uvh_user_files_check(given->setup, &running->tls, print_warning, running);
     uvh_listen_check_limit(&running->config, print_warning, running);
     printf("%s: configuration OK\n", given->what);
     return UVH_EXIT_OK;
