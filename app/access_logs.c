@@ -57,7 +57,7 @@ static void check_log(const struct uvh_setup_log *wanted, struct uvh_problems *p
     uvhttp_error_t error;
     check.path = "/dev/null";
     if (uvhttp_access_log_new(&log, &check, &error) == UVHTTP_EINVAL)
-        uvh_problems_add(problems, path->mark,
+        uvh_problems_add(problems, wanted->pattern,
                          "the pattern of the access log is invalid: %s; names are " NAMES
                          "; for JSON use 'format: json' instead",
                          error.reason);

@@ -15,7 +15,7 @@ static bool is_directory(const struct uvh_setup_route *route)
     return route->kind == UVH_ROUTE_STATIC && length > 0 && route->path.text[length - 1] == '/';
 }
 
-/* "m" or "m/". Names with a wildcard are patterns. */
+/* True for "m" and "m/", false for longer paths and for patterns. */
 static bool is_one_name(const char *path)
 {
     size_t length = strcspn(path, "/");

@@ -4,7 +4,7 @@
 
 #include <uvhttp.h>
 
-/* Each returns NULL, or what is allowed instead. */
+/* Each function returns NULL, or a text that says what is allowed. */
 
 /* A prefix of uvhttp/address_rules.h: "192.0.2.1", "10.0.0.0/8", "unix" or "all". */
 const char *uvh_client_rules_check_address(const char *text);

@@ -4,7 +4,7 @@
 
 #include "config_value.h"
 
-/* A list of addresses, or one. `check`: of client_rules.h. */
+/* Reads one address or a list of them. `check`: a function of client_rules.h for each. */
 void uvh_config_clients_read_addresses(struct uvh_config_reader *reader,
                                        const struct uvh_yaml_node *value,
                                        const char *(*check)(const char *text),

@@ -303,6 +303,7 @@ bool uvh_config_file_load(struct uvh_config_file *file, const char *path,
     free(read.bytes);
     /* An invalid included file does not prevent the check of the rest. */
     bool included = parsed && uvh_config_source_include(&file->yaml, variable_of, problems);
+    file->setup.sources = strcmp(path, "-") == 0 ? NULL : file->yaml.sources;
     return parsed && interpret(file, problems) && included;
 }
 

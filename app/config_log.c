@@ -41,7 +41,9 @@ static void read_format(struct uvh_config_reader *reader, const struct uvh_yaml_
 static void read_pattern(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                          void *into)
 {
-    ((struct uvh_setup_log *)into)->options.pattern = uvh_config_text(reader, value);
+    struct uvh_setup_log *log = into;
+    log->options.pattern = uvh_config_text(reader, value);
+    log->pattern = value->mark;
 }
 
 static void read_buffer(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

@@ -86,8 +86,10 @@ static struct uvh_source *make_source(struct uvh_yaml *yaml, const char *name)
         return NULL;
     struct uvh_source *source = uvh_yaml_allocate(yaml, sizeof(*source) + strlen(directory) + 1);
     if (source != NULL) {
-        *source = (struct uvh_source){.name = name, .directory = (char *)(source + 1)};
+        *source = (struct uvh_source){
+            .name = name, .directory = (char *)(source + 1), .next = yaml->sources};
         memcpy(source + 1, directory, strlen(directory) + 1);
+        yaml->sources = source;
     }
     free(directory);
     errno = ENOMEM;

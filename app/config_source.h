@@ -17,8 +17,8 @@ const char *uvh_config_source_read(struct uvh_yaml *yaml, const char *name,
                                    struct uvh_config_bytes *read);
 
 /* Adds the content of all files named by the key `include` of the tree to it: the elements of
- * `sites`, and other keys that the tree does not have. Removes that key. False if a problem was
- * noted. */
+ * `sites`, and other keys that the tree does not have. Removes that key. `variable` returns the
+ * values of variables in these files. False if a problem was noted. */
 bool uvh_config_source_include(struct uvh_yaml *yaml, uvh_variable_cb variable,
                                struct uvh_problems *problems);
 

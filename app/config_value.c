@@ -17,8 +17,11 @@ static const char *kind_name(const struct uvh_yaml_node *value)
     switch (value->kind) {
     case UVH_YAML_LIST:
         return "a list";
-    case UVH_YAML_MAP:
-        return "a map";
+    case UVH_YAML_MAP: /* "{path}" without quotes is one, which begins before its key */
+        return value->first != NULL && value->first->nothing &&
+                       value->first->key->mark.column > value->mark.column
+                   ? "a map; quote a value that begins with '{'"
+                   : "a map";
     case UVH_YAML_SCALAR:
         break;
     }

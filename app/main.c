@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <uvhttp.h>
@@ -42,8 +43,10 @@ static bool is_config(const char *path)
     const char *dot = strrchr(name, '.');
     const char *extension = dot == NULL ? "" : dot;
     bool ours = is_one_of(extension, ".yaml", ".yml");
-    if (!ours && !is_one_of(extension, ".conf", ".htaccess") &&
-        !is_one_of(name, "Caddyfile", "caddy.json"))
+    struct stat facts;
+    if ((!ours && !is_one_of(extension, ".conf", ".htaccess") &&
+         !is_one_of(name, "Caddyfile", "caddy.json")) ||
+        (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)))
         return false;
     fprintf(stderr,
             "uvhttp: '%s' may be a configuration file; to %s: uvhttp %s %s; to serve the file "

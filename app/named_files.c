@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Stats a path in a directory. Returns 0, or an errno. */
 static int find_in(const char *root, const char *path, size_t length, struct stat *facts)
@@ -42,14 +43,19 @@ bool uvh_named_files_path(const struct uvh_setup_route *route, const char *path,
            snprintf(whole, PATH_MAX, "%s/%.*s", root, (int)(length - skip), path + skip) < PATH_MAX;
 }
 
-/* True if links lead out of the directory, which they may not. */
+/* True if links lead out of the directory, or the last one is absolute, which the library denies.
+ */
 static bool leaves(const struct uvh_setup_route *route, const char *root, const char *path,
                    size_t length)
 {
     char whole[PATH_MAX], file[PATH_MAX], directory[PATH_MAX];
     if (route->files.symlinks != UVHTTP_SYMLINKS_INSIDE ||
         snprintf(whole, sizeof(whole), "%s/%.*s", root, (int)length, path) >= (int)sizeof(whole) ||
-        realpath(whole, file) == NULL || realpath(root, directory) == NULL)
+        realpath(root, directory) == NULL)
+        return false;
+    if (readlink(whole, file, sizeof(file)) > 0 && file[0] == '/')
+        return true;
+    if (realpath(whole, file) == NULL)
         return false;
     size_t size = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
     return strncmp(file, directory, size) != 0 || file[size] != '/';
@@ -76,7 +82,7 @@ static bool check_file(const struct uvh_setup_route *route, const char *option, 
     else
         snprintf(message, size, "%s: the file '%s/%.*s' %s", option, root, name_length, path + skip,
                  missing   ? "does not exist"
-                 : outside ? "is outside of the directory, by a link"
+                 : outside ? "is outside of the directory, by a link, or an absolute link"
                            : "is not a regular file");
     return false;
 }

@@ -15,6 +15,7 @@ struct uvh_source {
     const char *directory; /* base of its relative paths; "": the current directory */
     size_t number;         /* in the order of reading; 0: the main file */
     const struct uvh_source *includer;
+    const struct uvh_source *next; /* read before it, or NULL */
 };
 
 /* A position in a file, line and column counted from 1; line 0: the file as a whole. */

@@ -90,6 +90,7 @@ struct uvh_setup_log {
     bool off;                            /* of a site: no log, not even that of the setup */
     struct uvh_text path;                /* text NULL: none of its own */
     uvhttp_access_log_options_t options; /* `path` unset */
+    struct uvh_mark pattern;             /* of its value */
 };
 
 /* Of a path before it is routed. */
@@ -140,7 +141,8 @@ struct uvh_setup_metrics {
 };
 
 struct uvh_setup {
-    uvhttp_config_t config; /* `log` unset */
+    const struct uvh_source *sources; /* files that a reload reads again; NULL: none */
+    uvhttp_config_t config;           /* `log` unset */
     uvhttp_log_level_t log_level;
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     struct uvh_mark listen_marks[UVH_OPTIONS_LISTEN_MAX]; /* of the addresses in the file */

@@ -71,14 +71,6 @@ static void log_warning(const char *text, void *arg)
     uvhttp_log_to_stderr(UVHTTP_LOG_WARNING, text, &running->log.level);
 }
 
-static void check_user_files(struct running *running, uvh_advice_cb tell)
-{
-    const struct uvh_setup_server *given = running->given;
-    bool again = given->reread != NULL && strcmp(given->problems->file, "-") != 0;
-    uvh_user_files_check(given->setup, again ? given->problems->file : NULL, &running->tls, tell,
-                         running);
-}
-
 /* Without a user: warns if the server would have the rights of root. */
 static bool change_user(struct running *running)
 {
@@ -87,11 +79,11 @@ static bool change_user(struct running *running)
         return false;
     if (given->setup->user.text == NULL && geteuid() == 0)
         log_warning(given->options->from_file
-                        ? "the server runs as root; set 'user', which may be root"
-                        : "the server runs as root; set --user, which may be root",
+                        ? "the server runs as root; set 'user' (root keeps root)"
+                        : "the server runs as root; set --user (root keeps root)",
                     running);
     if (running->as.change)
-        check_user_files(running, log_warning);
+        uvh_user_files_check(given->setup, &running->tls, log_warning, running);
     return true;
 }
 
@@ -145,7 +137,7 @@ static int report_check(struct running *running)
     if (!uvh_run_as_change(&running->as))
         return UVH_EXIT_FAILED;
     if (running->as.user != NULL && geteuid() == running->as.uid)
-        check_user_files(running, print_warning);
+        uvh_user_files_check(given->setup, &running->tls, print_warning, running);
     uvh_listen_check_limit(&running->config, print_warning, running);
     printf("%s: configuration OK\n", given->what);
     return UVH_EXIT_OK;
@@ -209,13 +201,18 @@ static bool is_probe(const char *path)
     return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0;
 }
 
-/* Not the path after rewrites. */
+/* Not the path after rewrites. The target may be in absolute form, such as "http://host/readyz". */
 static bool asks_for(uvhttp_request_t *request, const char *path)
 {
     uvhttp_slice_t target = uvhttp_request_target(request);
     const char *query = memchr(target.base, '?', target.length);
-    size_t length = query == NULL ? target.length : (size_t)(query - target.base);
-    return length == strlen(path) && memcmp(target.base, path, length) == 0;
+    const char *end = query == NULL ? target.base + target.length : query;
+    const char *begin = target.base;
+    const char *scheme = memmem(begin, (size_t)(end - begin), "://", 3);
+    if (*begin != '/' && scheme != NULL)
+        begin = memchr(scheme + 3, '/', (size_t)(end - scheme - 3));
+    return begin != NULL && (size_t)(end - begin) == strlen(path) &&
+           memcmp(begin, path, strlen(path)) == 0;
 }
 
 /* The first middleware, so that no rule of a site applies to probes, whatever their host is. */
@@ -285,9 +282,9 @@ static int build(struct running *running)
                                     metrics->has_listen ? &metrics->listen : NULL, problems);
     right = (!given->test || uvh_listen_probe(given->options, setup, problems)) && right;
     int code;
-    running->log.quiet = true;
+    uvh_site_log_set_quiet(true);
     build_sites(running, given, &code);
-    running->log.quiet = false;
+    uvh_site_log_set_quiet(false);
     return code == UVH_EXIT_OK && !(found && loaded && right) ? UVH_EXIT_FAILED : code;
 }
 
@@ -298,9 +295,9 @@ static bool build_next(struct running *running, const struct uvh_setup_server *n
 {
     struct uvh_access_logs *logs = &running->loaded->logs;
     int code;
-    running->log.quiet = true;
+    uvh_site_log_set_quiet(true);
     bool built = build_sites(running, next, &code);
-    running->log.quiet = false;
+    uvh_site_log_set_quiet(false);
     if (!built || !uvh_access_logs_open(logs, next->setup, &running->as))
         return false;
     uvh_logger_install(running->server, logs, running->config.log_level >= UVHTTP_LOG_DEBUG);

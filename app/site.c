@@ -24,11 +24,18 @@ struct builder {
     struct uvh_problems *problems;
 };
 
+static _Thread_local bool is_quiet;
+
 void uvh_site_log_line(uvhttp_log_level_t level, const char *message, void *arg)
 {
     struct uvh_site_log *log = arg;
-    if (!log->quiet)
+    if (!is_quiet)
         uvhttp_log_to_stderr(level, message, &log->level);
+}
+
+void uvh_site_log_set_quiet(bool quiet)
+{
+    is_quiet = quiet;
 }
 
 /* A directory's path with a final slash matches all paths below it. */

@@ -4,10 +4,8 @@
 
 #include "setup.h"
 
-/* The target of the library's log. While a server is built nothing is printed, because errors are
- * reported with their line in the file. A config's log_arg. */
+/* The target of the library's log. A config's log_arg. */
 struct uvh_site_log {
-    bool quiet;
     uvhttp_log_level_t level; /* the least severe level that is printed */
 };
 
@@ -19,5 +17,9 @@ bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
 
 /* A uvhttp_log_cb; `arg` is a struct uvh_site_log. */
 void uvh_site_log_line(uvhttp_log_level_t level, const char *message, void *arg);
+
+/* While sites are built this thread prints nothing, because errors are reported with their line in
+ * the file. Other threads serve requests during a reload. */
+void uvh_site_log_set_quiet(bool quiet);
 
 #endif

@@ -59,10 +59,10 @@ void uvh_site_text_note(struct uvh_problems *problems, struct uvh_mark mark,
 
 bool uvh_site_text_check(const char *text, struct uvh_mark mark, struct uvh_problems *problems)
 {
-    for (const char *at = text; (at = strstr(at, "{http.")) != NULL; at++) {
+    for (const char *at = text; (at = strstr(at, "{http.request.")) != NULL; at++) {
         size_t length;
         const char *ours = uvh_placeholder_hint(at, &length);
-        if (length == 0)
+        if (length == 0 || (at > text && at[-1] == '{')) /* doubled braces are text */
             continue;
         uvh_problems_add(problems, mark, "%.*s is a placeholder of Caddy; use %s", (int)length, at,
                          ours != NULL ? ours
@@ -125,17 +125,16 @@ static bool is_status(const char *text)
     return strncmp(text, "30", 2) == 0 && text[2] != '\0' && strchr("12378", text[2]) != NULL;
 }
 
-/* A location with a status, as other servers have it: "301 /b", "/b 301", "/b,301", "/b=301". */
+/* A location with a status, as other servers have it: "301 /b", "/b 301". "/b,301" is a path. */
 static bool check_status(const char *text, struct uvh_mark mark, struct uvh_problems *problems)
 {
     size_t length = strlen(text);
     const char *status = text;
     if (length < 5)
         return true;
-    if (!is_status(status) || strchr(" ,", text[3]) == NULL)
+    if (!is_status(status) || text[3] != ' ')
         status = text + length - 3;
-    if (!is_status(status) ||
-        (status != text && (strchr(" ,=", status[-1]) == NULL || strchr(text, '?') != NULL)))
+    if (!is_status(status) || (status != text && status[-1] != ' '))
         return true;
     uvh_problems_add(problems, mark,
                      "'%.80s' has a status; write the location alone, and 'status: %.3s' beside "

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHORT 40 /* most bytes of a value that is shown */
+#define MAX_SHOWN 40 /* longer values are omitted, in bytes */
 
 struct writer {
     char *text;
@@ -28,7 +28,7 @@ static bool is_on(const struct uvh_options *options, const struct uvh_option *op
 {
     const void *field = field_of(options, option);
     switch (option->kind) {
-    case UVH_OPTION_SWITCH:
+    case UVH_OPTION_SWITCH: /* listings and tls-watch are on by default */
         return *(const bool *)field && field != &options->files.listing &&
                field != &options->tls.watch;
     case UVH_OPTION_NUMBER:
@@ -65,7 +65,7 @@ static void put_number(struct writer *to, size_t number, bool size)
 
 static void put_text(struct writer *to, const char *text)
 {
-    if (strlen(text) > SHORT)
+    if (strlen(text) > MAX_SHOWN)
         return;
     put(to, " ");
     put(to, *text == '\0' ? "\"\"" : text);

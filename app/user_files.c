@@ -88,16 +88,17 @@ static void check_route(const struct checker *checker, const struct uvh_setup_ro
         check(checker, route->root.text, W_OK | X_OK, "uploads to it fail");
 }
 
-void uvh_user_files_check(const struct uvh_setup *setup, const char *file,
-                          const struct uvh_tls *tls, uvh_advice_cb tell, void *arg)
+void uvh_user_files_check(const struct uvh_setup *setup, const struct uvh_tls *tls,
+                          uvh_advice_cb tell, void *arg)
 {
     const struct checker checker = {setup->user.text, tell, arg};
-    check(&checker, file, R_OK, "SIGHUP cannot apply changes");
+    for (const struct uvh_source *one = setup->sources; one != NULL; one = one->next)
+        check(&checker, one->name, R_OK, "SIGHUP cannot apply changes");
     if (setup->tls.wanted)
         check_tls(&checker, tls);
     for (size_t i = 0; i <= setup->site_count; i++)
         check_log(&checker, uvh_access_logs_file(setup, i),
-                  file == NULL
+                  setup->sources == NULL
                       ? "the access log cannot be reopened"
                       : "the access log cannot be reopened, and SIGHUP cannot apply changes");
     for (size_t i = 0; i < setup->site_count; i++) {

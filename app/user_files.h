@@ -11,8 +11,8 @@
 int uvh_user_files_check_log(const char *path);
 
 /* Warns about each file and directory of the setup that the process, now that of the user, cannot
- * read or write. `file`: the configuration, or NULL. */
-void uvh_user_files_check(const struct uvh_setup *setup, const char *file,
-                          const struct uvh_tls *tls, uvh_advice_cb warn, void *arg);
+ * read or write. */
+void uvh_user_files_check(const struct uvh_setup *setup, const struct uvh_tls *tls,
+                          uvh_advice_cb warn, void *arg);
 
 #endif

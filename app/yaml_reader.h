@@ -27,8 +27,9 @@ struct uvh_yaml_node {
 
 struct uvh_yaml {
     struct uvh_yaml_node *root;
-    const struct uvh_source *source; /* of the marks; may be NULL */
-    void *blocks;                    /* all memory of the tree, and of what else is allocated */
+    const struct uvh_source *source;  /* of the marks; may be NULL */
+    const struct uvh_source *sources; /* files that were read, the last one first */
+    void *blocks;                     /* all memory of the tree, and of what else is allocated */
 };
 
 /* Reads a document into a tree that is empty, or has been read: memory of the previous one remains.

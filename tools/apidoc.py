@@ -41,6 +41,7 @@ def tables(text):
     """Returns the tables of a header: {macro: [[cell, ...], ...]}, with strings without quotes."""
     found = {}
     for name, body in TABLE.findall(text):
+        body = body.replace("\\\n", "")
         rows = [re.findall(r'"(?:\\.|[^"\\])*"|[^,\s][^,]*', row) for row in ROW.findall(body)]
         found[name] = [[cell.strip().strip('"').replace('\\"', '"') for cell in row]
                        for row in rows]
@@ -215,7 +216,7 @@ def doc(text, names, command="", after=False):
             out += ["", "@code{.c}" if code else "@verbatim"]
             block = "@endcode" if code else "@endverbatim"
         out.append(line[4 if block == "@endcode" else 2:] if indented else
-                   f"@par {escaped(heading[1], names)}" if heading else escaped(line, names))
+                   f"<b>{escaped(heading[1], names)}</b>\n" if heading else escaped(line, names))
     return out + ([block] if block else []) + ["*/"]
 
 

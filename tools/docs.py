@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zlib
 
 import csource
 import reference
@@ -110,7 +111,10 @@ class Site:
                  toctree(names, ":hidden:")])
             for name in names:
                 header = pathlib.PurePath(name).name
-                self.pages[name] = (f"# {header}\n\n```{{highlight}} text\n```\n\n"
+                # Sphinx rebuilds a page only if its text changes: this comment, with the header.
+                checksum = zlib.crc32((self.root / name).read_bytes())
+                self.pages[name] = (f"# {header}\n\n% {checksum}\n\n"
+                                    f"```{{highlight}} text\n```\n\n"
                                     f"```{{doxygenfile}} {header}\n```\n")
 
     def add_manual_pages(self):
@@ -144,9 +148,12 @@ class Site:
     def write(self, output):
         """Writes changed pages only, so that Sphinx rebuilds only these.
 
-        After a change of the navigation or a setting, Sphinx rebuilds all pages.
+        After a change of the navigation, a setting or a program that makes pages, Sphinx rebuilds
+        all pages.
         """
-        state = "\n".join(sorted(self.pages)) + (csource.ROOT / "docs/sphinx/conf.py").read_text()
+        programs = ("docs/sphinx/conf.py", "tools/apidoc.py", "tools/reference.py")
+        state = "\n".join([*sorted(self.pages),
+                           *((csource.ROOT / name).read_text() for name in programs)])
         if not (output / "state").exists() or (output / "state").read_text() != state:
             for name in ("source", "doctrees", "html"):
                 shutil.rmtree(output / name, ignore_errors=True)

@@ -46,6 +46,7 @@ IGNORED_WARNINGS = re.compile(
     r"Member \w+ *(\[[^\]]*\])? *\((variable|enumvalue|macro definition|enumeration)\)|"
     r"parameters? of member|Member \w+\)\(|return type of member|the following parameters?|"
     r"\.hpp:|^ +parameter ")
+CODE_LINE = re.compile(r"(?<=<codeline>).*?(?=</codeline>)")
 NOT_PUBLIC = re.compile(r'<sectiondef kind="(private|protected)-.*?</sectiondef>', re.S)
 # Doxygen misinterprets these as functions with the name of the class.
 DEDUCTION_GUIDE = re.compile(r"^template <[^;{]*?\) -> [^;{]*;$", re.M)
@@ -59,6 +60,18 @@ def copy_headers(root, copy):
         target = copy / path.relative_to(root / "include")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(DEDUCTION_GUIDE.sub("", apidoc.Header(path.read_text(), names).text))
+
+
+def remove_highlighting(xml):
+    """Makes each line of code plain text, which Sphinx highlights: Breathe removes the indentation
+    before a link or a keyword."""
+
+    def plain(line):
+        text = re.sub("</?(?:highlight|ref)[^>]*>", "", line[0])
+        return f'<highlight class="normal">{text}</highlight>'
+
+    for path in xml.glob("*.xml"):
+        path.write_text(CODE_LINE.sub(plain, path.read_text()))
 
 
 def keep_public(xml):
@@ -86,6 +99,7 @@ def build(root, output):
     settings = SETTINGS.format(output=output, copy=copy)
     done = subprocess.run(["doxygen", "-"], input=settings, capture_output=True, text=True)
     keep_public(output / "xml")
+    remove_highlighting(output / "xml")
     warnings = (output / "warnings").read_text() if (output / "warnings").exists() else done.stderr
     lines = dict.fromkeys(line.replace(f"{copy}/", "include/") for line in warnings.splitlines())
     errors = [line for line in lines if line.strip() and not IGNORED_WARNINGS.search(line)]

@@ -10,6 +10,8 @@ from docutils import nodes
 from sphinx import addnodes
 
 ROOT = pathlib.Path(os.environ["UVHTTP_DOCS_ROOT"])
+# The pages for directories whose page is not DIRECTORY/index.
+PAGES = {"README.md": "index", "examples/cpp": "examples/index", "include/uvhttp": "include/c"}
 
 project = "uvhttp"
 version = release = os.environ["UVHTTP_DOCS_VERSION"]
@@ -47,7 +49,7 @@ def resolve_links(app, document):
             continue
         target, _, anchor = node["reftarget"].partition("#")
         path = os.path.normpath(pathlib.PurePath(app.env.docname).parent / target)
-        pages = ["index" if path == "README.md" else path, f"{path}/index"]
+        pages = [PAGES.get(path, path), f"{path}/index"]
         page = next((page for page in pages if page in app.env.found_docs), None)
         if page:
             node["refdomain"], node["reftarget"], node["reftargetid"] = "doc", page, anchor or None

@@ -319,9 +319,9 @@ UVHTTP_EXPORT void uvhttp_server_ref(uvhttp_server_t *server);
 UVHTTP_EXPORT void uvhttp_server_unref(uvhttp_server_t *server);
 
 /* ---- Timers and signals ----
- * On the first worker's loop, which they do not keep running. The server ends them when its last
- * connection is closed. On the thread that creates the server, before it runs, or on the first
- * worker's thread.
+ * They run on the first worker's loop and do not keep it running. The server ends them when its
+ * last connection is closed. Call these functions on the thread that creates the server, before it
+ * runs, or on the first worker's thread.
  *
  * uvhttp_server_error describes a failed call. Before the server runs it is an error of its set-up
  * (uvhttp_server_main), except UVHTTP_ESTOPPED. */
@@ -377,17 +377,20 @@ UVHTTP_EXPORT int uvhttp_server_on_signal(uvhttp_server_t *server, int number, u
  *             uvhttp_server_cancel_reload(server);
  *     }
  *
- * On the first worker's thread, for example in a function of uvhttp_server_on_signal. */
+ * Call these functions on the first worker's thread, for example in a callback of
+ * uvhttp_server_on_signal. */
 
-/* Set-up calls are of the next set-up from now on, which begins empty; the present one serves.
+/* From now on set-up calls add to the next set-up, which begins empty. Requests still get the
+ * current one.
  * Returns 0, or
  *   UVHTTP_EINVAL    the server does not listen yet, or a reload has begun already
  *   UVHTTP_ESTOPPED  the server is stopping
  *   UVHTTP_ENOMEM    out of memory */
 UVHTTP_EXPORT int uvhttp_server_begin_reload(uvhttp_server_t *server);
 
-/* The next set-up serves from now on. On an error the present one goes on, and the next must be
- * cancelled: the first error of a set-up call stays, also after a call that would correct it.
+/* Requests get the next set-up from now on. After an error they still get the current one, and the
+ * next must be cancelled: the first error of a set-up call stays, also after a call that would
+ * correct it.
  * Returns 0, or
  *   UVHTTP_EINVAL    no reload has begun
  *   UVHTTP_ESTOPPED  the server is stopping

@@ -1,5 +1,5 @@
-/* Topics and their subscriptions. A connection links its subscriptions, and calls `removed` when it
- * ends. */
+/* Topics and their subscriptions. A connection has a list of its members, one for each
+ * uvhttp_topics_t, and calls `on_removed` when it ends. */
 #include "websocket/topics.h"
 
 #include <string.h>
@@ -165,7 +165,7 @@ static void unsubscribe(struct uvh_topics_worker *worker,
     uvh_topic_presence_unref(&topics->presence, present);
 }
 
-/* Publishing checks, on any thread, whether there are subscribers, and any with compression. */
+/* Counts a member, and whether it compresses. Publishing reads both counters on any thread. */
 static void count_member(const struct uvh_topic_member *member, int change)
 {
     struct uvhttp_topics *topics = member->worker->topics;

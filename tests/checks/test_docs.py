@@ -35,7 +35,8 @@ void uvhttp_thing_free(uvhttp_thing_t *thing);
 FILES = {
     "CMakeLists.txt": "project(uvhttp VERSION 1.2.3)\n",
     "README.md": "# A project\n\nSee [docs](docs/README.md), [part](docs/task.md#a-part), "
-    "[examples](examples), [licence](LICENSE).\n",
+    "[examples](examples), [in C++](examples/cpp), [headers](include/uvhttp), "
+    "[licence](LICENSE).\n",
     "LICENSE": "Free.\n",
     "docs/README.md": "# Pages\n\n[Home](../README.md), [a task](task.md), "
     "[header](../include/uvhttp/thing.h), [design](design/one.md).\n",
@@ -78,6 +79,11 @@ SAMPLE = [
     "CONTRIBUTING",
     "search",
 ]
+
+
+WIDE_TABLES = """[...document.querySelectorAll("article table")]
+    .filter(table => table.scrollWidth > table.parentElement.clientWidth + 4)
+    .map(table => table.textContent.trim().slice(0, 40))"""
 
 
 def write(project, name, text):
@@ -180,6 +186,8 @@ def test_small_project_site(project):
         and "docs/task.html#a-part" in index
         and "examples/index.html" in index
         and "LICENSE.html" in index
+        and 'examples/index.html"><span class="std std-doc">in C++' in index
+        and 'include/c.html"><span class="std std-doc">headers' in index
     )
     assert (
         'href="../examples/use.c.html"' in task and '<span class="xref myst">tools</span>' in task
@@ -198,6 +206,10 @@ def test_small_project_site(project):
     write(project, "docs/other.md", "# Another task\n\nText.\n")
     assert docs.build(project, project / "build/docs") == []
     assert "other.html" in (directory / "docs/task.html").read_text()
+    # A changed comment changes the page of its header.
+    write(project, "include/uvhttp/thing.h", HEADER.replace("Frees a thing.", "Destroys it."))
+    assert docs.build(project, project / "build/docs") == []
+    assert "Destroys it." in (directory / "include/uvhttp/thing.h.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -255,10 +267,12 @@ def troubles(one):
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_pages_fit_phone_and_desktop(site, chromium, name):
-    for width, dark in ((390, False), (1440, True)):
+    for width, dark in ((390, False), (1280, True)):
         chromium.open(site / f"{name}.html", width, dark)
         assert troubles(chromium) == []
         assert chromium.evaluate("document.documentElement.scrollWidth") <= width
+        if width > 1000:
+            assert chromium.evaluate(WIDE_TABLES) == []
         background = chromium.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (sum(map(int, re.findall(r"\d+", background)[:3])) < 200) == dark, background
 

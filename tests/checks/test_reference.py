@@ -2,6 +2,7 @@
 deliberate gap, and the reference must show the comments."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -42,7 +43,8 @@ typedef void (*uvhttp_thing_cb)(uvhttp_thing_t *thing);
 
 #define UVHTTP_ERROR_MAP(X)       \\
     X(ENOMEM, -1, "out of memory") \\
-    X(EINVAL, -2, "invalid (\\"so\\") argument")
+    X(EINVAL, -2,                  \\
+      "invalid (\\"so\\") argument")
 
 /* Codes. */
 typedef enum uvhttp_code {
@@ -161,7 +163,7 @@ def test_complete_project_passes(project):
          "docs/errors.md: UVHTTP_EOLD is no error code any more"),
         ("include/uvhttp/error.h", "uvhttp_thing_new(&config);",
          "uvhttp_thing_new(\n *         &(thing){1, 2}, f(1, 2));",
-         "error.h:37: uvhttp_thing_new has 1 parameters, not 2"),
+         "error.h:38: uvhttp_thing_new has 1 parameters, not 2"),
         ("docs/errors.md", "| argument |\n",
          "| argument |\n\n```c\nuvhttp_thing_free(thing);\n```\n",
          "docs/errors.md:9: uvhttp_thing_free has 2 parameters, not 1"),
@@ -221,6 +223,22 @@ def test_comments_are_shown(project):
     codes = "".join(
         xml.etree.ElementTree.parse(project / "out/xml/error_8h.xml").getroot().itertext())
     assert '-2, invalid ("so") argument' in codes
+
+
+@needs_doxygen
+def test_sections_and_code_keep_order_and_indentation(project):
+    change(project, "include/uvhttp/error.h", "/* ---- Sizes ---- */\n",
+           "/* ---- Sizes ----\n * Before.\n *\n *     if (1)\n *         uvhttp_thing_code();\n"
+           " *     else\n *         return;\n *\n * After. */\n")
+    assert reference.build(project, project / "out") == []
+    text = (project / "out/xml/error_8h.xml").read_text()
+    lines = re.findall("<codeline>(.*?)</codeline>", text[text.index("Sizes"):])
+    assert [re.sub("<[^>]*>", "", line.replace("<sp/>", " ")) for line in lines] == [
+        "if (1)", "    uvhttp_thing_code();", "else", "    return;"]
+    # Breathe removes spaces at the beginning of an element of a line.
+    assert all(line.count("<highlight") == 1 and "<ref" not in line for line in lines)
+    assert text.index("Sizes") < text.index("Before.") < text.index(lines[0]) < text.index("After.")
+    assert "<simplesect" not in text
 
 
 CLASSES = """/* Classes. */

@@ -193,6 +193,19 @@ def test_long_placeholder_of_caddy_has_hint(write, foreign, ours):
         assert refused(f"--{flag}", f"/a=/b{foreign}", ".") == f"uvhttp: --{flag}: {message}"
 
 
+@pytest.mark.parametrize("body", ["{{http.request.uri}}", "f={http.get}"])
+def test_body_may_have_braces_with_dots(start, body):
+    program = start(f"sites: [{{routes: [{{path: /a, respond: {{body: '{body}'}}}}]}}]\n")
+    assert get(program, "/a").text == body
+
+
+@pytest.mark.parametrize("location", ["/news/article,301", "/b=302", "/b;id=308",
+                                      "https://x.test/b,307"])
+def test_location_may_end_with_a_number(start, location):
+    program = start(f"sites: [{{routes: [{{path: /a, redirect: '{location}'}}]}}]\n")
+    assert get(program, "/a").headers["location"] == location
+
+
 # Help about a word
 
 
@@ -276,6 +289,13 @@ def test_map_instead_of_words_is_refused(write, option, example):
     assert problems(write(STATIC % f"{option}: {{404: /404.html}}")) == [
         f"1:{45 + len(option)}: {option}: expected words such as '{example}', or a list of them, "
         "found a map"]
+
+
+def test_braces_without_quotes_have_a_hint(write):
+    assert problems(write(STATIC % "try_files: [{path}, /index.html]")) == [
+        "1:55: expected a single value, found a map; quote a value that begins with '{'"]
+    assert problems(write("sites:\n - routes:\n   - path:\n       a:\n     respond: {}\n")) == [
+        "4:8: path: expected a single value, found a map"]
 
 
 def test_error_pages_can_be_a_list(start, tmp_path):
@@ -459,10 +479,16 @@ def test_missing_file_of_option_is_reported_at_start(write, tmp_path, flags, key
     path = write(f"sites: [{{routes: [{{path: /, static: site, {keys}}}]}}]\n")
     assert problems(path) == [f"1:{45 + len(option)}: {option}: {message}"]
     (tmp_path / "out").write_text("")
+    for target in (tmp_path / "out", "../out", tmp_path / "site" / "index.html"):
+        (tmp_path / "site" / name).symlink_to(target)
+        assert problems(path) == [
+            f"1:{45 + len(option)}: {option}: the file '{tmp_path}/site/{name}' is outside of the "
+            "directory, by a link, or an absolute link"]
+        (tmp_path / "site" / name).unlink()
+    (tmp_path / "site" / name).symlink_to("index.html")
+    assert run("uvhttp", "check", path).returncode == 0
+    (tmp_path / "site" / name).unlink()
     (tmp_path / "site" / name).symlink_to(tmp_path / "out")
-    assert problems(path) == [
-        f"1:{45 + len(option)}: {option}: the file '{tmp_path}/site/{name}' is outside of the "
-        "directory, by a link"]
     path = write(f"sites: [{{routes: [{{path: /, static: site, symlinks: all, {keys}}}]}}]\n")
     assert run("uvhttp", "check", path).returncode == 0
     (tmp_path / "site" / name).unlink()

@@ -457,6 +457,13 @@ def test_start_output_is_one_line(serve, site):
     assert re.fullmatch(r"(\S+Z info .*\n)+", program.log()) and "stopped" in program.log()
 
 
+@pytest.mark.parametrize("name", ["www.conf", "site.yaml"])
+def test_directory_with_the_name_of_a_configuration_is_served(site, name):
+    (site / name).mkdir()
+    program = Program("uvhttp", "-l127.0.0.1:0", site / name)
+    assert program.stop() == 0
+
+
 def test_default_root_is_working_directory(site):
     program = Program("uvhttp", "serve", "-l", "127.0.0.1:0", cwd=site)
     assert f"serving {site} at" in program.line

@@ -332,3 +332,31 @@ def test_requests_during_reloads_succeed(start):
     for one in clients:
         one.join()
     assert not failed and all(counts)
+
+
+def test_reload_does_not_hide_lines_of_other_workers(start):
+    sites = "".join(f", {{hosts: h{i}.test, routes: [{{path: /, static: .}}]}}"
+                    for i in range(300))
+    program = start("server: {workers: 3}\nlog: {level: debug}\n" + LISTEN +
+                    respond("one").replace("}]\n", "}" + sites + "]\n"))
+    reloaded = threading.Event()
+    counts = []
+
+    def request():
+        count = 0
+        with program.connect() as connection:
+            while not reloaded.is_set():
+                assert connection.request("GET", "/counted").status == 404
+                count += 1
+        counts.append(count)
+
+    threads = [threading.Thread(target=request) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for done in range(1, 6):
+        program.send_signal(signal.SIGHUP)
+        eventually(lambda: program.log().count("configuration is applied") == done, "it")
+    reloaded.set()
+    for thread in threads:
+        thread.join()
+    eventually(lambda: program.log().count("GET /counted ") == sum(counts), "every line is there")

@@ -365,7 +365,7 @@ def test_rewrite_and_redirect_flags(serve):
     ("--redirect=/a=", "--redirect: '/a=' is invalid; "),
     ("--redirect=/a=x.test", "--redirect: 'x.test' is neither a path nor a URL with a scheme; "),
     ("--redirect=/a=//x.test", "--redirect: '//x.test' has no scheme; write 'https://x.test' or "),
-    ("--redirect=/a=/b=301", "--redirect: '/b=301' has a status; write the location alone, and "
+    ("--redirect=/a=/b 301", "--redirect: '/b 301' has a status; write the location alone, and "
      "'status: 301' beside 'redirect', in a file for 'uvhttp run'"),
     ("--redirect=/a=/b c", "--redirect: '/b c' has a space or tab; write %20 or %09"),
     ("--redirect=/a/*=https://{rest}", "--redirect: {rest} must follow a host"),
@@ -449,7 +449,7 @@ def test_flag_replaces_common_access_log_only(start, tmp_path):
     ("nowhere/a.log", "2:22: the access log '"),
     ("{format: json}", "2:22: access_log requires 'path'"),
     ("{path: a.log, pattern: '{x}'}",
-     "2:29: the pattern of the access log is invalid: {x} is an unknown name"),
+     "2:45: the pattern of the access log is invalid: {x} is an unknown name"),
     ("{path: common.log, format: json}", "2:29: the access log '"),
 ])
 def test_invalid_access_logs_of_sites(write, log, expected):

@@ -334,8 +334,10 @@ def test_check_warns_of_files_that_the_user_cannot_access(place):
     path = tls.certificate(path=place / "site.pem")
     (place / "site").chmod(0o700)
     (place / "site.yaml").touch(0o600)
+    (place / "more.yaml").touch(0o600)
+    (place / "more.yaml").write_text("health: true\n")
     (place / "site.yaml").write_text(
-        f"user: {UID}\ngroup: {GID}\naccess_log: access.log\n"
+        f"user: {UID}\ngroup: {GID}\naccess_log: access.log\ninclude: more.yaml\n"
         "tls: {certificates: [{certificate: site.pem}], key_log: keys}\n"
         "sites: [{routes: [{path: /, static: site, uploads: true}]}]\n")
     done = run("uvhttp", "check", place / "site.yaml")
@@ -344,6 +346,7 @@ def test_check_warns_of_files_that_the_user_cannot_access(place):
     start = f"{place}/site.yaml: warning: user '{UID}' cannot "
     denied = "(permission denied): "
     assert done.stderr.splitlines() == [
+        f"{start}read '{place}/more.yaml' {denied}SIGHUP cannot apply changes",
         f"{start}read '{place}/site.yaml' {denied}SIGHUP cannot apply changes",
         f"{start}read '{path}' {denied}certificates cannot be reloaded",
         f"{start}write '{place}/keys' {denied}secrets of sessions are not written",
@@ -394,8 +397,8 @@ def test_invalid_users(place, arguments, environment, code, message):
 
 @as_root
 def test_warning_of_root(start):
-    assert (" warning the server runs as root; set --user, which may be root\n"
+    assert (" warning the server runs as root; set --user (root keeps root)\n"
             in start().log(root_warning=True))
-    assert (" warning the server runs as root; set 'user', which may be root\n"
+    assert (" warning the server runs as root; set 'user' (root keeps root)\n"
             in start(config=LOCAL + ROUTES).log(root_warning=True))
     assert start("--user", "root").log(root_warning=True) == ""
