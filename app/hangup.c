@@ -33,7 +33,7 @@ static void on_signal(uv_signal_t *signal, int number)
         uvhttp_server_stop(hangup->server);
         return;
     }
-    if (number == SIGHUP && hangup->stopping)
+    if ((number == SIGHUP || number == SIGUSR2) && hangup->stopping)
         return;
     hangup->act(number, hangup->arg);
 }
@@ -48,12 +48,14 @@ static void ignore(uv_signal_t *signal, int number)
  * a loop that is never closed. */
 static void keep_handlers(uvhttp_server_t *server, void *arg)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGQUIT};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
     static uv_loop_t loop;
     static uv_signal_t signals[sizeof(numbers) / sizeof(numbers[0])];
     (void)server;
-    ((struct uvh_hangup *)arg)->stopping = true;
-    uvh_service_stopping();
+    struct uvh_hangup *hangup = arg;
+    hangup->stopping = true;
+    if (!hangup->replaced)
+        uvh_service_stopping();
     if (uv_loop_init(&loop) != 0)
         return;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -64,7 +66,7 @@ static void keep_handlers(uvhttp_server_t *server, void *arg)
 
 int uvh_hangup_start(struct uvh_hangup *hangup, uvhttp_server_t *server, bool with_terminal)
 {
-    static const int numbers[] = {SIGHUP, SIGUSR1, SIGQUIT};
+    static const int numbers[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
     hangup->server = server;
     hangup->stops = with_terminal && !is_ignored() && has_terminal();
     uvhttp_server_on_stopping(server, keep_handlers, hangup);

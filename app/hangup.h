@@ -1,5 +1,5 @@
-/* SIGHUP, SIGUSR1 and SIGQUIT, which stops as SIGTERM does, as with nginx. While the server stops,
- * SIGHUP has no effect; afterwards no signal has. */
+/* SIGHUP, SIGUSR1, SIGUSR2 and SIGQUIT, which stops as SIGTERM does, as with nginx. While the
+ * server stops, SIGHUP and SIGUSR2 have no effect; afterwards no signal has. */
 #ifndef UVH_APP_HANGUP_H
 #define UVH_APP_HANGUP_H
 
@@ -8,13 +8,14 @@
 #include <uvhttp/server.h>
 
 struct uvh_hangup {
-    uv_signal_t signals[3];
+    uv_signal_t signals[4];
     size_t started; /* number of signals in use */
     uvhttp_server_t *server;
-    void (*act)(int number, void *arg); /* for SIGHUP and SIGUSR1 */
+    void (*act)(int number, void *arg); /* for SIGHUP, SIGUSR1 and SIGUSR2 */
     void *arg;
     bool stops; /* when the terminal is closed */
     bool stopping;
+    bool replaced; /* set by the caller: by another process, which tells systemd */
 };
 
 /* Handles the signals on the loop of `server`; the handles do not keep the loop alive. `act` and

@@ -113,6 +113,17 @@ static const char reload_beginning[] =
     "Open\n"
     "connections stay.\n";
 
+static const char upgrade_beginning[] =
+    "Usage: uvhttp upgrade [OPTION]... [CONFIG]\n"
+    "\n"
+    "Checks CONFIG (default: " UVH_OPTIONS_CONFIG ") as uvhttp check does, and without an error\n"
+    "sends SIGUSR2 to the server whose process id is in its 'pid_file', or in MAINPID. That "
+    "server\n"
+    "starts the program again, with the same arguments: a new version of it, or with changed keys\n"
+    "that a reload cannot apply. The new process gets the listening sockets, and when it serves,\n"
+    "the old one serves its connections to the end (--drain-timeout). If it fails, nothing\n"
+    "changes, and the log has the reason.\n";
+
 static const char serve_actions[] =
     "      --print-config          print the configuration file for uvhttp run\n";
 static const char run_actions[] =
@@ -229,9 +240,10 @@ void uvh_help_serve(FILE *out, bool all)
 
 void uvh_help_run(FILE *out, enum uvh_command command)
 {
-    fputs(command == UVH_COMMAND_RUN     ? run_beginning
-          : command == UVH_COMMAND_CHECK ? check_beginning
-                                         : reload_beginning,
+    fputs(command == UVH_COMMAND_RUN      ? run_beginning
+          : command == UVH_COMMAND_CHECK  ? check_beginning
+          : command == UVH_COMMAND_RELOAD ? reload_beginning
+                                          : upgrade_beginning,
           out);
     print_options(out, command, false);
     print_end(out, command);

@@ -9,17 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <uvhttp/embedding.h>
 
+#include "upgrade.h"
+
 enum { FIRST_SOCKET = 3 }; /* SD_LISTEN_FDS_START */
+
+struct passed {
+    struct uvh_address address;
+    bool taken;
+    struct stat file; /* of a unix socket; st_ino 0: none */
+};
 
 static struct {
     size_t count;
-    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX]; /* of the descriptors 3, 4, ... */
-    bool taken[UVH_OPTIONS_LISTEN_MAX];
+    struct passed *sockets; /* the descriptors 3, 4, ...; never freed */
+    bool replace;           /* they replace the configured addresses */
+    bool upgrade;           /* they are of an older process */
 } inherited;
 
 /* The variables are those of another process if this one is its child. */
@@ -81,24 +91,46 @@ static bool describe(int socket, struct uvh_address *address)
                                           : describe_host(socket, &found.any, size, address);
 }
 
+static void refuse(size_t index, size_t count)
+{
+    int socket = FIRST_SOCKET + (int)index;
+    if (inherited.upgrade)
+        fprintf(stderr, "uvhttp: descriptor %d of the older process is no listening socket\n",
+                socket);
+    else
+        fprintf(stderr,
+                "uvhttp: descriptor %d (LISTEN_FDS is %zu) is not a listening socket; in a "
+                "systemd unit these are the sockets of ListenStream=, with Accept=no\n",
+                socket, count);
+}
+
 static bool find(void)
 {
-    size_t count = passed_count();
-    if (count > UVH_OPTIONS_LISTEN_MAX) {
+    size_t count = uvh_upgrade_sockets(&inherited.replace);
+    inherited.upgrade = count > 0;
+    if (!inherited.upgrade) {
+        count = passed_count();
+        inherited.replace = count > 0;
+    }
+    if (inherited.replace && count > UVH_OPTIONS_LISTEN_MAX) {
         fprintf(stderr, "uvhttp: LISTEN_FDS is %zu; at most %d sockets are allowed\n", count,
                 UVH_OPTIONS_LISTEN_MAX);
         return false;
     }
-    while (inherited.count < count) {
-        int socket = FIRST_SOCKET + (int)inherited.count;
-        if (!describe(socket, &inherited.addresses[inherited.count])) {
-            fprintf(stderr,
-                    "uvhttp: descriptor %d (LISTEN_FDS is %zu) is not a listening socket; in a "
-                    "systemd unit these are the sockets of ListenStream=, with Accept=no\n",
-                    socket, count);
+    inherited.sockets = calloc(count + 1, sizeof(*inherited.sockets));
+    if (inherited.sockets == NULL) {
+        fputs("uvhttp: out of memory\n", stderr);
+        return false;
+    }
+    for (; inherited.count < count; inherited.count++) {
+        struct passed *passed = &inherited.sockets[inherited.count];
+        if (!describe(FIRST_SOCKET + (int)inherited.count, &passed->address)) {
+            refuse(inherited.count, count);
             return false;
         }
-        inherited.count++;
+        const char *path = uvh_address_path(&passed->address);
+        if (inherited.upgrade && !inherited.replace && path != NULL)
+            (void)stat(path, &passed->file);
     }
     return true;
 }
@@ -122,10 +154,12 @@ bool uvh_inherited_replace(struct uvh_options *options, const struct uvh_address
 {
     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
     size_t count = 0;
-    if (inherited.count == 0 && !find())
+    if (inherited.sockets == NULL && !find())
         return false;
+    if (!inherited.replace)
+        return true;
     for (size_t i = 0; i < inherited.count; i++) {
-        struct uvh_address address = inherited.addresses[i];
+        struct uvh_address address = inherited.sockets[i].address;
         if ((metrics != NULL && same(&address, metrics)) || (size_t)address.port == redirect)
             continue;
         if (address.port >= 0 && is_plain(options, address.port))
@@ -139,30 +173,59 @@ bool uvh_inherited_replace(struct uvh_options *options, const struct uvh_address
     return true;
 }
 
-int uvh_inherited_take(const struct uvh_address *address)
+static bool fits(const struct passed *passed, const struct uvh_address *wanted)
+{
+    bool any_port = inherited.upgrade && wanted->port == 0 && passed->address.port > 0;
+    return !passed->taken && strcmp(passed->address.host, wanted->host) == 0 &&
+           (any_port || passed->address.port == wanted->port);
+}
+
+int uvh_inherited_take(struct uvh_address *address)
 {
     for (size_t i = 0; i < inherited.count; i++) {
-        if (inherited.taken[i] || !same(&inherited.addresses[i], address))
+        struct passed *passed = &inherited.sockets[i];
+        if (!fits(passed, address))
             continue;
-        inherited.taken[i] = true;
+        passed->taken = true;
+        address->port = passed->address.port;
         return FIRST_SOCKET + (int)i;
     }
     return -1;
 }
 
-void uvh_inherited_log(uvhttp_server_t *server)
+void uvh_inherited_done(uvhttp_server_t *server)
 {
+    const char *what = inherited.upgrade ? "upgrade" : "socket activation";
     size_t taken = 0;
     for (size_t i = 0; i < inherited.count; i++) {
-        const struct uvh_address *address = &inherited.addresses[i];
-        taken += inherited.taken[i];
-        if (!inherited.taken[i])
+        const struct passed *passed = &inherited.sockets[i];
+        taken += passed->taken;
+        if (passed->taken)
+            continue;
+        if (!inherited.upgrade)
             uvhttp_server_log(server, UVHTTP_LOG_WARNING,
-                              "socket activation: the socket of %s port %d is not used",
-                              address->host, address->port);
+                              "%s: the socket of %s port %d is not used", what,
+                              passed->address.host, passed->address.port);
+        close(FIRST_SOCKET + (int)i);
     }
     if (taken > 0)
-        uvhttp_server_log(server, UVHTTP_LOG_INFO,
-                          "socket activation: %zu inherited sockets replace configured addresses",
-                          taken);
+        uvhttp_server_log(server, UVHTTP_LOG_INFO, "%s: %zu inherited sockets%s", what, taken,
+                          inherited.replace ? " replace configured addresses" : "");
+}
+
+bool uvh_inherited_replaces(void)
+{
+    return inherited.replace;
+}
+
+void uvh_inherited_remove_files(void)
+{
+    for (size_t i = 0; i < inherited.count; i++) {
+        const struct passed *passed = &inherited.sockets[i];
+        const char *path = uvh_address_path(&passed->address);
+        struct stat now;
+        if (passed->file.st_ino != 0 && passed->taken && stat(path, &now) == 0 &&
+            now.st_ino == passed->file.st_ino && now.st_dev == passed->file.st_dev)
+            unlink(path);
+    }
 }

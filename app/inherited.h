@@ -1,22 +1,30 @@
-/* Listening sockets that systemd has opened for the program (socket activation), see
- * sd_listen_fds(3). They replace the configured addresses. Called by run.c, serve.c and those that
- * listen. */
+/* Listening sockets that are open when the program starts. Those of systemd (socket activation, see
+ * sd_listen_fds(3)) replace the configured addresses. Those of an older process (upgrade.h) are
+ * used for the configured addresses that they have. Called by run.c, serve.c and those that listen.
+ */
 #ifndef UVH_APP_INHERITED_H
 #define UVH_APP_INHERITED_H
 
 #include "options.h"
 
-/* Replaces the listen addresses by those of the inherited sockets, if there are any. Not listed is
+/* Replaces the listen addresses by those of systemd's sockets, if there are any. Not listed is
  * the socket at the address of `metrics` (or NULL), and those at the port `redirect`
  * (UVH_OPTION_OFF: none). A port that is listed with http:// before has no TLS. False after a
  * message was printed. */
 bool uvh_inherited_replace(struct uvh_options *options, const struct uvh_address *metrics,
                            size_t redirect);
 
-/* The inherited socket of this address, or -1. The caller listens on it. */
-int uvh_inherited_take(const struct uvh_address *address);
+/* The next inherited socket of this address, or -1. The caller listens on it. Port 0 is any port of
+ * an older process, and then that one. */
+int uvh_inherited_take(struct uvh_address *address);
 
-/* Logs how many sockets are in use, and which are not. */
-void uvh_inherited_log(uvhttp_server_t *server);
+/* The program listens everywhere: logs how many sockets are in use, and closes the others. */
+void uvh_inherited_done(uvhttp_server_t *server);
+
+/* True if the sockets have replaced the configured addresses. */
+bool uvh_inherited_replaces(void);
+
+/* The program has stopped: removes the files of unix sockets that it got from an older process. */
+void uvh_inherited_remove_files(void);
 
 #endif

@@ -106,20 +106,35 @@ size_t uvh_listen_order(const struct uvh_options *options, bool tls,
     return count;
 }
 
-/* Listens on one address, or on its inherited socket. Returns 0 or an error. */
+/* On the inherited sockets of this address, which may be several; `*found` is false without one. */
+static int listen_on_inherited(uvhttp_server_t *server, const struct uvh_address *address,
+                               uvhttp_tls_t *tls, bool *found)
+{
+    struct uvh_address wanted = *address;
+    int socket, err = 0;
+    *found = false;
+    while (err == 0 && (socket = uvh_inherited_take(&wanted)) >= 0) {
+        *found = true;
+        err = address->scheme == UVH_SCHEME_HTTPS ? uvhttp_server_listen_fd_tls(server, socket, tls)
+                                                  : uvhttp_server_listen_fd(server, socket);
+    }
+    return err;
+}
+
+/* Listens on one address, or on its inherited sockets. Returns 0 or an error. */
 static int listen_on(uvhttp_server_t *server, const struct uvh_address *address, uvhttp_tls_t *tls)
 {
-    bool wanted = address->scheme == UVH_SCHEME_HTTPS;
-    int socket = uvh_inherited_take(address);
-    if (socket >= 0)
-        return wanted ? uvhttp_server_listen_fd_tls(server, socket, tls)
-                      : uvhttp_server_listen_fd(server, socket);
+    bool found;
+    int err = listen_on_inherited(server, address, tls, &found);
+    if (found)
+        return err;
     if (uvh_address_path(address) != NULL)
         return uvhttp_server_listen_unix_owned(server, uvh_address_path(address), address->mode,
                                                uvh_user_id(address->owner),
                                                uvh_group_id(address->group));
-    return wanted ? uvhttp_server_listen_tls(server, address->host, address->port, tls)
-                  : uvhttp_server_listen(server, address->host, address->port);
+    return address->scheme == UVH_SCHEME_HTTPS
+               ? uvhttp_server_listen_tls(server, address->host, address->port, tls)
+               : uvhttp_server_listen(server, address->host, address->port);
 }
 
 int uvh_listen_plain(uvhttp_server_t *server, const struct uvh_address *address)

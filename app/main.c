@@ -19,6 +19,7 @@
 #include "serve.h"
 #include "suggest.h"
 #include "topic.h"
+#include "upgrade.h"
 
 /* A command: `run` receives its arguments after `argv[0]`, which is "uvhttp NAME". */
 struct command {
@@ -94,6 +95,11 @@ static int run_reload(int argc, char **argv)
     return uvh_run(UVH_COMMAND_RELOAD, argc - 1, argv + 1);
 }
 
+static int run_upgrade(int argc, char **argv)
+{
+    return uvh_run(UVH_COMMAND_UPGRADE, argc - 1, argv + 1);
+}
+
 static void help_serve(FILE *out)
 {
     uvh_help_serve(out, true);
@@ -116,6 +122,11 @@ static void help_reload(FILE *out)
     uvh_help_run(out, UVH_COMMAND_RELOAD);
 }
 
+static void help_upgrade(FILE *out)
+{
+    uvh_help_run(out, UVH_COMMAND_UPGRADE);
+}
+
 static int run_help(int argc, char **argv);
 static void help_program(FILE *out);
 
@@ -133,6 +144,8 @@ static const struct command commands[] = {
     {"check", "check [CONFIG]", "check a configuration file", run_check, help_check},
     {"reload", "reload [CONFIG]", "apply a changed configuration without a restart", run_reload,
      help_reload},
+    {"upgrade", "upgrade [CONFIG]", "replace the server by a new process, without a gap",
+     run_upgrade, help_upgrade},
     {"precompress", "precompress DIR", "create compressed files, to be sent as they are",
      uvh_precompress_run, uvh_precompress_help},
     {"cert", "cert FILE", "print the content of certificates", uvh_cert_run, uvh_cert_help},
@@ -276,7 +289,8 @@ static void ignore(int number)
 int main(int argc, char **argv)
 {
     ignore(SIGXFSZ); /* a write beyond RLIMIT_FSIZE then fails and does not end the program */
-    ignore(SIGUSR2); /* nginx upgrades its program by it */
+    ignore(SIGUSR2); /* before the program can upgrade */
+    uvh_upgrade_remember(argc, argv);
     int code = run(argc, argv);
     if (fflush(stdout) != 0 && code == UVH_EXIT_OK) {
         perror("uvhttp: standard output");

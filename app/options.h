@@ -81,10 +81,11 @@ struct uvh_options {
 
 /* The options that a command accepts. */
 enum uvh_command {
-    UVH_COMMAND_SERVE, /* every option, and a directory */
-    UVH_COMMAND_RUN,   /* all options except those for static files, -t, and a file */
-    UVH_COMMAND_CHECK, /* the same */
-    UVH_COMMAND_RELOAD /* the same: checks the file first */
+    UVH_COMMAND_SERVE,  /* every option, and a directory */
+    UVH_COMMAND_RUN,    /* all options except those for static files, -t, and a file */
+    UVH_COMMAND_CHECK,  /* the same */
+    UVH_COMMAND_RELOAD, /* the same: checks the file first */
+    UVH_COMMAND_UPGRADE /* the same */
 };
 
 /* Sets every default. False if out of memory. */

@@ -182,22 +182,25 @@ static struct uvh_setup_server *reread(const struct uvh_setup_server *given)
 }
 
 /* The configuration has no error. */
-static int signal_server(const struct uvh_setup *setup)
+static int signal_server(const struct uvh_setup *setup, enum uvh_command command)
 {
+    bool upgrade = command == UVH_COMMAND_UPGRADE;
     long pid = uvh_service_main_pid();
     if (pid < 0 && setup->pid_file.text == NULL) {
-        fputs("uvhttp: the process is unknown: set 'pid_file', or use kill -HUP PID\n", stderr);
+        fputs("uvhttp: the process is unknown: set 'pid_file', or use kill -", stderr);
+        fputs(upgrade ? "USR2 PID\n" : "HUP PID\n", stderr);
         return UVH_EXIT_FAILED;
     }
     if (pid < 0)
         pid = uvh_service_read_pid(setup->pid_file.text);
     if (pid < 0)
         return UVH_EXIT_FAILED;
-    if (kill((pid_t)pid, SIGHUP) != 0) {
-        fprintf(stderr, "uvhttp: SIGHUP cannot be sent to process %ld: %s\n", pid, strerror(errno));
+    if (kill((pid_t)pid, upgrade ? SIGUSR2 : SIGHUP) != 0) {
+        fprintf(stderr, "uvhttp: %s cannot be sent to process %ld: %s\n",
+                upgrade ? "SIGUSR2" : "SIGHUP", pid, strerror(errno));
         return UVH_EXIT_FAILED;
     }
-    printf("process %ld reloads; its log has the result\n", pid);
+    printf("process %ld %s; its log has the result\n", pid, upgrade ? "upgrades" : "reloads");
     return UVH_EXIT_OK;
 }
 
@@ -218,8 +221,8 @@ int uvh_run(enum uvh_command command, int count, char **arguments)
     code = load(&run);
     if (code == UVH_EXIT_OK)
         code = uvh_setup_server_run(&run.given);
-    if (code == UVH_EXIT_OK && command == UVH_COMMAND_RELOAD)
-        code = signal_server(&run.file.setup);
+    if (code == UVH_EXIT_OK && command >= UVH_COMMAND_RELOAD)
+        code = signal_server(&run.file.setup, command);
     uvh_problems_print(&run.problems, stderr);
     uvh_config_file_release(&run.file);
     return code;

@@ -103,6 +103,14 @@ void uvh_service_stopping(void)
     send_message("STOPPING=1\nSTATUS=stopping");
 }
 
+void uvh_service_replaced(struct uvh_service *service, long pid)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "MAINPID=%ld\nREADY=1\nSTATUS=serving", pid);
+    send_message(text);
+    service->pid_file = NULL;
+}
+
 /* ---- the pid file ---- */
 
 bool uvh_service_write_pid(struct uvh_service *service, const struct uvh_text *path,

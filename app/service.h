@@ -28,6 +28,9 @@ void uvh_service_reloading(void);
 void uvh_service_reloaded(const char *status);
 void uvh_service_stopping(void);
 
+/* Another process replaces this one: it has the pid file, and systemd is told. */
+void uvh_service_replaced(struct uvh_service *service, long pid);
+
 /* The server of the unit whose ExecReload= this process is (MAINPID), or -1. */
 long uvh_service_main_pid(void);
 

@@ -26,6 +26,7 @@
 #include "service.h"
 #include "site.h"
 #include "site_clients.h"
+#include "upgrade.h"
 #include "user_files.h"
 
 /* What belongs to a generation of the server: its access logs, and the setup if a reload made it.
@@ -50,7 +51,8 @@ struct running {
     struct uvh_run_as as;
     struct uvh_service service;
     struct uvh_hangup hangup; /* its stop may be told within uvhttp_server_free */
-    char *fixed;              /* see fixed_keys.h */
+    struct uvh_upgrade upgrade;
+    char *fixed; /* see fixed_keys.h */
 };
 
 static int fail(int err)
@@ -99,7 +101,7 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
         !uvh_redirect_open(&running->redirect, given->setup, listening->addresses, listening->count,
                            server, &running->config))
         return UVH_EXIT_FAILED;
-    uvh_inherited_log(server);
+    uvh_inherited_done(server);
     if (!uvh_service_write_pid(&running->service, &given->setup->pid_file, given->problems))
         return UVH_EXIT_FAILED;
     if (!change_user(running))
@@ -113,6 +115,7 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
         err = uvh_service_ready(&running->service, server);
     }
     if (err == 0) {
+        uvh_upgrade_tell_ready();
         err = uvhttp_server_run(server);
     }
     return err == 0 ? UVH_EXIT_OK : fail(err);
@@ -126,6 +129,9 @@ static int run_server(struct running *running, uvhttp_server_t *server)
     int err = uvh_hangup_start(&running->hangup, server, with_terminal);
     int code = err == 0 ? listen_and_run(running, server) : fail(err);
     uvh_hangup_stop(&running->hangup);
+    uvh_upgrade_stop(&running->upgrade);
+    if (!running->upgrade.passed)
+        uvh_inherited_remove_files();
     return code;
 }
 
@@ -277,6 +283,7 @@ static int build(struct running *running)
     if (!given->test)
         uvh_run_as_create(&running->as, setup->tls.config.key_log_file, 0600);
     bool loaded = uvh_tls_open(&running->tls, &setup->tls, given->options, given->test, problems);
+    uvh_upgrade_restore_tickets(running->tls.tls);
     bool right = uvh_tls_check_addresses(&setup->tls, given->options, problems) &&
                  uvh_redirect_check(&setup->tls, given->options,
                                     metrics->has_listen ? &metrics->listen : NULL, problems);
@@ -387,9 +394,45 @@ static void reload(struct running *running)
     uvh_service_reloaded("serving; the last reload has failed, see the log");
 }
 
+/* ---- upgrade ---- */
+
+/* Both processes accept until this one stops to; probes still find it ready until then. */
+static void pass_on(long pid, void *arg)
+{
+    struct running *running = arg;
+    uvhttp_server_t *server = running->server;
+    uvhttp_drain_t times = {.grace = running->config.drain_grace,
+                            .timeout = running->config.drain_timeout};
+    uvhttp_server_log(server, UVHTTP_LOG_INFO,
+                      "upgrade: process %ld serves; this one serves its connections to the end",
+                      pid);
+    uvh_service_replaced(&running->service, pid);
+    running->hangup.replaced = true;
+    for (size_t i = 0; i < UVH_UPGRADE_SERVERS; i++) {
+        if (running->upgrade.servers[i] != NULL)
+            (void)uvhttp_server_drain(running->upgrade.servers[i], &times);
+    }
+}
+
+static void upgrade(struct running *running)
+{
+    struct uvh_upgrade *upgrade = &running->upgrade;
+    upgrade->servers[0] = running->server;
+    upgrade->servers[1] = running->metrics.server;
+    upgrade->servers[2] = running->redirect.server;
+    upgrade->tls = running->tls.tls;
+    upgrade->done = pass_on;
+    upgrade->arg = running;
+    uvh_upgrade_start(upgrade);
+}
+
 static void act_on_signal(int number, void *arg)
 {
     struct running *running = arg;
+    if (number == SIGUSR2) {
+        upgrade(running);
+        return;
+    }
     for (struct loaded *loaded = running->loaded; loaded != NULL; loaded = loaded->next)
         uvh_access_logs_reopen(&loaded->logs);
     if (running->loaded->logs.any)

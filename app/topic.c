@@ -43,7 +43,7 @@ static const char signals[] =
     "  SIGHUP                     reload the configuration, certificates and keys, and reopen\n"
     "                             the access logs; with serve, stop when its terminal is closed\n"
     "  SIGUSR1                    reopen the access logs\n"
-    "  SIGUSR2                    ignored\n";
+    "  SIGUSR2                    upgrade: a new process takes the sockets, this one ends\n";
 
 static const char reload[] =
     "Reloaded without a restart:\n"
@@ -51,12 +51,13 @@ static const char reload[] =
     "  certificates and keys      when they change (--tls-watch), and on SIGHUP\n"
     "  password files             when they change, within a second\n"
     "  access logs                are reopened on SIGHUP and SIGUSR1\n"
-    "  configuration              on SIGHUP: sites, routes, rules and logs; connections stay\n"
-    "                             open. After a mistake nothing changes, and the log names it\n"
+    "  configuration              on SIGHUP: sites, routes, rules, logs, addresses and TLS;\n"
+    "                             connections stay open. After a mistake nothing changes, and\n"
+    "                             the log names it\n"
     "\n"
-    "Changes of 'server', 'listen', 'user', 'group', 'tls', 'log', of the address of metrics and\n"
-    "of options need a restart: run 'uvhttp check CONFIG', stop the server with SIGTERM, and\n"
-    "start it again.\n";
+    "Changes of 'server', 'user', 'group', 'pid_file', 'log', of TLS on or off, of the address of\n"
+    "metrics and of the program itself: uvhttp upgrade, see uvhttp help upgrade. Changes of\n"
+    "options of the command line need a restart.\n";
 
 static const char variables[] =
     "Environment variables:\n"

@@ -87,6 +87,10 @@ typedef void (*uvhttp_listening_cb)(const uvhttp_listening_t *listening, void *a
 UVHTTP_EXPORT int uvhttp_server_each_listening(const uvhttp_server_t *server,
                                                uvhttp_listening_cb each, void *arg);
 
+/* The files of Unix sockets that the server listens on stay when it stops: another process accepts
+ * on them. On the first worker's thread. */
+UVHTTP_EXPORT void uvhttp_server_keep_socket_files(uvhttp_server_t *server);
+
 /* Serves a connected stream socket (TCP, Unix, one end of a socketpair) like an accepted one;
  * max_connections applies. On success the server owns and closes it; on failure the caller keeps
  * it. A server may use such connections only.

@@ -201,6 +201,19 @@ UVHTTP_EXPORT int uvhttp_tls_replace(uvhttp_tls_t *tls, const uvhttp_tls_options
  * errors of uvhttp_tls_new. */
 UVHTTP_EXPORT int uvhttp_tls_reload(uvhttp_tls_t *tls, uvhttp_error_t *error);
 
+/* The random keys of session tickets as bytes, and back: for a process that replaces this one, so
+ * that its clients resume their sessions. They are secret. Keys of ticket_key_files are not
+ * included. Any thread.
+ * Returns 0, or
+ *   UVHTTP_EINVAL   NULL, or no such bytes
+ *   UVHTTP_ENOTSUP  the library was built without TLS */
+enum { UVHTTP_TLS_TICKET_STATE_SIZE = 184 };
+UVHTTP_EXPORT int uvhttp_tls_save_tickets(uvhttp_tls_t *tls,
+                                          unsigned char state[UVHTTP_TLS_TICKET_STATE_SIZE]);
+UVHTTP_EXPORT int
+uvhttp_tls_restore_tickets(uvhttp_tls_t *tls,
+                           const unsigned char state[UVHTTP_TLS_TICKET_STATE_SIZE]);
+
 /* Expiry of the first certificate to expire, in seconds since 1970; 0 for NULL. Any thread. */
 UVHTTP_EXPORT int64_t uvhttp_tls_expires(uvhttp_tls_t *tls);
 

@@ -156,6 +156,16 @@ public:
     {
         return uvhttp_tls_reload(native(), details);
     }
+    /* The random keys of session tickets, for a process that replaces this one. */
+    Result saveTickets(std::span<unsigned char, UVHTTP_TLS_TICKET_STATE_SIZE> state) noexcept
+    {
+        return uvhttp_tls_save_tickets(native(), state.data());
+    }
+    Result
+    restoreTickets(std::span<const unsigned char, UVHTTP_TLS_TICKET_STATE_SIZE> state) noexcept
+    {
+        return uvhttp_tls_restore_tickets(native(), state.data());
+    }
     /* Expiry of the first certificate to expire, in seconds since 1970. */
     std::int64_t expires() const noexcept { return uvhttp_tls_expires(native()); }
 };

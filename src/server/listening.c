@@ -174,6 +174,13 @@ int uvhttp_server_each_listening(const uvhttp_server_t *view, uvhttp_listening_c
     return 0;
 }
 
+void uvhttp_server_keep_socket_files(uvhttp_server_t *view)
+{
+    struct uvh_listening *one = view == NULL ? NULL : uvh_server_of(view)->listening;
+    for (; one != NULL; one = one->next)
+        one->has_file = false;
+}
+
 /* ---- addresses ---- */
 
 static bool has_no_such_address(int err)

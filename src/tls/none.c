@@ -46,6 +46,17 @@ int uvhttp_tls_reload(uvhttp_tls_t *tls, uvhttp_error_t *error)
     return uvh_error_end(error, tls == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP);
 }
 
+int uvhttp_tls_save_tickets(uvhttp_tls_t *tls, unsigned char state[UVHTTP_TLS_TICKET_STATE_SIZE])
+{
+    return tls == NULL || state == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP;
+}
+
+int uvhttp_tls_restore_tickets(uvhttp_tls_t *tls,
+                               const unsigned char state[UVHTTP_TLS_TICKET_STATE_SIZE])
+{
+    return tls == NULL || state == NULL ? UVHTTP_EINVAL : UVHTTP_ENOTSUP;
+}
+
 int64_t uvhttp_tls_expires(uvhttp_tls_t *tls)
 {
     (void)tls;

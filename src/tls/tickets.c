@@ -74,6 +74,47 @@ bool uvh_tls_tickets_find(struct uvh_tls_tickets *tickets, int64_t now, int64_t 
     return found;
 }
 
+/* The first member tells the form. */
+struct state {
+    char form[8];
+    int64_t next;
+    uint64_t count;
+    struct uvh_tls_ticket_key keys[2];
+};
+
+_Static_assert(sizeof(struct state) == UVHTTP_TLS_TICKET_STATE_SIZE, "the public size is right");
+
+static const char form[8] = "tickets1";
+
+void uvh_tls_tickets_save(struct uvh_tls_tickets *tickets,
+                          unsigned char state[UVHTTP_TLS_TICKET_STATE_SIZE])
+{
+    uvh_lock_acquire(&tickets->lock);
+    struct state saved = {.next = tickets->next, .count = tickets->count};
+    memcpy(saved.keys, tickets->keys, sizeof(saved.keys));
+    uvh_lock_release(&tickets->lock);
+    memcpy(saved.form, form, sizeof(form));
+    memcpy(state, &saved, sizeof(saved));
+    OPENSSL_cleanse(&saved, sizeof(saved));
+}
+
+bool uvh_tls_tickets_restore(struct uvh_tls_tickets *tickets,
+                             const unsigned char state[UVHTTP_TLS_TICKET_STATE_SIZE])
+{
+    struct state saved;
+    memcpy(&saved, state, sizeof(saved));
+    bool valid = memcmp(saved.form, form, sizeof(form)) == 0 && saved.count <= 2;
+    uvh_lock_acquire(&tickets->lock);
+    if (valid) {
+        memcpy(tickets->keys, saved.keys, sizeof(saved.keys));
+        tickets->count = (unsigned)saved.count;
+        tickets->next = saved.next;
+    }
+    uvh_lock_release(&tickets->lock);
+    OPENSSL_cleanse(&saved, sizeof(saved));
+    return valid;
+}
+
 int uvh_tls_tickets_load(struct uvh_tls_ticket_files *files, const uvhttp_tls_options_t *options,
                          uvhttp_error_t *error)
 {

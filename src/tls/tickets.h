@@ -51,6 +51,12 @@ bool uvh_tls_tickets_find(struct uvh_tls_tickets *tickets, int64_t now, int64_t 
                           const unsigned char name[UVH_TLS_TICKET_NAME_SIZE],
                           struct uvh_tls_ticket_key *key, bool *newest);
 
+/* The state of random keys as bytes, and back. Any thread. False if the bytes are invalid. */
+void uvh_tls_tickets_save(struct uvh_tls_tickets *tickets,
+                          unsigned char state[UVHTTP_TLS_TICKET_STATE_SIZE]);
+bool uvh_tls_tickets_restore(struct uvh_tls_tickets *tickets,
+                             const unsigned char state[UVHTTP_TLS_TICKET_STATE_SIZE]);
+
 /* Loads the ticket key files of a configuration.
  * Returns 0, or
  *   UVHTTP_ENOMEM,

@@ -126,6 +126,21 @@ int uvhttp_tls_reload(uvhttp_tls_t *tls, uvhttp_error_t *error)
     return uvh_error_end(error, tls == NULL ? UVHTTP_EINVAL : load_again(tls, NULL, error));
 }
 
+int uvhttp_tls_save_tickets(uvhttp_tls_t *tls, unsigned char state[UVHTTP_TLS_TICKET_STATE_SIZE])
+{
+    if (tls == NULL || state == NULL)
+        return UVHTTP_EINVAL;
+    uvh_tls_tickets_save(&tls->tickets, state);
+    return 0;
+}
+
+int uvhttp_tls_restore_tickets(uvhttp_tls_t *tls,
+                               const unsigned char state[UVHTTP_TLS_TICKET_STATE_SIZE])
+{
+    bool valid = tls != NULL && state != NULL && uvh_tls_tickets_restore(&tls->tickets, state);
+    return valid ? 0 : UVHTTP_EINVAL;
+}
+
 int64_t uvhttp_tls_expires(uvhttp_tls_t *tls)
 {
     if (tls == NULL)

@@ -74,6 +74,14 @@ static void tls_functions_check_null(void **state)
     NULL_ROW(uvhttp_tls_new, options,
              uvhttp_tls_new(&created, NULL, &error) == UVHTTP_EINVAL && created == NULL);
     NULL_ROW(uvhttp_tls_new, error, uvhttp_tls_new(&created, &empty, NULL) == TLS_REFUSED);
+    unsigned char tickets[UVHTTP_TLS_TICKET_STATE_SIZE] = {0};
+    NULL_ROW(uvhttp_tls_save_tickets, tls, uvhttp_tls_save_tickets(NULL, tickets) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_save_tickets, state,
+             uvhttp_tls_save_tickets(created, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_restore_tickets, tls,
+             uvhttp_tls_restore_tickets(NULL, tickets) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_tls_restore_tickets, state,
+             uvhttp_tls_restore_tickets(created, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_replace, tls, uvhttp_tls_replace(NULL, &empty, &error) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_tls_replace, options,
              uvhttp_tls_replace(created, NULL, &error) == UVHTTP_EINVAL);
@@ -298,6 +306,7 @@ static void listen_functions_check_null(void **state)
              uvhttp_server_each_listening(NULL, count_listening, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_each_listening, each,
              uvhttp_server_each_listening(server, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_CALL(uvhttp_server_keep_socket_files, server, uvhttp_server_keep_socket_files(NULL));
     NULL_ROW(uvhttp_server_adopt, server, uvhttp_server_adopt(NULL, 0) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_trust_proxies, server,
              uvhttp_server_trust_proxies(NULL, proxies, 1, UVHTTP_FORWARDING_X) == UVHTTP_ENOMEM);

@@ -1,0 +1,249 @@
+"""An upgrade of the running program: SIGUSR2, or uvhttp upgrade, starts it again with the listening
+sockets, and no client notices."""
+
+import os
+import re
+import signal
+import socket
+import ssl
+import threading
+
+import pytest
+
+import raw
+import tls
+from program import Program, run
+from wire_server import eventually, free_port
+
+SITES = "sites: [{{routes: [{{path: /, respond: {{body: {}}}}}]}}]\n"
+
+
+def is_running(pid):
+    try:
+        state = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+class Upgraded:
+    """`uvhttp run` with a pid file; `pid` is that of the process that serves now."""
+    def __init__(self, directory, text, wrapper=()):
+        self.path, self.pid_path = directory / "site.yaml", directory / "pid"
+        self.write(text)
+        self.program = Program("uvhttp", "run", self.path, cwd=directory, wrapper=wrapper)
+        self.port = self.program.port
+
+    def write(self, text):
+        self.path.write_text(f"pid_file: {self.pid_path}\n" + text)
+
+    @property
+    def pid(self):
+        return int(self.pid_path.read_text())
+
+    def log(self):
+        return self.program.log()
+
+    def upgrade(self, text=None):
+        """Returns the pid of the old process when the new one serves."""
+        old = self.pid
+        if text is not None:
+            self.write(text)
+        os.kill(old, signal.SIGUSR2)
+        eventually(lambda: self.pid_path.exists() and self.pid_path.read_text() not in ("", f"{old}\n")
+                   and f"upgrade: process {self.pid} serves" in self.log(), "the new one serves")
+        return old
+
+    def wait_for_end(self, pid):
+        eventually(lambda: not is_running(pid), "the old process ends")
+
+    def stop(self):
+        if self.pid_path.exists():
+            pid = self.pid
+            os.kill(pid, signal.SIGTERM)
+            self.wait_for_end(pid)
+        assert self.program.process.wait(60) == 0, self.log()
+        assert "Sanitizer" not in self.log(), self.log()
+
+
+@pytest.fixture
+def start(tmp_path):
+    running = []
+
+    def starter(text, **options):
+        running.append(Upgraded(tmp_path, text, **options))
+        return running[-1]
+
+    yield starter
+    for one in running:
+        one.stop()
+
+
+def body(port):
+    with raw.Connection(port) as connection:
+        return connection.request("GET", "/").body
+
+
+def test_new_process_serves_with_the_new_configuration(start):
+    program = start("listen: 127.0.0.1:0\n" + SITES.format("one"))
+    with raw.Connection(program.port) as kept:
+        assert kept.request("GET", "/").body == b"one"
+        old = program.upgrade("listen: 127.0.0.1:0\nserver: {workers: 3}\n" + SITES.format("two"))
+        assert body(program.port) == b"two" and program.pid != old
+        last = kept.request("GET", "/")
+        assert last.body == b"one" and last.has_close()
+    program.wait_for_end(old)
+    assert body(program.port) == b"two"
+    
+
+
+def test_no_request_fails(start):
+    program = start("listen: 127.0.0.1:0\nserver: {workers: 2}\n" + SITES.format("x"))
+    done, failures, count = threading.Event(), [], [0]
+
+    def ask():
+        while not done.is_set():
+            try:
+                with raw.Connection(program.port) as connection:
+                    for _ in range(20):
+                        reply = connection.request("GET", "/")
+                        assert reply.body == b"x"
+                        count[0] += 1
+                        if reply.has_close():
+                            break
+            except (OSError, AssertionError) as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for workers in (1, 4, 2):
+        old = program.upgrade(f"listen: 127.0.0.1:0\nserver: {{workers: {workers}}}\n" +
+                              SITES.format("x"))
+        program.wait_for_end(old)
+    before = count[0]
+    eventually(lambda: count[0] > before, "requests go on")
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures[:3]
+
+
+def test_failed_start_changes_nothing(start):
+    program = start("listen: 127.0.0.1:0\n" + SITES.format("one"))
+    pid = program.pid
+    for text, status in (("sites: [\n", 1), ("listen: 127.0.0.1:0\nuser: nobody-of-that-name\n" +
+                                            SITES.format("two"), 1)):
+        program.write(text)
+        os.kill(pid, signal.SIGUSR2)
+        expected = f"upgrade: the new process has ended with status {status} before it served"
+        eventually(lambda: expected in program.log(), "the old process notices")
+        assert body(program.port) == b"one" and program.pid == pid
+        program.program.errors.truncate(0)
+        program.program.errors.seek(0)
+    old = program.upgrade("listen: 127.0.0.1:0\n" + SITES.format("three"))
+    assert old == pid and body(program.port) == b"three"
+
+
+def test_addresses_are_those_of_the_new_configuration(start, tmp_path):
+    one, two = free_port(), free_port()
+    path, gone = tmp_path / "kept.sock", tmp_path / "gone.sock"
+    program = start(f"listen: [127.0.0.1:{one}, 'unix:{path}', 'unix:{gone}']\n" +
+                    SITES.format("one"))
+    inode = path.stat().st_ino
+    old = program.upgrade(f"listen: ['unix:{path}', 127.0.0.1:{two}]\n" + SITES.format("two"))
+    program.wait_for_end(old)
+    assert body(two) == b"two" and path.stat().st_ino == inode
+    with pytest.raises(ConnectionRefusedError):
+        body(one)
+    for _ in range(2):
+        with socket.socket(socket.AF_UNIX) as local:
+            local.connect(str(path))
+            local.sendall(raw.request(target="/"))
+            assert b"two" in local.recv(65536)
+        program.wait_for_end(program.upgrade())
+    program.stop()
+    assert not path.exists() and not program.pid_path.exists()
+
+
+def test_tls_sessions_are_resumed(start):
+    text = f"listen: 127.0.0.1:0\ntls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\n"
+    program = start(text + SITES.format("x"))
+    context, session = tls.context(only="1.2"), None
+    for step in range(3):
+        with socket.create_connection(("127.0.0.1", program.port)) as plain:
+            with context.wrap_socket(plain, session=session) as connection:
+                connection.sendall(raw.request(target="/"))
+                assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+                assert connection.session_reused == (step > 0)
+                session = connection.session
+        program.wait_for_end(program.upgrade())
+
+
+def test_command_checks_the_file_first(start):
+    program = start("listen: 127.0.0.1:0\n" + SITES.format("one"))
+    old = program.pid
+    program.write("sites: [\n")
+    done = run("uvhttp", "upgrade", program.path)
+    assert done.returncode == 1 and "site.yaml:" in done.stderr and program.pid == old
+    program.write("listen: 127.0.0.1:0\n" + SITES.format("two"))
+    done = run("uvhttp", "upgrade", program.path)
+    assert done.stdout.endswith(f"process {old} upgrades; its log has the result\n"), done
+    eventually(lambda: f"upgrade: process {program.pid} serves" in program.log(), "it has upgraded")
+    assert body(program.port) == b"two"
+
+
+def test_metrics_and_redirect_addresses_are_passed_on(start):
+    metrics, plain = free_port(), free_port()
+    text = (f"listen: 127.0.0.1:0\nmetrics: {{listen: 127.0.0.1:{metrics}}}\n"
+            f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}], redirect_http: {plain}}}\n")
+    program = start(text + SITES.format("x"))
+    for _ in range(2):
+        program.wait_for_end(program.upgrade())
+        with raw.Connection(metrics) as connection:
+            assert connection.request("GET", "/metrics").status == 200
+        with raw.Connection(plain) as connection:
+            assert connection.request("GET", "/").status == 308
+
+
+def test_service_manager_is_told_of_the_new_process(start, tmp_path, monkeypatch):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(60)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        program = start("listen: 127.0.0.1:0\n" + SITES.format("x"))
+        first = program.program.process.pid
+        assert f"MAINPID={first}" in manager.recv(4096).decode()
+        old = program.upgrade()
+        messages = [manager.recv(4096).decode() for _ in range(2)]
+        assert all(f"MAINPID={program.pid}" in message for message in messages), messages
+        program.wait_for_end(old)
+        manager.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            manager.recv(4096) # no STOPPING of the old one
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def test_many_upgrades_leave_nothing(start):
+    program = start("listen: 127.0.0.1:0\n" + SITES.format("x"))
+    program.wait_for_end(program.upgrade())
+    before = descriptors(program.pid)
+    for _ in range(int(os.environ.get("UVHTTP_UPGRADES", 5))):
+        program.wait_for_end(program.upgrade())
+        assert body(program.port) == b"x"
+    eventually(lambda: descriptors(program.pid) == before, "the descriptors are the same")
+
+
+def test_stop_during_an_upgrade_ends_both(start, tmp_path):
+    program = start("listen: 127.0.0.1:0\n" + SITES.format("x"))
+    program.write("listen: 127.0.0.1:0\ninclude: fifo\n" + SITES.format("x"))
+    old = program.pid
+    os.mkfifo(tmp_path / "fifo") # the new process waits for its writer
+    os.kill(old, signal.SIGUSR2)
+    eventually(lambda: re.search(r"upgrade: process (\d+) starts", program.log()), "it has begun")
+    new = int(re.search(r"upgrade: process (\d+) starts", program.log())[1])
+    os.kill(old, signal.SIGTERM)
+    eventually(lambda: not is_running(old) and not is_running(new), "both end")
