@@ -140,6 +140,14 @@ if(NOT UVHTTP_SANITIZER STREQUAL "fuzz")
             ${CMAKE_BINARY_DIR}/dist/bin)
     endif()
 
+    # An application for `./dev operations`.
+    if(BUILD_WITH_WEBSOCKET)
+        add_executable(operations_instance tests/operations/instance.c)
+        target_link_libraries(operations_instance PRIVATE uvhttp_flags uvhttp_static)
+        set_target_properties(operations_instance PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+            ${CMAKE_BINARY_DIR}/dist/bin)
+    endif()
+
     # Programs for the conformance suites of `./dev conformance`.
     if(BUILD_WITH_WEBSOCKET)
         foreach(name ws_echo_server ws_echo_client)
