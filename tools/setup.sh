@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages for one of serve, test, bench, bench-alone, conformance,
-# conformance-tls, conformance-http2, tidy, docs, arm64, ktls, or for a server to compare with
+# conformance-tls, conformance-http2, operations, tidy, docs, arm64, ktls, or for a server to compare with
 # (peer-nginx, ...):
 # tools/setup.sh NAME. Called by ./dev, and by tools/benchlib/contender.py.
 #
@@ -33,6 +33,7 @@ bench-alone) wanted=$bench_alone ;;
 conformance) wanted="$bench_alone python3-venv python3-websockets debian-archive-keyring" ;;
 conformance-tls) wanted="$bench_alone sslscan nmap testssl.sh openssl python3-venv" ;;
 conformance-http2) wanted="$bench_alone openssl $go" ;;
+operations) wanted="$bench_alone haproxy iproute2 wrk curl openssl" ;;
 tidy) wanted="$test clang-tidy" ;;
 docs) wanted="doxygen mandoc python3 python3-venv" ;;
 arm64)
@@ -50,7 +51,7 @@ peer-go) wanted=$go ;;
 peer-rust) wanted="gcc libc6-dev $cargo" ;;
 *)
     echo "usage: tools/setup.sh NAME, which is serve, test, bench, bench-alone, conformance," \
-        "conformance-tls, conformance-http2, peer-NAME, tidy, docs, arm64 or ktls" >&2
+        "conformance-tls, conformance-http2, operations, peer-NAME, tidy, docs, arm64 or ktls" >&2
     exit 2
     ;;
 esac

@@ -94,7 +94,7 @@ def test_new_process_serves_with_the_new_configuration(start):
         assert last.body == b"one" and last.has_close()
     program.wait_for_end(old)
     assert body(program.port) == b"two"
-    
+
 
 
 def test_no_request_fails(start):
