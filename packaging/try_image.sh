@@ -74,8 +74,8 @@ mount --bind "$mounted" "$work/root"
 mount -o remount,bind,ro "$work/root"
 # Its own network, where the ports of the image are free.
 # shellcheck disable=SC2086,SC2016 # a script, and the words of a command
-unshare --net sh -c 'ip link set lo up; exec env -i PATH="$PATH" chroot --userspec=65532:65532 "$@"' \
-    sh "$work/root" $entry $command >"$work/program.log" 2>&1 &
+unshare --net sh -c 'ip link set lo up && exec env -i PATH="$PATH" "$@"' \
+    sh chroot --userspec=65532:65532 "$work/root" $entry $command >"$work/program.log" 2>&1 &
 program=$!
 request() {
     nsenter -t "$program" -n curl -s "http://127.0.0.1:$1"

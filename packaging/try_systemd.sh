@@ -146,7 +146,9 @@ cp "$work/config" "$tree$config"
 echo "== logrotate"
 in_system logrotate -f /etc/logrotate.d/uvhttp
 expect 'GET / ' cat /var/log/uvhttp/access.log.1
-has_new_log() { in_system curl -s http://127.0.0.1/ && in_system test -s /var/log/uvhttp/access.log; }
+has_new_log() {
+    in_system curl -s http://127.0.0.1/ && in_system test -s /var/log/uvhttp/access.log
+}
 until_true 10 has_new_log
 expect '^640 uvhttp uvhttp$' stat -c '%a %U %G' /var/log/uvhttp/access.log
 
