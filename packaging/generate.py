@@ -261,7 +261,8 @@ def zsh(commands, options):
 # ---- fish ----
 
 FISH_KINDS = {"file": "-r -F", "directory": "-x -a '(__fish_complete_directories)'",
-              "user": "-x -a '(__fish_complete_users)'", "group": "-x -a '(__fish_complete_groups)'",
+              "user": "-x -a '(__fish_complete_users)'",
+              "group": "-x -a '(__fish_complete_groups)'",
               "value": "-x", "": ""}
 
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Tries the Debian packages in a tree of Debian 12: packaging/try_debian.sh [PACKAGES [TREE]]
 #
-# PACKAGES is a directory that packaging/build_debian.sh has filled (default: it builds them). TREE is
-# a directory with a minimal Debian, which debootstrap makes (default: a new one, removed at the
+# PACKAGES is a directory that packaging/build_debian.sh has filled (default: it builds them). TREE
+# is a directory with a minimal Debian, which debootstrap makes (default: a new one, removed at the
 # end). Installs a previous version of the packages, starts the program as the unit does, fetches a
 # page, upgrades with an edited configuration, which must be kept, compiles a program with
 # libuvhttp-dev, purges everything, and lists what is left, which must be nothing. Needs root,
@@ -10,75 +10,15 @@
 set -eu
 
 cd "$(dirname "$0")/.."
-packages=${1:-}
-tree=${2:-}
-if [ "$(id -u)" != 0 ]; then
-    echo "$0: chroot needs root" >&2
-    exit 1
-fi
-work=$(mktemp -d "${TMPDIR:-/tmp}/uvhttp-try-XXXXXX")
-if [ -z "$tree" ]; then tree=$work/tree; fi
-mkdir -p "$tree"
-tree=$(cd "$tree" && pwd)
+. packaging/debian_tree.sh
 
 program=
-clean_up() {
+end_process() {
     if [ -n "$program" ]; then kill -TERM "$program" 2>/dev/null || :; fi
-    for mounted in dev/shm proc; do umount "$tree/$mounted" 2>/dev/null || :; done
-    rm -rf "$tree/packages"
-    if mountpoint -q "$tree/proc"; then return; fi
-    rm -rf "$work"
 }
-trap clean_up EXIT
-trap 'exit 1' HUP INT TERM
-
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
-
-inside() {
-    chroot "$tree" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-        DEBIAN_FRONTEND=noninteractive "$@"
-}
-
-# The output of apt appears only if it fails.
-apt() {
-    inside apt-get -y -q --no-install-recommends "$@" >"$work/apt.log" 2>&1 ||
-        { cat "$work/apt.log" >&2; fail "apt-get $*"; }
-}
-
-if [ -z "$packages" ]; then
-    packages=$work/packages
-    echo "== building the packages"
-    packaging/build_debian.sh "$packages" >"$work/build.log" 2>&1 ||
-        { tail -n 40 "$work/build.log" >&2; fail "packaging/build_debian.sh"; }
-fi
-
-mirror=$(apt-get indextargets --format "\$(SITE)" 'Created-By: Packages' |
-    grep '/debian$' | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
-if [ ! -e "$tree/etc/debian_version" ]; then
-    echo "== debootstrap"
-    debootstrap --variant=minbase bookworm "$tree" "$mirror" >"$work/debootstrap.log" 2>&1 ||
-        { tail "$work/debootstrap.log" >&2; fail debootstrap; }
-fi
-chmod 755 "$work" "$tree"
-cat >"$tree/etc/apt/sources.list" <<END
-deb $mirror bookworm main
-deb $mirror bookworm-updates main
-deb ${mirror%/debian}/debian-security bookworm-security main
-END
-cp /etc/resolv.conf "$tree/etc/resolv.conf"
-printf '#!/bin/sh\nexit 101\n' >"$tree/usr/sbin/policy-rc.d"
-chmod 755 "$tree/usr/sbin/policy-rc.d"
-mkdir -p "$tree/dev/shm"
-mount -t proc proc "$tree/proc"
-mount -t tmpfs tmpfs "$tree/dev/shm"
 
 echo "== a previous version of the packages"
-mkdir -p "$tree/packages/new" "$tree/packages/old"
-cp "$packages"/*.deb "$tree/packages/new"
-rm -f "$tree"/packages/new/*-dbgsym_*
+mkdir -p "$tree/packages/old"
 version=$(dpkg-deb -f "$tree"/packages/new/uvhttp_*.deb Version)
 for package in "$tree"/packages/new/*.deb; do
     rm -rf "$work/old"
@@ -91,18 +31,7 @@ for package in "$tree"/packages/new/*.deb; do
 done
 
 echo "== the dependencies"
-apt update
-needs="gcc, libc6-dev, pkg-config"
-for package in "$tree"/packages/new/*.deb; do
-    needs="$needs, $(dpkg-deb -f "$package" Depends)"
-done
-apt satisfy "$(echo "$needs" | tr ',' '\n' | grep -v -e uvhttp -e '^ *$' | paste -s -d ,)"
-
-snapshot() {
-    find "$tree" -xdev \( -path "$tree/proc" -o -path "$tree/dev" -o -path "$tree/packages" \
-        -o -path "$tree/tmp" -o -path "$tree/var/cache/apt" \) -prune -o -printf '%P\n' | sort
-    cat "$tree/etc/passwd" "$tree/etc/group"
-}
+install_needs gcc libc6-dev pkg-config
 snapshot >"$work/before"
 
 check_version() {
@@ -196,10 +125,4 @@ echo "== purging"
 # shellcheck disable=SC2046 # names of packages
 apt purge $(inside dpkg-query -W -f "\${Package} " '*uvhttp*')
 snapshot >"$work/after"
-left=$(diff "$work/before" "$work/after" | grep '^[<>]' |
-    grep -v '^[<>] var/\(log/\(apt\|dpkg\)\|lib/dpkg/\(available\|status\)\|cache/ldconfig\)' || :)
-if [ -n "$left" ]; then
-    echo "$left" >&2
-    fail "files are left"
-fi
-echo "nothing is left"
+check_nothing_left "$work/before" "$work/after"
