@@ -2,7 +2,9 @@
  * logger.c and site.c. */
 #include "access_logs.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "user_files.h"
 
@@ -27,10 +29,25 @@ static size_t first_index(const struct uvh_setup *setup, size_t index)
     return first;
 }
 
+bool uvh_access_logs_is_file(const char *path)
+{
+    return strcmp(path, "-") != 0 && strncmp(path, "syslog:", 7) != 0 &&
+           strncmp(path, "journal:", 8) != 0;
+}
+
+/* 0, or why a message cannot be sent: the path of the socket may follow the kind. */
+static int check_socket(const char *path)
+{
+    const char *socket = strchr(path, ':') + 1;
+    if (*socket == '\0')
+        socket = *path == 's' ? "/dev/log" : "/run/systemd/journal/socket";
+    return access(socket, W_OK) == 0 ? 0 : -errno;
+}
+
 const char *uvh_access_logs_file(const struct uvh_setup *setup, size_t index)
 {
     const char *path = log_at(setup, index)->path.text;
-    bool own = path != NULL && strcmp(path, "-") != 0 && first_index(setup, index) == index;
+    bool own = path != NULL && uvh_access_logs_is_file(path) && first_index(setup, index) == index;
     return own ? path : NULL;
 }
 
@@ -41,7 +58,7 @@ static bool same_options(const uvhttp_access_log_options_t *one,
                             ? one->pattern == other->pattern
                             : strcmp(one->pattern, other->pattern) == 0;
     return one->format == other->format && same_pattern && one->buffer_size == other->buffer_size &&
-           one->flush_ms == other->flush_ms;
+           one->flush_ms == other->flush_ms && one->sample == other->sample;
 }
 
 #define NAMES                                                                                 \
@@ -62,7 +79,9 @@ static void check_log(const struct uvh_setup_log *wanted, struct uvh_problems *p
                          "; for JSON use 'format: json' instead",
                          error.reason);
     uvhttp_access_log_free(log);
-    int err = strcmp(path->text, "-") == 0 ? 0 : uvh_user_files_check_log(path->text);
+    int err = uvh_access_logs_is_file(path->text) ? uvh_user_files_check_log(path->text)
+              : strcmp(path->text, "-") == 0      ? 0
+                                                  : check_socket(path->text);
     if (err != 0)
         uvh_problems_add(problems, path->mark, "the access log '%s' cannot be written: %s",
                          path->text, uvhttp_strerror(err));

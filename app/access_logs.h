@@ -11,11 +11,14 @@ struct uvh_access_logs {
     bool any;                    /* is open */
 };
 
+/* False for "-", "syslog:..." and "journal:...". */
+bool uvh_access_logs_is_file(const char *path);
+
 /* Checks that the logs can be opened, without creating their files. False with problems noted. */
 bool uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems);
 
-/* The file of the log of the setup (0) or of a site, counted from 1. NULL: none, standard output,
- * or a file that has a lower index. */
+/* The file of the log of the setup (0) or of a site, counted from 1. NULL: none, no file, or one
+ * that has a lower index. */
 const char *uvh_access_logs_file(const struct uvh_setup *setup, size_t index);
 
 /* Opens all logs; new files belong to the user. False, with the error printed. Close them in either

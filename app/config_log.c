@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "access_logs.h"
+
 static const char *const formats[] = {"common", "combined", "json"};
 
 /* Habits from other keys and servers: `access_log: true`, `access_log: a.log json`. */
@@ -22,7 +24,7 @@ static const char *foreign_path(const char *path)
 static void read_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                       void *into)
 {
-    bool output = value->kind == UVH_YAML_SCALAR && strcmp(value->text, "-") == 0;
+    bool output = value->kind == UVH_YAML_SCALAR && !uvh_access_logs_is_file(value->text);
     const char *path = output ? value->text : uvh_config_path(reader, value);
     const char *why = path == NULL ? NULL : foreign_path(value->text);
     if (why != NULL)
@@ -60,12 +62,24 @@ static void read_flush(struct uvh_config_reader *reader, const struct uvh_yaml_n
                        &((struct uvh_setup_log *)into)->options.flush_ms);
 }
 
+static void read_sample(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        void *into)
+{
+    size_t number = 0;
+    uvh_config_read_number(reader, value, "requests", 1, 1000000, &number);
+    ((struct uvh_setup_log *)into)->options.sample = (uint32_t)number;
+}
+
 void uvh_config_log_read(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                          struct uvh_setup_log *log)
 {
-    static const struct uvh_config_key keys[] = {
-        {"path", read_path},          {"format", read_format},  {"pattern", read_pattern},
-        {"buffer_size", read_buffer}, {"flush_ms", read_flush}, {NULL, NULL}};
+    static const struct uvh_config_key keys[] = {{"path", read_path},
+                                                 {"format", read_format},
+                                                 {"pattern", read_pattern},
+                                                 {"buffer_size", read_buffer},
+                                                 {"flush_ms", read_flush},
+                                                 {"sample", read_sample},
+                                                 {NULL, NULL}};
     const struct uvh_mark format = uvh_yaml_mark_of(value, "format", UVH_MARK_NONE);
     log->options.format = UVHTTP_ACCESS_COMBINED;
     if (value->kind == UVH_YAML_SCALAR && strcmp(value->text, "off") == 0)

@@ -339,7 +339,8 @@ const struct uvh_option uvh_option_table[] = {
      .offset = FIELD(access_log),
      .value = "FILE",
      .preset = "-",
-     .help = "append a line for every request to this file, to standard output without a value"},
+     .help = "append a line for every request to this file, to standard output without a value; "
+             "syslog: and journal: send it there"},
 };
 
 const size_t uvh_option_count = sizeof(uvh_option_table) / sizeof(uvh_option_table[0]);

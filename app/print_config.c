@@ -399,6 +399,8 @@ static void print_access_log(const struct uvh_setup_log *log, int indent, FILE *
         fprintf(out, "%*sbuffer_size: %zu\n", indent + 2, "", options->buffer_size);
     if (options->flush_ms != 0)
         fprintf(out, "%*sflush_ms: %" PRIu32 "\n", indent + 2, "", options->flush_ms);
+    if (options->sample > 1)
+        fprintf(out, "%*ssample: %" PRIu32 "\n", indent + 2, "", options->sample);
 }
 
 static void print_rewrites(const struct uvh_setup_site *site, FILE *out)

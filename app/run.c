@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "absolute_path.h"
+#include "access_logs.h"
 #include "config_file.h"
 #include "help.h"
 #include "inherited.h"
@@ -95,7 +96,7 @@ static int merge(struct run *run)
     if (options->proxy_sources.count > 0)
         setup->proxy_sources = uvh_option_texts(&options->proxy_sources, run->proxy_sources);
     const char *path = options->access_log;
-    if (path != NULL && path != setup->access_log.path.text && strcmp(path, "-") != 0)
+    if (path != NULL && path != setup->access_log.path.text && uvh_access_logs_is_file(path))
         path = absolute_path(run, path);
     if (path == NULL && options->access_log != NULL)
         return fail(UVHTTP_ENOMEM);

@@ -34,7 +34,9 @@ typedef enum uvhttp_access_format {
 
 /* Options of uvhttp_access_log_new. All except the path may be zero. */
 typedef struct uvhttp_access_log_options {
-    /* A file to append to (created with mode 0640) or a FIFO; "-": standard output. Required;
+    /* A file to append to (created with mode 0640) or a FIFO; "-": standard output; "syslog:":
+     * syslog, a message for each line; "journal:": systemd's journal. These two may be followed by
+     * the path of the socket, if it is not /dev/log or /run/systemd/journal/socket. Required;
      * copied. */
     const char *path;
     uvhttp_access_format_t format;
@@ -54,6 +56,9 @@ typedef struct uvhttp_access_log_options {
     const char *pattern;
     /* Bytes of queued lines, 65,536 to 1 GiB; twice that is allocated; 0: 262,144. */
     size_t buffer_size;
+    /* One line for this many requests that get a status below 400; others all have one. 0 and 1:
+     * all. */
+    uint32_t sample;
     uint32_t flush_ms; /* milliseconds a line is buffered at most before it is written; 0: 1,000 */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the log. */
     /* Called on the log's thread when writing fails (once, not at every attempt), works again,

@@ -32,6 +32,8 @@ struct uvhttp_access_log {
      * See zone_minutes. */
     struct uvh_line_writer *writer;
     _Atomic uint64_t zone;
+    uint32_t sample;
+    _Atomic uint32_t skipped; /* requests, counted up to `sample` and on */
     struct uvh_access_format format;
 };
 
@@ -134,6 +136,7 @@ static int create(uvhttp_access_log_t **log, const uvhttp_access_log_options_t *
     if (opened == NULL)
         return UVHTTP_ENOMEM;
     opened->allocator = allocator;
+    opened->sample = options->sample;
     err = compile(&opened->format, options);
     if (err != 0)
         refuse_format(&opened->format, options, error);
@@ -176,6 +179,14 @@ void uvhttp_access_log_write(uvhttp_access_log_t *log, const uvhttp_access_facts
     uvh_line_writer_put(log->writer, line, uvh_access_format_line(&log->format, facts, zone, line));
 }
 
+/* True for the requests without a line. */
+static bool leaves_out(struct uvhttp_access_log *log, const uvhttp_outcome_t *outcome)
+{
+    if (log->sample <= 1 || outcome->status >= 400 || outcome->aborted)
+        return false;
+    return atomic_fetch_add_explicit(&log->skipped, 1, memory_order_relaxed) % log->sample != 0;
+}
+
 static const char skipped; /* its address is the key */
 
 int uvhttp_access_log_skip(uvhttp_request_t *request)
@@ -188,7 +199,8 @@ void uvhttp_access_log_finished(uvhttp_request_t *request, uvhttp_response_t *re
 {
     (void)response;
     struct uvhttp_access_log *to = log;
-    if (to == NULL || outcome == NULL || uvhttp_request_attached(request, &skipped) != NULL)
+    if (to == NULL || outcome == NULL || uvhttp_request_attached(request, &skipped) != NULL ||
+        leaves_out(to, outcome))
         return;
     /* Without an id of the server, the one sent by the client: the one field that needs a
      * search. */

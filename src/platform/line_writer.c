@@ -17,6 +17,7 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "platform/line_socket.h"
 #include "platform/thread.h"
 
 enum {
@@ -47,8 +48,9 @@ struct uvh_line_writer {
     size_t done;
     uint64_t lines;
     int descriptor;
-    bool regular; /* a regular file: writes do not wait for a reader */
-    bool failing; /* the error has been reported */
+    bool regular;                /* a regular file: writes do not wait for a reader */
+    enum uvh_line_socket socket; /* the other kinds of targets: a message for each line */
+    bool failing;                /* the error has been reported */
 
     /* Constant. */
     size_t capacity;
@@ -83,7 +85,12 @@ report(struct uvh_line_writer *writer, uvhttp_log_level_t level, const char *for
  * causes no error. */
 static int open_target(const char *path, int *descriptor, bool *regular)
 {
+    const char *socket_path;
     struct stat facts;
+    if (uvh_line_socket_kind(path, &socket_path) != UVH_LINE_SOCKET_NONE) {
+        *regular = false;
+        return uvh_line_socket_open(socket_path, descriptor);
+    }
     int flags = O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     int opened = -1;
     if (strcmp(path, "-") == 0)
@@ -120,8 +127,24 @@ static ssize_t write_some(struct uvh_line_writer *writer)
     struct pollfd target = {.fd = writer->descriptor, .events = POLLOUT};
     if (!writer->regular && poll(&target, 1, RETRY_MS) <= 0)
         return -EAGAIN;
-    ssize_t count = write(writer->descriptor, writer->writing + writer->done, portion(writer));
+    const char *next = writer->writing + writer->done;
+    if (writer->socket != UVH_LINE_SOCKET_NONE)
+        return uvh_line_socket_send(writer->socket, writer->descriptor, next,
+                                    writer->size - writer->done);
+    ssize_t count = write(writer->descriptor, next, portion(writer));
     return count < 0 ? -errno : count;
+}
+
+/* The service behind a socket has ended, and listens again later. */
+static void connect_again(struct uvh_line_writer *writer)
+{
+    int descriptor;
+    bool regular;
+    if (writer->socket == UVH_LINE_SOCKET_NONE ||
+        open_target(writer->path, &descriptor, &regular) != 0)
+        return;
+    close(writer->descriptor);
+    writer->descriptor = descriptor;
 }
 
 /* ---- the thread ---- */
@@ -205,6 +228,7 @@ static bool try_again(struct uvh_line_writer *writer, int err, unsigned *tries_l
         pthread_mutex_lock(&writer->lock);
         wait_for(writer, RETRY_MS, false);
         pthread_mutex_unlock(&writer->lock);
+        connect_again(writer);
     }
     reopen_if_requested(writer);
     return true;
@@ -387,6 +411,8 @@ int uvh_line_writer_open(struct uvh_line_writer **writer,
                                        .log_arg = config->log_arg,
                                        .allocator = allocator};
     memcpy(opened->path, config->path, path_size);
+    const char *socket_path;
+    opened->socket = uvh_line_socket_kind(opened->path, &socket_path);
     size_t size = config->buffer_size + UVH_LINE_WRITER_NOTICE_SIZE;
     opened->filling = uvh_alloc(allocator, size);
     if (opened->filling != NULL)

@@ -23,7 +23,8 @@ typedef size_t (*uvh_line_writer_notice_cb)(uint64_t count, char out[UVH_LINE_WR
                                             void *arg);
 
 struct uvh_line_writer_config {
-    /* a regular file or FIFO to append to, created if missing; "-": standard output */
+    /* a regular file or FIFO to append to, created if missing; "-": standard output; "syslog:" or
+     * "journal:" with the path of the socket, or without: the usual one */
     const char *path;
     size_t buffer_size; /* bytes of queued lines; twice that much is allocated */
     uint64_t flush_ms;  /* the longest delay of a line to batch it with others, ms */
