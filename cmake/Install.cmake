@@ -72,6 +72,9 @@ install(FILES CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md
     DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # The pages that the README and the headers name, and the programs that the pages name.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN sphinx EXCLUDE)
+# The configurations that docs/deploy.md describes.
+install(DIRECTORY packaging DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN "*.sh" EXCLUDE
+    PATTERN "*.py" EXCLUDE PATTERN debian EXCLUDE)
 # The pages link to headers.
 file(RELATIVE_PATH doc_to_include ${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 install(CODE "set(link \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/include\")

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the Debian packages for one of serve, test, bench, bench-alone, conformance,
-# conformance-tls, conformance-http2, operations, tidy, docs, arm64, ktls, or for a server to compare with
+# Installs the Debian packages for one of serve, test, packages, bench, bench-alone, conformance,
+# conformance-tls, conformance-http2, operations, tidy, docs, arm64, ktls, or for a server to compare
+# with
 # (peer-nginx, ...):
 # tools/setup.sh NAME. Called by ./dev, and by tools/benchlib/contender.py.
 #
@@ -16,7 +17,7 @@ test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libc
     python3-yaml python3-html5lib python3-cryptography curl openssl nodejs golang-go strace wrk
     chromium prometheus doxygen mandoc python3-venv libcjson-dev nlohmann-json3-dev brotli zstd
     libhiredis-dev redis-server python3-h2 python3-wsproto nghttp2-client
-    libnghttp2-dev"
+    libnghttp2-dev haproxy nginx-light logrotate shellcheck zsh fish"
 bench_alone="$serve libcmocka-dev python3"
 # A Node from another source includes npm, which conflicts with npm of the distribution.
 if ! command -v npm >/dev/null; then test="$test npm"; fi
@@ -28,6 +29,8 @@ if ! command -v cargo >/dev/null; then cargo=cargo; fi
 case ${1:-} in
 serve) wanted=$serve ;;
 test) wanted=$test ;;
+# Those that build and try the packages of packaging/.
+packages) wanted="$test debhelper lintian fakeroot ccache debootstrap buildah rpm" ;;
 bench) wanted="$bench_alone nginx-light wrk openssl" ;;
 bench-alone) wanted=$bench_alone ;;
 conformance) wanted="$bench_alone python3-venv python3-websockets debian-archive-keyring" ;;
@@ -50,8 +53,9 @@ peer-libmicrohttpd) wanted="gcc libc6-dev pkg-config libmicrohttpd-dev" ;;
 peer-go) wanted=$go ;;
 peer-rust) wanted="gcc libc6-dev $cargo" ;;
 *)
-    echo "usage: tools/setup.sh NAME, which is serve, test, bench, bench-alone, conformance," \
-        "conformance-tls, conformance-http2, operations, peer-NAME, tidy, docs, arm64 or ktls" >&2
+    echo "usage: tools/setup.sh NAME, which is serve, test, packages, bench, bench-alone," \
+        "conformance, conformance-tls, conformance-http2, operations, peer-NAME, tidy, docs," \
+        "arm64 or ktls" >&2
     exit 2
     ;;
 esac
@@ -97,7 +101,7 @@ services=
 for package in $missing; do
     case $package in
     nginx-light) services="$services nginx.service" ;;
-    h2o | prometheus | redis-server) services="$services $package.service" ;;
+    h2o | haproxy | prometheus | redis-server) services="$services $package.service" ;;
     esac
 done
 if [ -n "$services" ] && [ ! -e $policy ]; then

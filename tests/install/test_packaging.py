@@ -12,12 +12,17 @@ import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import time
 
 import pytest
 import yaml
 
 from test_install import BUILD, ROOT, VERSION, run
+
+sys.path.insert(0, str(ROOT / "tests/wire"))
+
+import pages  # noqa: E402  (beside the wire tests)
 
 PACKAGING = ROOT / "packaging"
 PROGRAM = BUILD / "dist/bin/uvhttp"
@@ -501,6 +506,65 @@ def test_options_of_recipes_are_those_of_cmake():
     assert set(re.findall(r"BUILD_WITH_\w+", conan)) == known
     assert set(re.findall(r"BUILD_WITH_\w+", vcpkg)) == known
     assert set(re.findall(r"^ +(\w+) +BUILD_WITH", vcpkg, re.M)) == set(features)
+
+
+# docs/deploy.md
+
+PAGE = ROOT / "docs/deploy.md"
+
+
+@pytest.mark.parametrize("text", pages.code(PAGE, "yaml"))
+def test_configuration_of_page_is_accepted(tmp_path, text):
+    (tmp_path / "site").mkdir()
+    run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+        "-nodes", "-subj", "/CN=site", "-keyout", "site.key", "-out", "site.pem", cwd=tmp_path)
+    (tmp_path / "uvhttp.yaml").write_text(text.replace("/srv/www", str(tmp_path / "site")))
+    run(PROGRAM, "check", tmp_path / "uvhttp.yaml",
+        env={**os.environ, "CREDENTIALS_DIRECTORY": str(tmp_path)})
+
+
+def drop_ins():
+    """The sections of units on the page."""
+    text = re.sub(r"^```.*?^```$", "", PAGE.read_text(), flags=re.M | re.S)
+    return [re.sub(r"^    ", "", block, flags=re.M)
+            for block in re.findall(r"^    \[\w+\]\n(?:    .*\n)+", text, re.M)]
+
+
+@pytest.mark.parametrize("text", drop_ins())
+def test_drop_in_of_page_is_accepted(tmp_path, text):
+    name = "uvhttp.socket" if text.startswith("[Socket]") else "uvhttp.service"
+    for path in (PACKAGING / "systemd").glob("uvhttp.s[eo]*"):
+        (tmp_path / path.name).write_text(
+            path.read_text().replace("/usr/bin/uvhttp", str(PROGRAM)))
+    directory = tmp_path / f"{name}.d"
+    directory.mkdir()
+    (directory / "page.conf").write_text(text)
+    done = subprocess.run([tool("systemd-analyze"), "verify", "--man=no", tmp_path / name],
+                          capture_output=True, text=True,
+                          env={**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"})
+    assert [line for line in done.stderr.splitlines() if "uvhttp" in line or "page.conf" in line
+            ] == [] and done.returncode == 0, done.stderr
+
+
+def test_page_has_every_alert_and_drop_in():
+    alerts = {rule["alert"] for group in load("prometheus/uvhttp.rules.yml")["groups"]
+              for rule in group["rules"]}
+    assert set(re.findall(r"`(Uvhttp\w+)`", PAGE.read_text())) == alerts
+    assert len(drop_ins()) == 4 and len(pages.code(PAGE, "yaml")) == 4
+
+
+def test_numbers_of_page_are_those_of_the_files():
+    text = PAGE.read_text()
+    config = load("kubernetes/uvhttp.yaml")["server"]
+    pod = manifests()["Deployment"]["spec"]["template"]["spec"]
+    for name, value in (("drain_delay", config["drain_delay"].replace("s", " s")),
+                        ("drain_timeout", config["drain_timeout"].replace("s", " s")),
+                        ("terminationGracePeriodSeconds", pod["terminationGracePeriodSeconds"])):
+        assert f"| `{name}` | {value} |" in text
+    assert f"unit, {unit('TimeoutStopSec')[0]}, is more" in text
+    assert f"for {unit('WatchdogSec')[0]} seconds (`WatchdogSec`)" in text
+    front = load("front/uvhttp.yaml")["server"]
+    assert yaml.safe_load(pages.code(PAGE, "yaml")[2])["server"] == front
 
 
 # Packages, which take minutes
