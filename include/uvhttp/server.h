@@ -431,7 +431,7 @@ UVHTTP_EXPORT int uvhttp_server_drain(uvhttp_server_t *server, const uvhttp_drai
 /* What a stop has done since accepting ended. */
 typedef struct uvhttp_drain_result {
     uint64_t duration_ms;   /* until the last connection was closed and all workers had ended */
-    size_t connections;     /* open at the beginning */
+    size_t connections;     /* open at the beginning, or accepted from the queues then */
     size_t cut_connections; /* of them, closed by drain_timeout or a second stop */
     uint64_t responses;     /* begun meanwhile */
     uint64_t aborted;       /* responses that were not completed, as in uvhttp_stats_t */

@@ -8,25 +8,27 @@
 
 /* ---- counts ---- */
 
-static void count(struct uvh_server *server, uint64_t *responses, uint64_t *aborted)
+static struct uvh_drain_counts count(const struct uvh_server *server)
 {
-    *responses = *aborted = 0;
+    struct uvh_drain_counts counts = {0};
     for (size_t i = 0; i < server->worker_count; i++) {
         const struct uvh_counters *counters = &server->workers[i].counters;
-        *responses += uvh_counter_read(&counters->responses_2xx) +
-                      uvh_counter_read(&counters->responses_3xx) +
-                      uvh_counter_read(&counters->responses_4xx) +
-                      uvh_counter_read(&counters->responses_5xx);
-        *aborted += uvh_counter_read(&counters->aborted_exchanges);
+        counts.accepted += uvh_counter_read(&counters->total_connections);
+        counts.responses += uvh_counter_read(&counters->responses_2xx) +
+                            uvh_counter_read(&counters->responses_3xx) +
+                            uvh_counter_read(&counters->responses_4xx) +
+                            uvh_counter_read(&counters->responses_5xx);
+        counts.aborted += uvh_counter_read(&counters->aborted_exchanges);
     }
+    return counts;
 }
 
 void uvh_drain_begin(struct uvh_server *server)
 {
     struct uvh_drain *drain = &server->drain;
     drain->began = uv_hrtime();
+    drain->before = count(server);
     drain->result.connections = uvh_server_open_connections(server);
-    count(server, &drain->responses, &drain->aborted);
 }
 
 void uvh_drain_cut(struct uvh_server *server)
@@ -44,9 +46,10 @@ void uvh_drain_end(struct uvh_server *server)
         return;
     drain->is_over = true;
     result->duration_ms = (uv_hrtime() - drain->began) / 1000000;
-    count(server, &result->responses, &result->aborted);
-    result->responses -= drain->responses;
-    result->aborted -= drain->aborted;
+    struct uvh_drain_counts counts = count(server);
+    result->connections += (size_t)(counts.accepted - drain->before.accepted);
+    result->responses = counts.responses - drain->before.responses;
+    result->aborted = counts.aborted - drain->before.aborted;
     for (size_t i = 0; i < server->worker_count; i++)
         result->streams += server->workers[i].ended_streams;
     if (result->connections > 0)

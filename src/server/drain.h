@@ -10,8 +10,10 @@ struct uvh_server;
 struct uvh_drain {
     uvhttp_drain_t times; /* of uvhttp_server_drain, if `has_times` */
     bool has_times;
-    uint64_t began;              /* by uv_hrtime; 0: not yet */
-    uint64_t responses, aborted; /* counted before */
+    uint64_t began; /* by uv_hrtime; 0: not yet */
+    struct uvh_drain_counts {
+        uint64_t accepted, responses, aborted;
+    } before;
     uvhttp_drain_result_t result;
     bool is_over;
 };

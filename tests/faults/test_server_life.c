@@ -378,6 +378,32 @@ static void second_stop_is_in_the_result_of_the_drain(void **state)
     end_drain(&second, 1);
 }
 
+/* The last accept empties the queue of the listener. */
+static void drain_counts_connections_accepted_at_its_begin(void **state)
+{
+    enum { QUEUED = 3 };
+    static const uvhttp_drain_t times = {.grace = 1, .timeout = 1};
+    struct raw_client queued[QUEUED];
+    uvhttp_drain_result_t result;
+    (void)state;
+    begin();
+    stopped = 0;
+    uvhttp_server_on_stopped(stage.server, on_stopped, &stopped);
+    raw_client_close(&client, true);
+    stage_iterations(&stage, 5);
+    assert_int_equal(uvhttp_server_drain(stage.server, &times), 0);
+    uvhttp_server_stop(stage.server); /* immediately */
+    for (size_t i = 0; i < QUEUED; i++)
+        raw_client_connect(&queued[i], uvhttp_server_port(stage.server), 0);
+    stage_drive(&stage, &queued[0], 100, has_stopped, NULL);
+    assert_int_equal(uvhttp_server_drain_result(stage.server, &result), 0);
+    assert_int_equal(result.connections, QUEUED);
+    assert_int_equal(result.cut_connections, QUEUED);
+    for (size_t i = 0; i < QUEUED; i++)
+        raw_client_close(&queued[i], false);
+    end();
+}
+
 static void drain_has_times_of_its_own(void **state)
 {
     (void)state;
@@ -518,6 +544,7 @@ int main(void)
         cmocka_unit_test(stop_frees_the_address_for_the_same_callback),
         cmocka_unit_test(second_stop_is_in_the_result_of_the_drain),
         cmocka_unit_test(drain_has_times_of_its_own),
+        cmocka_unit_test(drain_counts_connections_accepted_at_its_begin),
         cmocka_unit_test(drain_requires_a_running_server),
         cmocka_unit_test(listen_succeeds_after_invalid_addresses),
         cmocka_unit_test(invalid_config_fails_listen_with_econfig),
