@@ -109,7 +109,8 @@ int uvhttp_server_drain(uvhttp_server_t *view, const uvhttp_drain_t *times)
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
-    if (times == NULL || !are_valid(server, times))
+    /* until the server has workers, the configuration may change */
+    if (times == NULL || uvh_server_workers(server) == NULL || !are_valid(server, times))
         return UVHTTP_EINVAL;
     uvhttp_drain_t *copy = uvh_alloc(server->allocator, sizeof(*copy));
     if (copy == NULL)

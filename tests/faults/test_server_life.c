@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 
 #include "base/compiler.h"
 #include "support/stage.h"
@@ -430,6 +431,27 @@ static void drain_requires_a_running_server(void **state)
     end();
 }
 
+static void *drain_before_it_listens(void *arg)
+{
+    static const uvhttp_drain_t times = {.timeout = 1};
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(uvhttp_server_drain(arg, &times), UVHTTP_EINVAL);
+    return NULL;
+}
+
+/* With ThreadSanitizer: another thread does not read what the set-up writes. */
+static void drain_during_set_up_gets_einval(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    begin_without_listening();
+    assert_int_equal(pthread_create(&thread, NULL, drain_before_it_listens, stage.server), 0);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(uvhttp_server_set(stage.server, "drain_timeout", "1"), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    stage_end(&stage);
+}
+
 static void listen_succeeds_after_invalid_addresses(void **state)
 {
     (void)state;
@@ -546,6 +568,7 @@ int main(void)
         cmocka_unit_test(drain_has_times_of_its_own),
         cmocka_unit_test(drain_counts_connections_accepted_at_its_begin),
         cmocka_unit_test(drain_requires_a_running_server),
+        cmocka_unit_test(drain_during_set_up_gets_einval),
         cmocka_unit_test(listen_succeeds_after_invalid_addresses),
         cmocka_unit_test(invalid_config_fails_listen_with_econfig),
         cmocka_unit_test(emfile_pauses_and_resumes_accept),
