@@ -435,7 +435,7 @@ typedef struct uvhttp_drain_result {
     size_t cut_connections; /* of them, closed by drain_timeout or a second stop */
     uint64_t responses;     /* begun meanwhile */
     uint64_t aborted;       /* responses that were not completed, as in uvhttp_stats_t */
-    size_t streams;         /* WebSockets, other upgraded and event streams that were told to end */
+    size_t streams; /* of clients, told to end: WebSockets, other upgraded and event streams */
 } uvhttp_drain_result_t;
 
 /* In the callback of uvhttp_server_on_stopped, or after uvhttp_server_run.

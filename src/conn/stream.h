@@ -93,7 +93,8 @@ void uvh_stream_closed(struct uvhttp_stream *stream, struct uvh_conn_shared *sha
 /* Frees the closed streams; not called within an event. */
 void uvh_stream_free_closed(struct uvh_conn_shared *shared);
 
-/* Ends all streams of a list when the server stops. Returns their number. */
+/* Ends all streams of a list when the server stops. Returns the number of those of clients that had
+ * not ended before. */
 size_t uvh_stream_stop_all(struct uvh_list *streams);
 
 #endif
