@@ -424,7 +424,7 @@ typedef struct uvhttp_drain {
  * thread.
  * Returns 0, or
  *   UVHTTP_EINVAL    no times, a time above its limit, or the server does not listen yet
- *   UVHTTP_ENOMEM    out of memory
+ *   UVHTTP_ENOMEM    `server` is NULL, because its creation failed
  *   UVHTTP_ESTOPPED  the server has stopped */
 UVHTTP_EXPORT int uvhttp_server_drain(uvhttp_server_t *server, const uvhttp_drain_t *times);
 

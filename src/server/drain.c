@@ -3,7 +3,6 @@
 
 #include <uvhttp/error.h>
 
-#include "base/alloc.h"
 #include "server/server.h"
 
 /* ---- counts ---- */
@@ -73,19 +72,6 @@ int uvhttp_server_drain_result(uvhttp_server_t *view, uvhttp_drain_result_t *res
 
 /* ---- times ---- */
 
-static void stop_with(uvhttp_server_t *view, size_t worker, void *arg)
-{
-    struct uvh_server *server = uvh_server_of(view);
-    uvhttp_drain_t *times = arg;
-    (void)worker;
-    if (server->life == UVH_SERVER_RUNNING && !server->stop_requested) {
-        server->drain.times = *times;
-        server->drain.has_times = true;
-    }
-    uvh_free(server->allocator, times);
-    uvhttp_server_stop(view);
-}
-
 /* The limits are those of the configuration, which does not change while the server runs. */
 static bool are_valid(const struct uvh_server *server, const uvhttp_drain_t *times)
 {
@@ -96,12 +82,16 @@ static bool are_valid(const struct uvh_server *server, const uvhttp_drain_t *tim
     return times->grace <= times->timeout && uvhttp_config_check(&config, NULL) == 0;
 }
 
-uvhttp_drain_t uvh_drain_times(const struct uvh_server *server)
+uvhttp_drain_t uvh_drain_times(struct uvh_server *server)
 {
     const uvhttp_config_t *config = &server->config;
-    return server->drain.has_times
-               ? server->drain.times
-               : (uvhttp_drain_t){config->drain_delay, config->drain_grace, config->drain_timeout};
+    uvh_lock_acquire(&server->current_lock);
+    uvhttp_drain_t times =
+        server->drain.has_times
+            ? server->drain.times
+            : (uvhttp_drain_t){config->drain_delay, config->drain_grace, config->drain_timeout};
+    uvh_lock_release(&server->current_lock);
+    return times;
 }
 
 int uvhttp_server_drain(uvhttp_server_t *view, const uvhttp_drain_t *times)
@@ -112,12 +102,14 @@ int uvhttp_server_drain(uvhttp_server_t *view, const uvhttp_drain_t *times)
     /* until the server has workers, the configuration may change */
     if (times == NULL || uvh_server_workers(server) == NULL || !are_valid(server, times))
         return UVHTTP_EINVAL;
-    uvhttp_drain_t *copy = uvh_alloc(server->allocator, sizeof(*copy));
-    if (copy == NULL)
-        return UVHTTP_ENOMEM;
-    *copy = *times;
-    int err = uvhttp_server_post(view, 0, stop_with, copy);
-    if (err != 0)
-        uvh_free(server->allocator, copy);
-    return err;
+    if (server->life > UVH_SERVER_DRAINING)
+        return UVHTTP_ESTOPPED;
+    uvh_lock_acquire(&server->current_lock);
+    if (!uvh_server_is_stopping(server)) {
+        server->drain.times = *times;
+        server->drain.has_times = true;
+    }
+    uvhttp_server_stop(view);
+    uvh_lock_release(&server->current_lock);
+    return 0;
 }

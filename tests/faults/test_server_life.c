@@ -417,6 +417,18 @@ static void drain_has_times_of_its_own(void **state)
     end_drain(&second, 0);
 }
 
+static void drain_frees_the_address_for_the_same_callback(void **state)
+{
+    (void)state;
+    begin();
+    int port = uvhttp_server_port(stage.server);
+    uvhttp_server_t *next = uvhttp_server_new_with(&stage.loop, stage.config);
+    assert_int_equal(uvhttp_server_drain(stage.server, &(uvhttp_drain_t){.timeout = 1}), 0);
+    assert_int_equal(uvhttp_server_listen(next, "127.0.0.1", port), 0);
+    uvhttp_server_free(next);
+    end();
+}
+
 static void drain_requires_a_running_server(void **state)
 {
     (void)state;
@@ -567,6 +579,7 @@ int main(void)
         cmocka_unit_test(second_stop_is_in_the_result_of_the_drain),
         cmocka_unit_test(drain_has_times_of_its_own),
         cmocka_unit_test(drain_counts_connections_accepted_at_its_begin),
+        cmocka_unit_test(drain_frees_the_address_for_the_same_callback),
         cmocka_unit_test(drain_requires_a_running_server),
         cmocka_unit_test(drain_during_set_up_gets_einval),
         cmocka_unit_test(listen_succeeds_after_invalid_addresses),
