@@ -25,6 +25,8 @@ suppress_warnings = ["duplicate_declaration.cpp", "misc.highlighting_failure"]
 # Options begin with two hyphens.
 smartquotes = False
 
+# The site is opened as files, which a page may not fetch: no summaries of found pages.
+html_show_search_summary = False
 html_theme = "furo"
 html_title = f"uvhttp {release}"
 html_static_path = ["static"]

@@ -427,18 +427,18 @@ typedef struct uvhttp_drain {
  * thread.
  * Returns 0, or
  *   UVHTTP_EINVAL    no times, a time above its limit, or the server does not listen yet
- *   UVHTTP_ENOMEM    out of memory
+ *   UVHTTP_ENOMEM    `server` is NULL, because its creation failed
  *   UVHTTP_ESTOPPED  the server has stopped */
 UVHTTP_EXPORT int uvhttp_server_drain(uvhttp_server_t *server, const uvhttp_drain_t *times);
 
 /* What a stop has done since accepting ended. */
 typedef struct uvhttp_drain_result {
     uint64_t duration_ms;   /* until the last connection was closed and all workers had ended */
-    size_t connections;     /* open at the beginning */
+    size_t connections;     /* open at the beginning, or accepted from the queues then */
     size_t cut_connections; /* of them, closed by drain_timeout or a second stop */
     uint64_t responses;     /* begun meanwhile */
     uint64_t aborted;       /* responses that were not completed, as in uvhttp_stats_t */
-    size_t streams;         /* WebSockets, other upgraded and event streams that were told to end */
+    size_t streams; /* of clients, told to end: WebSockets, other upgraded and event streams */
 } uvhttp_drain_result_t;
 
 /* In the callback of uvhttp_server_on_stopped, or after uvhttp_server_run.

@@ -7,10 +7,10 @@
  * applies as to all requests.
  *
  * A stream is read and written on the thread of its loop. `closed` runs exactly once, also when
- * the server is stopped. The loop iteration that ran it may still call the stream's functions,
- * which report UVHTTP_EDISCONNECTED or do nothing; then the stream is freed. Only writing has a
- * timeout: a client that reads nothing for write_timeout is disconnected. To detect a silent
- * dead client, use pings of the protocol and uvhttp_stream_set_timer. */
+ * the server is stopped. Until the callback in which it ran returns to the loop, the stream's
+ * functions may still be called, and report UVHTTP_EDISCONNECTED or do nothing; then the stream is
+ * freed. Only writing has a timeout: a client that reads nothing for write_timeout is disconnected.
+ * To detect a silent dead client, use pings of the protocol and uvhttp_stream_set_timer. */
 #ifndef UVHTTP_STREAM_H
 #define UVHTTP_STREAM_H
 
@@ -36,8 +36,8 @@ typedef struct uvhttp_stream_events {
     void (*stopping)(uvhttp_stream_t *stream, void *arg);
     /* The timer of uvhttp_stream_set_timer has expired. NULL if no timer is set. */
     void (*timer)(uvhttp_stream_t *stream, void *arg);
-    /* The stream is closed, by either side; the last callback. `stream` is invalid after the
-     * current loop iteration. Required. */
+    /* The stream is closed, by either side; the last callback. `stream` is invalid when the
+     * current callback has returned to the loop. Required. */
     void (*closed)(uvhttp_stream_t *stream, void *arg);
 } uvhttp_stream_events_t;
 

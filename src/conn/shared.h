@@ -75,7 +75,7 @@ struct uvh_conn_shared {
     struct uvh_list ready;
     struct uvh_list connecting; /* connection attempts with a step for the next loop iteration */
     struct uvh_list streams;
-    struct uvh_list closed_streams; /* freed in the next loop iteration */
+    struct uvh_list closed_streams; /* freed by uvh_shared_resume */
     struct uvh_file_share file_share;
     struct uvh_handshakes handshakes; /* of accepted connections */
     size_t count;                     /* connections open, closing or connecting */

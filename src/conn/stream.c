@@ -227,11 +227,13 @@ size_t uvh_stream_stop_all(struct uvh_list *streams)
     size_t count = 0;
     uvh_list_init(&batch);
     uvh_list_take_all(&batch, streams);
-    for (; !uvh_list_empty(&batch); count++) {
+    while (!uvh_list_empty(&batch)) {
         struct uvh_list *first = batch.next;
+        struct uvhttp_stream *stream = UVH_CONTAINER_OF(first, struct uvhttp_stream, link);
         uvh_list_remove(first);
         uvh_list_append(streams, first);
-        stop(UVH_CONTAINER_OF(first, struct uvhttp_stream, link));
+        count += !is_ended(stream) && !uvh_stream_is_outgoing(stream);
+        stop(stream);
     }
     return count;
 }

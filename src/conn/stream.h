@@ -1,8 +1,9 @@
 /* A stream: bytes in both directions for a user's own protocol, on a carrier.
  *
  * The carrier is a connection, a tunnel within one or, until connected, the state of the connection
- * attempts. Invariant: a connection that carries a stream has it as its owner. A stream is freed in
- * the loop iteration after its `closed` callback, since its user may be calling it. */
+ * attempts. Invariant: a connection that carries a stream has it as its owner. A stream is freed
+ * when the callback of the loop in which its `closed` ran has returned, since its user may be
+ * calling it. */
 #ifndef UVH_CONN_STREAM_H
 #define UVH_CONN_STREAM_H
 
@@ -86,13 +87,14 @@ void uvh_stream_on_timer(struct uvhttp_stream *stream);
 /* Connected by uvhttp_stream_connect, or about to be. */
 bool uvh_stream_is_outgoing(const struct uvhttp_stream *stream);
 
-/* Its carrier has ended: notifies the user. The stream is freed in the next loop iteration. */
+/* Its carrier has ended: notifies the user. The stream is freed later. */
 void uvh_stream_closed(struct uvhttp_stream *stream, struct uvh_conn_shared *shared);
 
 /* Frees the closed streams; not called within an event. */
 void uvh_stream_free_closed(struct uvh_conn_shared *shared);
 
-/* Ends all streams of a list when the server stops. Returns their number. */
+/* Ends all streams of a list when the server stops. Returns the number of those of clients that had
+ * not ended before. */
 size_t uvh_stream_stop_all(struct uvh_list *streams);
 
 #endif

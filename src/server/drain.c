@@ -3,30 +3,31 @@
 
 #include <uvhttp/error.h>
 
-#include "base/alloc.h"
 #include "server/server.h"
 
 /* ---- counts ---- */
 
-static void count(struct uvh_server *server, uint64_t *responses, uint64_t *aborted)
+static struct uvh_drain_counts count(const struct uvh_server *server)
 {
-    *responses = *aborted = 0;
+    struct uvh_drain_counts counts = {0};
     for (size_t i = 0; i < server->worker_count; i++) {
         const struct uvh_counters *counters = &server->workers[i].counters;
-        *responses += uvh_counter_read(&counters->responses_2xx) +
-                      uvh_counter_read(&counters->responses_3xx) +
-                      uvh_counter_read(&counters->responses_4xx) +
-                      uvh_counter_read(&counters->responses_5xx);
-        *aborted += uvh_counter_read(&counters->aborted_exchanges);
+        counts.accepted += uvh_counter_read(&counters->total_connections);
+        counts.responses += uvh_counter_read(&counters->responses_2xx) +
+                            uvh_counter_read(&counters->responses_3xx) +
+                            uvh_counter_read(&counters->responses_4xx) +
+                            uvh_counter_read(&counters->responses_5xx);
+        counts.aborted += uvh_counter_read(&counters->aborted_exchanges);
     }
+    return counts;
 }
 
 void uvh_drain_begin(struct uvh_server *server)
 {
     struct uvh_drain *drain = &server->drain;
     drain->began = uv_hrtime();
+    drain->before = count(server);
     drain->result.connections = uvh_server_open_connections(server);
-    count(server, &drain->responses, &drain->aborted);
 }
 
 void uvh_drain_cut(struct uvh_server *server)
@@ -44,9 +45,10 @@ void uvh_drain_end(struct uvh_server *server)
         return;
     drain->is_over = true;
     result->duration_ms = (uv_hrtime() - drain->began) / 1000000;
-    count(server, &result->responses, &result->aborted);
-    result->responses -= drain->responses;
-    result->aborted -= drain->aborted;
+    struct uvh_drain_counts counts = count(server);
+    result->connections += (size_t)(counts.accepted - drain->before.accepted);
+    result->responses = counts.responses - drain->before.responses;
+    result->aborted = counts.aborted - drain->before.aborted;
     for (size_t i = 0; i < server->worker_count; i++)
         result->streams += server->workers[i].ended_streams;
     if (result->connections > 0)
@@ -70,19 +72,6 @@ int uvhttp_server_drain_result(uvhttp_server_t *view, uvhttp_drain_result_t *res
 
 /* ---- times ---- */
 
-static void stop_with(uvhttp_server_t *view, size_t worker, void *arg)
-{
-    struct uvh_server *server = uvh_server_of(view);
-    uvhttp_drain_t *times = arg;
-    (void)worker;
-    if (server->life == UVH_SERVER_RUNNING && !server->stop_requested) {
-        server->drain.times = *times;
-        server->drain.has_times = true;
-    }
-    uvh_free(server->allocator, times);
-    uvhttp_server_stop(view);
-}
-
 /* The limits are those of the configuration, which does not change while the server runs. */
 static bool are_valid(const struct uvh_server *server, const uvhttp_drain_t *times)
 {
@@ -93,12 +82,16 @@ static bool are_valid(const struct uvh_server *server, const uvhttp_drain_t *tim
     return times->grace <= times->timeout && uvhttp_config_check(&config, NULL) == 0;
 }
 
-uvhttp_drain_t uvh_drain_times(const struct uvh_server *server)
+uvhttp_drain_t uvh_drain_times(struct uvh_server *server)
 {
     const uvhttp_config_t *config = &server->config;
-    return server->drain.has_times
-               ? server->drain.times
-               : (uvhttp_drain_t){config->drain_delay, config->drain_grace, config->drain_timeout};
+    uvh_lock_acquire(&server->current_lock);
+    uvhttp_drain_t times =
+        server->drain.has_times
+            ? server->drain.times
+            : (uvhttp_drain_t){config->drain_delay, config->drain_grace, config->drain_timeout};
+    uvh_lock_release(&server->current_lock);
+    return times;
 }
 
 int uvhttp_server_drain(uvhttp_server_t *view, const uvhttp_drain_t *times)
@@ -106,14 +99,17 @@ int uvhttp_server_drain(uvhttp_server_t *view, const uvhttp_drain_t *times)
     if (view == NULL)
         return UVHTTP_ENOMEM;
     struct uvh_server *server = uvh_server_of(view);
-    if (times == NULL || !are_valid(server, times))
+    /* until the server has workers, the configuration may change */
+    if (times == NULL || uvh_server_workers(server) == NULL || !are_valid(server, times))
         return UVHTTP_EINVAL;
-    uvhttp_drain_t *copy = uvh_alloc(server->allocator, sizeof(*copy));
-    if (copy == NULL)
-        return UVHTTP_ENOMEM;
-    *copy = *times;
-    int err = uvhttp_server_post(view, 0, stop_with, copy);
-    if (err != 0)
-        uvh_free(server->allocator, copy);
-    return err;
+    if (server->life > UVH_SERVER_DRAINING)
+        return UVHTTP_ESTOPPED;
+    uvh_lock_acquire(&server->current_lock);
+    if (!uvh_server_is_stopping(server)) {
+        server->drain.times = *times;
+        server->drain.has_times = true;
+    }
+    uvhttp_server_stop(view);
+    uvh_lock_release(&server->current_lock);
+    return 0;
 }

@@ -8,16 +8,19 @@
 struct uvh_server;
 
 struct uvh_drain {
-    uvhttp_drain_t times; /* of uvhttp_server_drain, if `has_times` */
+    /* of uvhttp_server_drain, if `has_times`; both under server->current_lock */
+    uvhttp_drain_t times;
     bool has_times;
-    uint64_t began;              /* by uv_hrtime; 0: not yet */
-    uint64_t responses, aborted; /* counted before */
+    uint64_t began; /* by uv_hrtime; 0: not yet */
+    struct uvh_drain_counts {
+        uint64_t accepted, responses, aborted;
+    } before;
     uvhttp_drain_result_t result;
     bool is_over;
 };
 
 /* Those of uvhttp_server_drain, or of the configuration. */
-uvhttp_drain_t uvh_drain_times(const struct uvh_server *server);
+uvhttp_drain_t uvh_drain_times(struct uvh_server *server);
 
 /* Accepting ends now. */
 void uvh_drain_begin(struct uvh_server *server);

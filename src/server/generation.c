@@ -87,6 +87,12 @@ struct uvh_generation *uvh_generation_hold(struct uvh_server *server)
 
 void uvh_generation_check_retired(struct uvh_worker *worker)
 {
+    if (!uvh_list_empty(&worker->retired) && worker->life != UVH_WORKER_CLOSING)
+        worker->conns.callbacks->schedule(&worker->conns);
+}
+
+void uvh_generation_drop_retired(struct uvh_worker *worker)
+{
     struct uvh_list *link = worker->retired.next;
     while (link != &worker->retired) {
         struct uvh_use *use = UVH_CONTAINER_OF(link, struct uvh_use, retired);

@@ -73,7 +73,11 @@ struct uvh_owned *uvh_generation_free(struct uvh_generation *generation);
 /* The current generation of a server, for any thread, until uvh_generation_drop. */
 struct uvh_generation *uvh_generation_hold(struct uvh_server *server);
 
-/* On the thread of a worker: something that used a replaced generation has ended. */
+/* On the thread of a worker: something that used a replaced generation has ended. Its caller may
+ * still use it, so the generation is dropped by uvh_generation_drop_retired. */
 void uvh_generation_check_retired(struct uvh_worker *worker);
+
+/* Drops replaced generations without users. Not called within an event. */
+void uvh_generation_drop_retired(struct uvh_worker *worker);
 
 #endif

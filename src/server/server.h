@@ -40,9 +40,9 @@ struct uvh_server {
     const uvhttp_allocator_t *allocator;
     struct uvh_generation *setup;   /* that set-up calls change: the current one, or the next */
     struct uvh_generation *current; /* of new exchanges; under the lock for other threads */
-    struct uvh_lock current_lock;
-    struct uvh_list generations; /* all of them */
-    struct uvh_owned *kept;      /* released after them */
+    struct uvh_lock current_lock;   /* and of drain.times */
+    struct uvh_list generations;    /* all of them */
+    struct uvh_owned *kept;         /* released after them */
     /* allocated by the first listen; config.workers of them. Other threads read it by
      * uvh_server_workers. */
     struct uvh_worker *workers;

@@ -86,6 +86,7 @@ static void on_resume(uv_idle_t *resume)
         read_messages(worker, false);
     }
     bool more = uvh_shared_resume(&worker->conns);
+    uvh_generation_drop_retired(worker);
     if (!more && !worker->messages_here)
         uv_idle_stop(resume);
 }

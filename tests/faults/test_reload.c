@@ -10,12 +10,13 @@
 
 #include <cmocka.h>
 #include <pthread.h>
+#include <sched.h>
 #include <uvhttp.h>
 
 #include "support/fault_heap.h"
 #include "support/stage.h"
 
-enum { WORKERS = 3, RELOADS = 200, CLIENTS = 3 };
+enum { WORKERS = 3, RELOADS = 200, CLIENTS = 3, FAR_CLIENTS = 100 };
 
 /* What a set-up makes. */
 struct version {
@@ -537,6 +538,117 @@ static void reloads_of_several_workers_lose_no_request(void **state)
     assert_int_equal(atomic_load(&live), 0);
 }
 
+/* The only exchange of a replaced set-up, on another worker than the first one. */
+static struct {
+    _Atomic(uvhttp_response_t *) held;
+    atomic_int released, passed; /* `passed`: posted functions that have run */
+    atomic_bool is_sent;
+    int released_before_return;
+} far;
+
+static void note_release(void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&far.released, 1);
+}
+
+static int hold_far(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    if (uvhttp_request_worker(request) == 0)
+        return uvhttp_response_send_text(response, 200, "near");
+    atomic_store(&far.held, response);
+    return 0;
+}
+
+static void set_up_far(uvhttp_server_t *server)
+{
+    assert_int_equal(uvhttp_server_own(server, note_release, NULL), 0);
+    assert_int_equal(uvhttp_server_route(server, "GET", "/", hold_far, NULL), 0);
+}
+
+static void pass(uvhttp_server_t *server, size_t worker, void *arg)
+{
+    (void)server, (void)worker, (void)arg;
+    atomic_fetch_add(&far.passed, 1);
+}
+
+static void reload_far(uvhttp_server_t *server, size_t worker, void *arg)
+{
+    assert_int_equal(uvhttp_server_begin_reload(server), 0);
+    set_up_far(server);
+    assert_int_equal(uvhttp_server_apply_reload(server), 0);
+    pass(server, worker, arg);
+}
+
+static void wait_for(const atomic_int *value, int least)
+{
+    while (atomic_load(value) < least)
+        sched_yield();
+}
+
+/* Ends the exchange, and uses its set-up until it returns. */
+static void send_far(uvhttp_server_t *server, size_t worker, void *arg)
+{
+    (void)worker, (void)arg;
+    assert_int_equal(uvhttp_response_send_text(atomic_load(&far.held), 200, "far"), 0);
+    assert_int_equal(uvhttp_server_post(server, 0, pass, NULL), 0);
+    wait_for(&far.passed, 2); /* the first worker has read what it was sent before */
+    far.released_before_return = atomic_load(&far.released);
+    atomic_store(&far.is_sent, true);
+}
+
+static void *run_server(void *arg)
+{
+    return uvhttp_server_run(arg) == 0 ? arg : NULL;
+}
+
+static void hold_one_far(struct raw_client *clients, size_t *count, int port)
+{
+    while (atomic_load(&far.held) == NULL) {
+        struct raw_client *one = &clients[(*count)++];
+        assert_true(*count <= FAR_CLIENTS);
+        raw_client_connect(one, port, 0);
+        raw_client_send_text(one, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        while (one->received == 0 && atomic_load(&far.held) == NULL)
+            (void)raw_client_step(one, 1000);
+    }
+}
+
+static void set_up_outlives_the_call_that_ends_its_last_exchange(void **state)
+{
+    struct raw_client clients[FAR_CLIENTS];
+    size_t count = 0;
+    pthread_t thread;
+    void *result;
+    (void)state;
+    memset(&far, 0, sizeof(far));
+    uvhttp_config_t *config = uvhttp_config_new();
+    config->workers = 2;
+    config->drain_timeout = 0;
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
+    uvhttp_config_free(config);
+    set_up_far(server);
+    assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
+    int port = uvhttp_server_port(server);
+    assert_int_equal(pthread_create(&thread, NULL, run_server, server), 0);
+    hold_one_far(clients, &count, port);
+    assert_int_equal(uvhttp_server_post(server, 0, reload_far, NULL), 0);
+    wait_for(&far.passed, 1);
+    assert_int_equal(uvhttp_server_post(server, 1, send_far, NULL), 0);
+    wait_for(&far.released, 1);
+    while (!atomic_load(&far.is_sent))
+        sched_yield();
+    for (size_t i = 0; i < count; i++)
+        raw_client_close(&clients[i], true);
+    uvhttp_server_stop(server);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, server);
+    uvhttp_server_free(server);
+    assert_int_equal(far.released_before_return, 0);
+    assert_int_equal(atomic_load(&far.released), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -552,6 +664,7 @@ int main(void)
         cmocka_unit_test(stop_ends_websockets_of_a_replaced_set_up),
         cmocka_unit_test(allocation_failures_leave_the_old_set_up),
         cmocka_unit_test(reloads_of_several_workers_lose_no_request),
+        cmocka_unit_test(set_up_outlives_the_call_that_ends_its_last_exchange),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

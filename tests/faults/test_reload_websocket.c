@@ -335,8 +335,11 @@ static void stop_ends_outgoing_websockets_of_a_replaced_set_up(void **state)
     assert_echo();
     reload();
     uvhttp_server_stop(stage.server);
-    while (outgoing != NULL)
+    uvhttp_drain_result_t result;
+    while (uvhttp_server_drain_result(stage.server, &result) != 0)
         stage_wait(&stage);
+    assert_null(outgoing);
+    assert_int_equal(result.connections + result.streams, 0); /* those of clients */
     end();
     assert_int_equal(one.released, 1);
     assert_int_equal(two.released, 1);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 
 #include "base/compiler.h"
 #include "support/stage.h"
@@ -378,6 +379,32 @@ static void second_stop_is_in_the_result_of_the_drain(void **state)
     end_drain(&second, 1);
 }
 
+/* The last accept empties the queue of the listener. */
+static void drain_counts_connections_accepted_at_its_begin(void **state)
+{
+    enum { QUEUED = 3 };
+    static const uvhttp_drain_t times = {.grace = 1, .timeout = 1};
+    struct raw_client queued[QUEUED];
+    uvhttp_drain_result_t result;
+    (void)state;
+    begin();
+    stopped = 0;
+    uvhttp_server_on_stopped(stage.server, on_stopped, &stopped);
+    raw_client_close(&client, true);
+    stage_iterations(&stage, 5);
+    assert_int_equal(uvhttp_server_drain(stage.server, &times), 0);
+    uvhttp_server_stop(stage.server); /* immediately */
+    for (size_t i = 0; i < QUEUED; i++)
+        raw_client_connect(&queued[i], uvhttp_server_port(stage.server), 0);
+    stage_drive(&stage, &queued[0], 100, has_stopped, NULL);
+    assert_int_equal(uvhttp_server_drain_result(stage.server, &result), 0);
+    assert_int_equal(result.connections, QUEUED);
+    assert_int_equal(result.cut_connections, QUEUED);
+    for (size_t i = 0; i < QUEUED; i++)
+        raw_client_close(&queued[i], false);
+    end();
+}
+
 static void drain_has_times_of_its_own(void **state)
 {
     (void)state;
@@ -388,6 +415,18 @@ static void drain_has_times_of_its_own(void **state)
         assert_int_equal(uvhttp_server_drain(stage.server, &invalid[i]), UVHTTP_EINVAL);
     assert_int_equal(uvhttp_server_drain(stage.server, &(uvhttp_drain_t){.timeout = 0}), 0);
     end_drain(&second, 0);
+}
+
+static void drain_frees_the_address_for_the_same_callback(void **state)
+{
+    (void)state;
+    begin();
+    int port = uvhttp_server_port(stage.server);
+    uvhttp_server_t *next = uvhttp_server_new_with(&stage.loop, stage.config);
+    assert_int_equal(uvhttp_server_drain(stage.server, &(uvhttp_drain_t){.timeout = 1}), 0);
+    assert_int_equal(uvhttp_server_listen(next, "127.0.0.1", port), 0);
+    uvhttp_server_free(next);
+    end();
 }
 
 static void drain_requires_a_running_server(void **state)
@@ -402,6 +441,27 @@ static void drain_requires_a_running_server(void **state)
     stage_drive(&stage, &client, 100, has_stopped, NULL);
     assert_int_equal(uvhttp_server_drain(stage.server, &times), UVHTTP_ESTOPPED);
     end();
+}
+
+static void *drain_before_it_listens(void *arg)
+{
+    static const uvhttp_drain_t times = {.timeout = 1};
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(uvhttp_server_drain(arg, &times), UVHTTP_EINVAL);
+    return NULL;
+}
+
+/* With ThreadSanitizer: another thread does not read what the set-up writes. */
+static void drain_during_set_up_gets_einval(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    begin_without_listening();
+    assert_int_equal(pthread_create(&thread, NULL, drain_before_it_listens, stage.server), 0);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(uvhttp_server_set(stage.server, "drain_timeout", "1"), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    stage_end(&stage);
 }
 
 static void listen_succeeds_after_invalid_addresses(void **state)
@@ -518,7 +578,10 @@ int main(void)
         cmocka_unit_test(stop_frees_the_address_for_the_same_callback),
         cmocka_unit_test(second_stop_is_in_the_result_of_the_drain),
         cmocka_unit_test(drain_has_times_of_its_own),
+        cmocka_unit_test(drain_counts_connections_accepted_at_its_begin),
+        cmocka_unit_test(drain_frees_the_address_for_the_same_callback),
         cmocka_unit_test(drain_requires_a_running_server),
+        cmocka_unit_test(drain_during_set_up_gets_einval),
         cmocka_unit_test(listen_succeeds_after_invalid_addresses),
         cmocka_unit_test(invalid_config_fails_listen_with_econfig),
         cmocka_unit_test(emfile_pauses_and_resumes_accept),

@@ -583,7 +583,7 @@ static void stream_timer_may_close_stream(void **state)
 }
 
 /* Its user may be in the middle of several calls when a write finds the connection broken. */
-static void closed_stream_may_be_called_until_next_iteration(void **state)
+static void closed_stream_may_be_called_until_callback_returns(void **state)
 {
     static const uvhttp_slice_t area = {"x", 1};
     (void)state;
@@ -791,7 +791,7 @@ int main(void)
         cmocka_unit_test(stream_timer_fires_once_after_timeout),
         cmocka_unit_test(stream_timer_can_be_cancelled),
         cmocka_unit_test(stream_timer_may_close_stream),
-        cmocka_unit_test(closed_stream_may_be_called_until_next_iteration),
+        cmocka_unit_test(closed_stream_may_be_called_until_callback_returns),
         cmocka_unit_test(stream_timer_may_end_stream),
         cmocka_unit_test(stream_timer_fires_during_drain),
         cmocka_unit_test(stream_timer_without_memory_gets_enomem),

@@ -94,7 +94,7 @@ static void invalid_options_are_refused(void **state)
     config.buffer_size = ((size_t)1 << 30) + 1;
     assert_refused(config);
     config = default_options();
-    config.path = "/nonexistent/log";
+    config.path = "/dev/null/log";
     assert_true(uvhttp_access_log_new(&log, &config, NULL) < 0);
     assert_null(log);
     uvhttp_access_log_free(NULL);

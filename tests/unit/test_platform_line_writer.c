@@ -433,7 +433,7 @@ static void failed_open_leaves_nothing(void **state)
         .path = directory, .buffer_size = BUFFER, .notice = notice, .allocator = &heap.allocator};
     assert_true(uvh_line_writer_open(&writer, &config) < 0);
     assert_null(writer);
-    config.path = "/nonexistent/log";
+    config.path = "/dev/null/log";
     assert_true(uvh_line_writer_open(&writer, &config) < 0);
     config.path = path;
     for (size_t n = 1; n <= 3; n++) {
