@@ -46,8 +46,16 @@ typedef struct uvhttp_job_stats {
 
 /* Counters since the server listens, and current values. Refreshed by uvhttp_server_stats. */
 typedef struct uvhttp_stats {
-    size_t active_connections;     /* open now */
-    size_t idle_connections;       /* of these, waiting for a request */
+    size_t active_connections;      /* open now */
+    size_t idle_connections;        /* of these, waiting for a request */
+    size_t handshaking_connections; /* of these, in a TLS handshake */
+    size_t reading_connections;     /* of these, with an incomplete request head */
+    size_t writing_connections;     /* of these, with output that the client does not accept yet */
+    size_t closing_connections; /* of these, closed by the server, waiting for the client's end */
+    size_t active_http2;        /* of active_connections: over HTTP/2 */
+    /* of active_connections: carry a stream of uvhttp_response_upgrade, such as a WebSocket */
+    size_t active_upgraded;
+    size_t active_websockets;      /* open now, including those within HTTP/2 connections */
     uint64_t total_connections;    /* accepted since start, including rejected ones */
     uint64_t rejected_connections; /* got 503 or were closed because of max_connections */
     uint64_t total_requests;       /* valid request heads received */

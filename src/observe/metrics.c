@@ -66,12 +66,32 @@ static void seconds_counter(struct text *text, const char *name, const char *hel
     add_seconds(text, microseconds);
 }
 
+/* The counters are not read at the same moment. */
+static size_t difference(size_t all, size_t part)
+{
+    return all > part ? all - part : 0;
+}
+
 static void connections(struct text *text, const uvhttp_stats_t *stats)
 {
+    size_t others = stats->idle_connections + stats->handshaking_connections +
+                    stats->reading_connections + stats->writing_connections +
+                    stats->closing_connections;
+    size_t http1 = difference(stats->active_connections, stats->active_http2);
     begin(text, "connections", "gauge", "Open connections by state.");
-    sample(text, "connections{state=\"active\"}",
-           stats->active_connections - stats->idle_connections);
+    sample(text, "connections{state=\"active\"}", difference(stats->active_connections, others));
     sample(text, "connections{state=\"idle\"}", stats->idle_connections);
+    sample(text, "connections{state=\"handshaking\"}", stats->handshaking_connections);
+    sample(text, "connections{state=\"reading\"}", stats->reading_connections);
+    sample(text, "connections{state=\"writing\"}", stats->writing_connections);
+    sample(text, "connections{state=\"closing\"}", stats->closing_connections);
+    begin(text, "protocol_connections", "gauge", "Open connections by protocol.");
+    sample(text, "protocol_connections{protocol=\"http1\"}",
+           difference(http1, stats->active_upgraded));
+    sample(text, "protocol_connections{protocol=\"http2\"}", stats->active_http2);
+    sample(text, "protocol_connections{protocol=\"upgraded\"}", stats->active_upgraded);
+    begin(text, "websockets", "gauge", "Open WebSockets, including those within HTTP/2.");
+    sample(text, "websockets", stats->active_websockets);
     counter(text, "accepted_connections_total", "Accepted connections, including rejected ones.",
             stats->total_connections);
     counter(text, "rejected_connections_total", "Connections rejected because of max_connections.",

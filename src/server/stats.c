@@ -14,10 +14,23 @@ static size_t idle_connections(struct uvh_worker *worker)
     size_t count = 0;
     if (atomic_load_explicit(&worker->loop_stats.thread, memory_order_relaxed) !=
         uvh_loop_stats_thread())
-        return (size_t)uvh_counter_read(&worker->conns.idle);
+        return (size_t)uvh_counter_read(&worker->conns.in_class[UVH_CONN_TIMEOUT_IDLE]);
     for (struct uvh_list *link = idle->next; link != idle; link = link->next)
         count += uvh_protocols_is_idle(UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link));
     return count;
+}
+
+static void add_connections(struct uvh_worker *worker, uvhttp_stats_t *stats)
+{
+    _Atomic uint64_t *in_class = worker->conns.in_class;
+    stats->active_connections += uvh_counter_read(&worker->conns.open);
+    stats->idle_connections += idle_connections(worker);
+    stats->handshaking_connections += uvh_counter_read(&in_class[UVH_CONN_TIMEOUT_HANDSHAKE]);
+    stats->reading_connections += uvh_counter_read(&in_class[UVH_CONN_TIMEOUT_HEADER]);
+    stats->writing_connections += uvh_counter_read(&in_class[UVH_CONN_TIMEOUT_WRITE]);
+    stats->closing_connections += uvh_counter_read(&in_class[UVH_CONN_TIMEOUT_LINGER]);
+    stats->active_upgraded += uvh_counter_read(&worker->conns.upgraded);
+    stats->active_websockets += uvh_counter_read(&worker->conns.websockets);
 }
 
 static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats,
@@ -26,8 +39,7 @@ static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats,
 #define ADD_COUNTER(name) stats->name += uvh_counter_read(&worker->counters.name);
     UVH_COUNTERS(ADD_COUNTER)
 #undef ADD_COUNTER
-    stats->active_connections += uvh_counter_read(&worker->conns.open);
-    stats->idle_connections += idle_connections(worker);
+    add_connections(worker, stats);
     stats->bytes_received += uvh_counter_read(&worker->conns.bytes_received);
     stats->bytes_sent += uvh_counter_read(&worker->conns.bytes_sent);
     stats->tls_handshakes += uvh_counter_read(&worker->conns.tls_handshakes);
