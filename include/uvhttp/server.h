@@ -46,6 +46,9 @@ typedef struct uvhttp_job_stats {
 
 /* Counters since the server listens, and current values. Refreshed by uvhttp_server_stats. */
 typedef struct uvhttp_stats {
+    /* Of the whole server: when it began to listen, in milliseconds since 1970; 0 before, and in
+     * uvhttp_server_worker_stats. */
+    int64_t started_ms;
     size_t active_connections;      /* open now */
     size_t idle_connections;        /* of these, waiting for a request */
     size_t handshaking_connections; /* of these, in a TLS handshake */

@@ -332,6 +332,10 @@ static void listen_functions_check_null(void **state)
              uvhttp_server_each_route_stats(server, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_metrics_write_routes, server, uvhttp_metrics_write_routes(NULL, text, 9) == 0);
     NULL_ROW(uvhttp_metrics_write_routes, out, uvhttp_metrics_write_routes(server, NULL, 9) == 0);
+    NULL_ROW(uvhttp_metrics_write_server, server,
+             uvhttp_metrics_write_server(NULL, UVHTTP_METRICS_TEXT, text, 9) == 0);
+    NULL_ROW(uvhttp_metrics_write_server, out,
+             uvhttp_metrics_write_server(server, UVHTTP_METRICS_TEXT, NULL, 9) > 0);
     NULL_ROW(uvhttp_server_allocator, server, uvhttp_server_allocator(NULL) != NULL);
     NULL_ROW(uvhttp_server_unix_ms, server, uvhttp_server_unix_ms(NULL) == 0);
     NULL_CALL(uvhttp_server_log, server, uvhttp_server_log(NULL, UVHTTP_LOG_ERROR, "x"));
