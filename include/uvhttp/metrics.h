@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/* Formats of metrics. */
 typedef enum uvhttp_metrics_format {
     UVHTTP_METRICS_TEXT = 0,    /* the Prometheus text format, version 0.0.4 */
     UVHTTP_METRICS_OPENMETRICS, /* OpenMetrics 1.0 */

@@ -500,6 +500,23 @@ UVHTTP_EXPORT int uvhttp_server_read_stats(uvhttp_server_t *server, uvhttp_stats
 UVHTTP_EXPORT int uvhttp_server_worker_stats(uvhttp_server_t *server, size_t worker,
                                              uvhttp_stats_t *stats);
 
+/* A finished request, for the range of the latency histogram that it is in. */
+typedef struct uvhttp_exemplar {
+    char trace_id[UVHTTP_EXEMPLAR_SIZE]; /* "": there is none */
+    uint64_t duration_us;
+    int64_t unix_ms; /* when it finished */
+} uvhttp_exemplar_t;
+
+/* Copies the last exemplar of each range: durations below 64 << index microseconds, and the longer
+ * ones. There are none unless requests have sampled traces that are evaluated
+ * (uvhttp_request_trace), by a handler or an access log. Any thread.
+ * Returns 0, or
+ *   UVHTTP_EINVAL  no `exemplars`
+ *   UVHTTP_ENOMEM  `server` is NULL */
+enum { UVHTTP_EXEMPLARS = UVHTTP_LATENCY_BOUNDS + 1 };
+UVHTTP_EXPORT int uvhttp_server_read_exemplars(uvhttp_server_t *server,
+                                               uvhttp_exemplar_t exemplars[UVHTTP_EXEMPLARS]);
+
 /* Responses of one route to one method with one status class. */
 typedef struct uvhttp_route_stats {
     /* The pattern ("/notes/:id"), "unmatched" for requests without a route, or "others" for routes

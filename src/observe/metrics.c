@@ -157,13 +157,14 @@ static void jobs(struct uvh_metrics_text *text, const uvhttp_stats_t *stats)
     gauge(text, "uvhttp_memory_bytes", "", stats->memory);
 }
 
-static void durations(struct uvh_metrics_text *text, const uvhttp_stats_t *stats)
+static void durations(struct uvh_metrics_text *text, const uvhttp_stats_t *stats,
+                      const uvhttp_exemplar_t *exemplars)
 {
     static const char duration[] = "uvhttp_request_duration_seconds",
                       latency[] = "uvhttp_request_latency_seconds",
                       delay[] = "uvhttp_loop_delay_seconds";
     begin(text, duration, "histogram", "Time from the request head to the end of the response.");
-    uvh_metrics_text_histogram(text, duration, &stats->latency);
+    uvh_metrics_text_histogram(text, duration, &stats->latency, exemplars);
     begin(text, latency, "summary",
           "Percentiles of the request duration since the start; quantile 1 is the maximum.");
     uvh_metrics_text_summary(text, latency, "", &stats->latency);
@@ -176,7 +177,8 @@ static void durations(struct uvh_metrics_text *text, const uvhttp_stats_t *stats
                  "Time that event loops spent running callbacks or waiting.", stats->loop_time_us);
 }
 
-static void add_stats(struct uvh_metrics_text *text, const uvhttp_stats_t *stats)
+static void add_stats(struct uvh_metrics_text *text, const uvhttp_stats_t *stats,
+                      const uvhttp_exemplar_t *exemplars)
 {
     begin(text, "uvhttp_build_info", "gauge", "Version and build options; the value is always 1.");
     uvh_metrics_text_add(text, "uvhttp_build_info{");
@@ -186,7 +188,7 @@ static void add_stats(struct uvh_metrics_text *text, const uvhttp_stats_t *stats
     tls(text, stats);
     requests(text, stats);
     jobs(text, stats);
-    durations(text, stats);
+    durations(text, stats, exemplars);
 }
 
 size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
@@ -194,7 +196,7 @@ size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
     struct uvh_metrics_text text;
     uvh_metrics_text_init(&text, out, size);
     if (stats != NULL)
-        add_stats(&text, stats);
+        add_stats(&text, stats, NULL);
     return text.length;
 }
 
@@ -317,12 +319,14 @@ size_t uvhttp_metrics_write_server(uvhttp_server_t *server, uvhttp_metrics_forma
 {
     struct uvh_metrics_text text;
     uvhttp_stats_t stats;
+    uvhttp_exemplar_t exemplars[UVHTTP_EXEMPLARS];
     uvh_metrics_text_init(&text, out, size);
-    if (uvhttp_server_read_stats(server, &stats) != 0)
+    if (uvhttp_server_read_stats(server, &stats) != 0 ||
+        uvhttp_server_read_exemplars(server, exemplars) != 0)
         return 0;
     text.open = format == UVHTTP_METRICS_OPENMETRICS;
     text.created_ms = stats.started_ms;
-    add_stats(&text, &stats);
+    add_stats(&text, &stats, exemplars);
     workers(&text, server);
     add_routes(&text, server);
     process(&text);

@@ -129,15 +129,33 @@ void uvh_metrics_text_summary(struct uvh_metrics_text *text, const char *name, c
     add_sum_and_count(text, name, labels, latency);
 }
 
+static void end_bucket(struct uvh_metrics_text *text, uint64_t count,
+                       const uvhttp_exemplar_t *exemplar)
+{
+    uvh_metrics_text_add(text, " %" PRIu64, count);
+    if (!text->open || exemplar == NULL || exemplar->trace_id[0] == '\0') {
+        uvh_metrics_text_add(text, "\n");
+        return;
+    }
+    uvh_metrics_text_add(text, " # {");
+    uvh_metrics_text_add_label(text, "trace_id", exemplar->trace_id, "}");
+    uvh_metrics_text_add(text, " %" PRIu64 ".%06" PRIu64 " %" PRId64 ".%03" PRId64 "\n",
+                         exemplar->duration_us / US_PER_SECOND,
+                         exemplar->duration_us % US_PER_SECOND, exemplar->unix_ms / MS_PER_SECOND,
+                         exemplar->unix_ms % MS_PER_SECOND);
+}
+
 /* Buckets can be summed over processes, percentiles cannot. */
 void uvh_metrics_text_histogram(struct uvh_metrics_text *text, const char *name,
-                                const uvhttp_latency_t *latency)
+                                const uvhttp_latency_t *latency, const uvhttp_exemplar_t *exemplars)
 {
     for (unsigned i = 0; i < UVHTTP_LATENCY_BOUNDS; i++) {
         uint64_t bound = (uint64_t)FIRST_BOUND_US << i;
-        uvh_metrics_text_add(text, "%s_bucket{le=\"%" PRIu64 ".%06" PRIu64 "\"} %" PRIu64 "\n",
-                             name, bound / US_PER_SECOND, bound % US_PER_SECOND, latency->below[i]);
+        uvh_metrics_text_add(text, "%s_bucket{le=\"%" PRIu64 ".%06" PRIu64 "\"}", name,
+                             bound / US_PER_SECOND, bound % US_PER_SECOND);
+        end_bucket(text, latency->below[i], exemplars == NULL ? NULL : &exemplars[i]);
     }
-    uvh_metrics_text_add(text, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, latency->count);
+    uvh_metrics_text_add(text, "%s_bucket{le=\"+Inf\"}", name);
+    end_bucket(text, latency->count, exemplars == NULL ? NULL : &exemplars[UVHTTP_LATENCY_BOUNDS]);
     add_sum_and_count(text, name, "", latency);
 }

@@ -43,8 +43,10 @@ void uvh_metrics_text_count_time(struct uvh_metrics_text *text, const char *name
 void uvh_metrics_text_summary(struct uvh_metrics_text *text, const char *name, const char *labels,
                               const uvhttp_latency_t *latency);
 
+/* `exemplars`: of each range, for OpenMetrics; NULL: none. */
 void uvh_metrics_text_histogram(struct uvh_metrics_text *text, const char *name,
-                                const uvhttp_latency_t *latency);
+                                const uvhttp_latency_t *latency,
+                                const uvhttp_exemplar_t *exemplars);
 
 /* A family with one sample without labels. */
 void uvh_metrics_text_counter(struct uvh_metrics_text *text, const char *name, const char *help,

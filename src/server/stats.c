@@ -1,4 +1,6 @@
 /* Sums the workers' counters on request. */
+#include <string.h>
+
 #include "conn/conn.h"
 #include "server/blocking.h"
 #include "server/protocols.h"
@@ -99,6 +101,21 @@ int uvhttp_server_worker_stats(uvhttp_server_t *view, size_t worker, uvhttp_stat
     if (stats == NULL || worker >= server->config.workers)
         return UVHTTP_EINVAL;
     read_workers(server, worker, worker + 1, stats);
+    return 0;
+}
+
+int uvhttp_server_read_exemplars(uvhttp_server_t *view,
+                                 uvhttp_exemplar_t exemplars[UVHTTP_EXEMPLARS])
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    struct uvh_worker *workers = uvh_server_workers(server);
+    if (exemplars == NULL)
+        return UVHTTP_EINVAL;
+    memset(exemplars, 0, UVHTTP_EXEMPLARS * sizeof(*exemplars));
+    for (size_t i = 0; workers != NULL && i < server->worker_count; i++)
+        uvh_exemplars_merge(exemplars, &workers[i].exemplars);
     return 0;
 }
 

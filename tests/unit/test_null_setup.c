@@ -276,6 +276,7 @@ static void listen_functions_check_null(void **state)
 {
     (void)state;
     static const char *const proxies[] = {NULL};
+    uvhttp_exemplar_t exemplars[UVHTTP_EXEMPLARS];
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_log_level_t quiet = (uvhttp_log_level_t)-1;
     null_rows_begin();
@@ -332,6 +333,10 @@ static void listen_functions_check_null(void **state)
              uvhttp_server_each_route_stats(server, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_metrics_write_routes, server, uvhttp_metrics_write_routes(NULL, text, 9) == 0);
     NULL_ROW(uvhttp_metrics_write_routes, out, uvhttp_metrics_write_routes(server, NULL, 9) == 0);
+    NULL_ROW(uvhttp_server_read_exemplars, server,
+             uvhttp_server_read_exemplars(NULL, exemplars) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_read_exemplars, exemplars,
+             uvhttp_server_read_exemplars(server, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_metrics_write_server, server,
              uvhttp_metrics_write_server(NULL, UVHTTP_METRICS_TEXT, text, 9) == 0);
     NULL_ROW(uvhttp_metrics_write_server, out,

@@ -97,6 +97,29 @@ def test_openmetrics_is_sent_to_prometheus(start, tmp_path, accept):
     assert families["uvhttp_worker_loop_delay_seconds"].type == "summary"
 
 
+def test_exemplars_are_traces_in_the_access_log(tmp_path):
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    (tmp_path / "site.yaml").write_text("""
+listen: ["127.0.0.1:0"]
+metrics: /metrics
+access_log: {path: log, pattern: "{trace_id}"}
+sites:
+  - routes: [{path: /, respond: {status: 204}}]
+""")
+    program = Program("uvhttp", "run", str(tmp_path / "site.yaml"))
+    with program.connect() as connection:
+        for flags in ("01", "00"):
+            parent = f"traceparent: 00-{trace}-00f067aa0ba902b7-{flags}"
+            assert connection.request("GET", "/", parent).status == 204
+            trace = trace[::-1]
+        response = connection.request("GET", "/metrics", f"Accept: {ACCEPTS[0]}")
+    buckets = families_of(response.body.decode())["uvhttp_request_duration_seconds"].samples
+    exemplars = [bucket.exemplar for bucket in buckets if bucket.exemplar]
+    assert [exemplar.labels for exemplar in exemplars] == [{"trace_id": trace}]
+    assert 0 < exemplars[0].value < 10 and abs(float(exemplars[0].timestamp) - time.time()) < 60
+    assert program.stop() == 0
+
+
 @pytest.mark.parametrize("accept", ["*/*", "text/plain", "application/openmetrics-text;version=2",
                                     "text/plain, application/openmetrics-text", "text/html"])
 def test_text_format_is_sent_to_others(start, tmp_path, accept):
