@@ -500,6 +500,29 @@ UVHTTP_EXPORT int uvhttp_server_read_stats(uvhttp_server_t *server, uvhttp_stats
 UVHTTP_EXPORT int uvhttp_server_worker_stats(uvhttp_server_t *server, size_t worker,
                                              uvhttp_stats_t *stats);
 
+/* The histogram of uvhttp_stats_t.latency at one moment, 7 KB. The counters are those of ranges of
+ * durations, whose limits are internal. */
+enum { UVHTTP_LATENCY_RANGES = 897 };
+typedef struct uvhttp_latency_counts {
+    uint64_t sum_us;
+    uint64_t max_us;
+    uint64_t counts[UVHTTP_LATENCY_RANGES];
+} uvhttp_latency_counts_t;
+
+/* Copies the histogram, summed over all workers. Any thread.
+ * Returns 0, or
+ *   UVHTTP_EINVAL  no `counts`
+ *   UVHTTP_ENOMEM  `server` is NULL */
+UVHTTP_EXPORT int uvhttp_server_read_latency(uvhttp_server_t *server,
+                                             uvhttp_latency_counts_t *counts);
+
+/* Writes the distribution of the durations that were recorded after `before` (NULL: since the
+ * start) and until `after` to `latency`, for the percentiles of the last seconds. `max_us` has the
+ * error of percentiles, too, unless the interval has the longest duration of all. Any thread. */
+UVHTTP_EXPORT void uvhttp_latency_between(const uvhttp_latency_counts_t *before,
+                                          const uvhttp_latency_counts_t *after,
+                                          uvhttp_latency_t *latency);
+
 /* A finished request, for the range of the latency histogram that it is in. */
 typedef struct uvhttp_exemplar {
     char trace_id[UVHTTP_EXEMPLAR_SIZE]; /* "": there is none */

@@ -277,6 +277,8 @@ static void listen_functions_check_null(void **state)
     (void)state;
     static const char *const proxies[] = {NULL};
     uvhttp_exemplar_t exemplars[UVHTTP_EXEMPLARS];
+    static uvhttp_latency_counts_t counts;
+    uvhttp_latency_t latency;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_log_level_t quiet = (uvhttp_log_level_t)-1;
     null_rows_begin();
@@ -333,6 +335,15 @@ static void listen_functions_check_null(void **state)
              uvhttp_server_each_route_stats(server, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_metrics_write_routes, server, uvhttp_metrics_write_routes(NULL, text, 9) == 0);
     NULL_ROW(uvhttp_metrics_write_routes, out, uvhttp_metrics_write_routes(server, NULL, 9) == 0);
+    NULL_ROW(uvhttp_server_read_latency, server,
+             uvhttp_server_read_latency(NULL, &counts) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_read_latency, counts,
+             uvhttp_server_read_latency(server, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_latency_between, before,
+             (uvhttp_latency_between(NULL, &counts, &latency), latency.count == 0));
+    NULL_ROW(uvhttp_latency_between, after,
+             (uvhttp_latency_between(&counts, NULL, &latency), latency.count == 0));
+    NULL_CALL(uvhttp_latency_between, latency, uvhttp_latency_between(&counts, &counts, NULL));
     NULL_ROW(uvhttp_server_read_exemplars, server,
              uvhttp_server_read_exemplars(NULL, exemplars) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_read_exemplars, exemplars,
