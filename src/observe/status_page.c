@@ -236,7 +236,7 @@ static void responses(struct uvh_bytes *page, const struct uvh_status_view *view
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++)
         all += rows[i].after - rows[i].before;
     add(page, "<section id=\"responses\"><h2>Responses</h2><table><thead><tr><th>Status</th>"
-              "<td></td><th>Per second</th><th>Total</th></tr></thead><tbody>\n");
+              "<td class=\"wide\"></td><th>Per second</th><th>Total</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < UVH_COUNT_OF(rows); i++) {
         uvh_bytes_append_format(page, "<tr><th>%s</th><td class=\"wide\">", rows[i].name);
         add_bar(page, rows[i].kind, uvh_status_share(rows[i].after - rows[i].before, all));
@@ -380,7 +380,7 @@ static void tls(struct uvh_bytes *page, const struct uvh_status_view *view)
 static void workers(struct uvh_bytes *page, const struct uvh_status_view *view)
 {
     add(page, "<section id=\"workers\"><h2>Workers</h2><table><thead><tr><th>Worker</th>"
-              "<th colspan=\"2\">Busy</th><th>Requests/s</th><th>Open</th>"
+              "<td class=\"wide\"></td><th>Busy</th><th>Requests/s</th><th>Open</th>"
               "<th>Loop delay</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < view->after->worker_count; i++) {
         const struct uvh_status_worker *worker = &view->after->workers[i];

@@ -39,7 +39,7 @@ const char uvh_status_style[] =
     "  stroke-linejoin: round; vector-effect: non-scaling-stroke; }\n"
     ".tiles dl { display: grid; grid-template-columns: auto auto; justify-content: space-between;\n"
     "  margin-top: .25rem; }\n"
-    ".tiles dd { text-align: right; }\n"
+    ".tiles dd { text-align: right; white-space: nowrap; }\n"
     ".tables dl { display: flex; flex-wrap: wrap; gap: 0 .4rem; margin-top: .5rem; }\n"
     ".tables dd { margin-right: .8rem; }\n"
     "dd, dd data { color: var(--text); }\n"
@@ -77,7 +77,13 @@ const char uvh_status_style[] =
     "  .big { font-size: 1.4rem; }\n"
     "  table { font-size: .8125rem; }\n"
     "  th, td { padding-left: .5rem; }\n"
+    "  thead th { white-space: normal; vertical-align: bottom; }\n"
     "  .wide { width: 25%; }\n"
+    "}\n"
+    "@media (max-width: 22rem) {\n"
+    "  th, td { padding-left: .25rem; }\n"
+    "  #workers .wide, #routes th:nth-child(5),\n"
+    "  #routes td:nth-child(5) { display: none; }\n"
     "}\n";
 
 /* An event is the new <main>. Elements are kept where the structure is the same, so that a
