@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include <uvhttp/metrics.h>
-#include <uvhttp/status.h>
+#include <uvhttp/status_page.h>
 
 #include "alias.h"
 #include "error_pages.h"

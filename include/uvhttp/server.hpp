@@ -29,7 +29,7 @@
 #include <uvhttp/router.hpp>
 #include <uvhttp/server.h>
 #include <uvhttp/static.h>
-#include <uvhttp/status.h>
+#include <uvhttp/status_page.h>
 #include <uvhttp/tls.hpp>
 
 namespace uvhttp
@@ -261,7 +261,7 @@ public:
         return get(pattern, Native{uvhttp_metrics_handle_request, native()});
     }
 
-    /* A GET route with the status page of this server (status.h). */
+    /* A GET route with the status page of this server (status_page.h). */
     Server &status(const Text &pattern)
     {
         setup_->note(uvhttp_server_route_status(native(), pattern.c_str()), "status",

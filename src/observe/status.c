@@ -3,7 +3,7 @@
  * timer.
  *
  * The samples are protected by a lock, since requests are handled on all workers. */
-#include <uvhttp/status.h>
+#include <uvhttp/status_page.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ enum {
     NONCE_SIZE = 33,
 };
 
-struct uvhttp_status {
+struct uvhttp_status_page {
     uvhttp_server_t *server;
     const uvhttp_allocator_t *allocator;
     uvhttp_event_hub_t *hub;
@@ -47,7 +47,7 @@ struct uvhttp_status {
 
 static void unref(void *arg)
 {
-    struct uvhttp_status *status = arg;
+    struct uvhttp_status_page *status = arg;
     if (--status->refs > 0)
         return;
     uvhttp_event_hub_free(status->hub);
@@ -61,12 +61,12 @@ static void unref(void *arg)
 /* An empty sample, one for requests, then those of the timer. */
 enum { EMPTY = 0, CURRENT, FIRST };
 
-static struct uvh_status_sample *sample_at(const struct uvhttp_status *status, size_t index)
+static struct uvh_status_sample *sample_at(const struct uvhttp_status_page *status, size_t index)
 {
     return (void *)(status->memory + index * uvh_status_sample_size(status->workers));
 }
 
-static bool has_memory(struct uvhttp_status *status)
+static bool has_memory(struct uvhttp_status_page *status)
 {
     if (status->memory != NULL)
         return true;
@@ -77,7 +77,7 @@ static bool has_memory(struct uvhttp_status *status)
 }
 
 /* From the oldest sample of the timer to `after`. */
-static struct uvh_status_view view_to(const struct uvhttp_status *status,
+static struct uvh_status_view view_to(const struct uvhttp_status_page *status,
                                       const struct uvh_status_sample *after)
 {
     size_t before = status->count < 2 ? EMPTY : FIRST + status->oldest;
@@ -86,7 +86,7 @@ static struct uvh_status_view view_to(const struct uvhttp_status *status,
 }
 
 /* Replaces the oldest one when all are used. */
-static struct uvh_status_sample *next_sample(struct uvhttp_status *status)
+static struct uvh_status_sample *next_sample(struct uvhttp_status_page *status)
 {
     size_t at = (status->oldest + status->count) % SAMPLES;
     if (status->count < SAMPLES)
@@ -98,7 +98,7 @@ static struct uvh_status_sample *next_sample(struct uvhttp_status *status)
 
 /* ---- the timer ---- */
 
-static void publish(struct uvhttp_status *status, const struct uvh_bytes *text)
+static void publish(struct uvhttp_status_page *status, const struct uvh_bytes *text)
 {
     const uvhttp_sse_event_t event = {.data = {text->data, text->length}};
     if (!text->failed) /* the next one may succeed */
@@ -107,7 +107,7 @@ static void publish(struct uvhttp_status *status, const struct uvh_bytes *text)
 
 static void on_timer(uvhttp_server_t *server, void *arg)
 {
-    struct uvhttp_status *status = arg;
+    struct uvhttp_status_page *status = arg;
     bool is_open = uvhttp_event_hub_count(status->hub) > 0;
     struct uvh_bytes text;
     uvh_bytes_init(&text, status->allocator, TEXT_MAX);
@@ -130,12 +130,12 @@ static void on_timer(uvhttp_server_t *server, void *arg)
 
 static void on_timer_ended(void *arg)
 {
-    struct uvhttp_status *status = arg;
+    struct uvhttp_status_page *status = arg;
     status->timer = NULL;
     unref(status);
 }
 
-int uvhttp_status_new(uvhttp_status_t **out, uvhttp_server_t *server)
+int uvhttp_status_page_new(uvhttp_status_page_t **out, uvhttp_server_t *server)
 {
     if (out == NULL)
         return UVHTTP_EINVAL;
@@ -144,7 +144,7 @@ int uvhttp_status_new(uvhttp_status_t **out, uvhttp_server_t *server)
         return UVHTTP_ENOMEM;
     const uvhttp_allocator_t *allocator = uvhttp_server_allocator(server);
     const uvhttp_event_hub_options_t options = {.allocator = allocator};
-    struct uvhttp_status *status = uvh_alloc_zero(allocator, sizeof(*status));
+    struct uvhttp_status_page *status = uvh_alloc_zero(allocator, sizeof(*status));
     if (status == NULL)
         return UVHTTP_ENOMEM;
     status->server = server;
@@ -164,9 +164,9 @@ int uvhttp_status_new(uvhttp_status_t **out, uvhttp_server_t *server)
     return 0;
 }
 
-void uvhttp_status_free(void *arg)
+void uvhttp_status_page_free(void *arg)
 {
-    struct uvhttp_status *status = arg;
+    struct uvhttp_status_page *status = arg;
     if (status == NULL)
         return;
     uvhttp_event_hub_end(status->hub);
@@ -176,17 +176,17 @@ void uvhttp_status_free(void *arg)
 
 int uvhttp_server_route_status(uvhttp_server_t *server, const char *pattern)
 {
-    uvhttp_status_t *status;
+    uvhttp_status_page_t *status;
     uvhttp_error_t error;
     uvh_error_clear(&error);
-    int err = uvhttp_status_new(&status, server);
-    if (err == 0 && (err = uvhttp_server_own(server, uvhttp_status_free, status)) != 0)
-        uvhttp_status_free(status);
+    int err = uvhttp_status_page_new(&status, server);
+    if (err == 0 && (err = uvhttp_server_own(server, uvhttp_status_page_free, status)) != 0)
+        uvhttp_status_page_free(status);
     if (err != 0) {
         uvh_error_end(&error, err);
         return uvh_use_error(server, &error);
     }
-    return uvhttp_server_route(server, "GET", pattern, uvhttp_status_handle_request, status);
+    return uvhttp_server_route(server, "GET", pattern, uvhttp_status_page_handle_request, status);
 }
 
 /* ---- requests ---- */
@@ -215,7 +215,7 @@ static void append_event(struct uvh_bytes *text, const struct uvh_status_view *v
 }
 
 /* Returns 0 or UVHTTP_ENOMEM. The caller releases the text. */
-static int write_now(struct uvhttp_status *status, append_cb append, const char *nonce,
+static int write_now(struct uvhttp_status_page *status, append_cb append, const char *nonce,
                      struct uvh_bytes *text)
 {
     uvh_bytes_init(text, status->allocator, TEXT_MAX);
@@ -231,7 +231,7 @@ static int write_now(struct uvhttp_status *status, append_cb append, const char 
     return done && !text->failed ? 0 : UVHTTP_ENOMEM;
 }
 
-static int respond(struct uvhttp_status *status, uvhttp_response_t *response, append_cb append,
+static int respond(struct uvhttp_status_page *status, uvhttp_response_t *response, append_cb append,
                    const char *nonce, const char *type)
 {
     struct uvh_bytes text;
@@ -245,7 +245,7 @@ static int respond(struct uvhttp_status *status, uvhttp_response_t *response, ap
 }
 
 /* Replaces the policy of a site, which may forbid inline scripts. */
-static int respond_page(struct uvhttp_status *status, uvhttp_response_t *response)
+static int respond_page(struct uvhttp_status_page *status, uvhttp_response_t *response)
 {
     char nonce[NONCE_SIZE], policy[256];
     uint64_t high, low;
@@ -266,7 +266,7 @@ static int respond_page(struct uvhttp_status *status, uvhttp_response_t *respons
 }
 
 /* The first event is sent at once. */
-static int respond_events(struct uvhttp_status *status, uvhttp_response_t *response)
+static int respond_events(struct uvhttp_status_page *status, uvhttp_response_t *response)
 {
     struct uvh_bytes text;
     int err = write_now(status, append_event, NULL, &text);
@@ -279,9 +279,10 @@ static int respond_events(struct uvhttp_status *status, uvhttp_response_t *respo
     return err;
 }
 
-int uvhttp_status_handle_request(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+int uvhttp_status_page_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
+                                      void *arg)
 {
-    struct uvhttp_status *status = arg;
+    struct uvhttp_status_page *status = arg;
     if (status == NULL)
         return UVHTTP_EINVAL;
     const char *format = uvhttp_request_query(request, "format");

@@ -143,8 +143,8 @@ static int check_request_functions(uvhttp_request_t *req, uvhttp_response_t *res
               uvhttp_access_log_finished(req, res, NULL, NULL));
     NULL_CALL(uvhttp_access_log_finished, log,
               uvhttp_access_log_finished(req, res, &(uvhttp_outcome_t){.status = 200}, NULL));
-    NULL_ROW(uvhttp_status_handle_request, status,
-             uvhttp_status_handle_request(req, res, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_status_page_handle_request, status,
+             uvhttp_status_page_handle_request(req, res, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_metrics_handle_request, server,
              uvhttp_metrics_handle_request(req, res, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_event_hub_subscribe, hub,

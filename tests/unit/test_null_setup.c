@@ -472,11 +472,11 @@ static void log_and_metrics_functions_check_null(void **state)
              uvhttp_server_add_check(server, "a", NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_is_ready, server, !uvhttp_server_is_ready(NULL, text, sizeof(text)));
     NULL_ROW(uvhttp_server_is_ready, reason, uvhttp_server_is_ready(server, NULL, 9));
-    uvhttp_status_t *status = NULL;
-    NULL_ROW(uvhttp_status_new, status, uvhttp_status_new(NULL, server) == UVHTTP_EINVAL);
-    NULL_ROW(uvhttp_status_new, server,
-             uvhttp_status_new(&status, NULL) == UVHTTP_ENOMEM && status == NULL);
-    NULL_CALL(uvhttp_status_free, status, uvhttp_status_free(NULL));
+    uvhttp_status_page_t *status = NULL;
+    NULL_ROW(uvhttp_status_page_new, status, uvhttp_status_page_new(NULL, server) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_status_page_new, server,
+             uvhttp_status_page_new(&status, NULL) == UVHTTP_ENOMEM && status == NULL);
+    NULL_CALL(uvhttp_status_page_free, status, uvhttp_status_page_free(NULL));
     NULL_ROW(uvhttp_server_route_status, server,
              uvhttp_server_route_status(NULL, "/") == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_route_status, pattern,

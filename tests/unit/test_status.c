@@ -272,10 +272,10 @@ static void events_begin_with_the_current_values(void **state)
 static void object_may_be_freed_before_the_server(void **state)
 {
     (void)state;
-    uvhttp_status_t *status;
+    uvhttp_status_page_t *status;
     server = uvhttp_server_new(NULL);
-    assert_int_equal(uvhttp_status_new(&status, server), 0);
-    uvhttp_status_free(status);
+    assert_int_equal(uvhttp_status_page_new(&status, server), 0);
+    uvhttp_status_page_free(status);
     assert_int_equal(uvhttp_server_route_status(server, "no slash"), UVHTTP_EROUTE);
     assert_non_null(strstr(uvhttp_server_error(server)->text, "no slash"));
     uvhttp_server_free(server);

@@ -8,8 +8,8 @@
  *
  * It is for operators: put a middleware before the route, or serve it on another port. The server
  * takes a sample of its counters once a second, and requests cost nothing more. */
-#ifndef UVHTTP_STATUS_H
-#define UVHTTP_STATUS_H
+#ifndef UVHTTP_STATUS_PAGE_H
+#define UVHTTP_STATUS_PAGE_H
 
 #include <uvhttp/server.h>
 
@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* The samples of a server, and the open pages. */
-typedef struct uvhttp_status uvhttp_status_t;
+typedef struct uvhttp_status_page uvhttp_status_page_t;
 
 /* Begins to take samples of `server`, which need not be the server that has the route. On the
  * thread that sets up the server, or on its first worker's thread.
@@ -27,19 +27,19 @@ typedef struct uvhttp_status uvhttp_status_t;
  *   UVHTTP_ENOMEM    out of memory, or `server` is NULL
  *   UVHTTP_ESTOPPED  the server has stopped
  *   libuv            without random numbers */
-UVHTTP_EXPORT int uvhttp_status_new(uvhttp_status_t **status, uvhttp_server_t *server);
+UVHTTP_EXPORT int uvhttp_status_page_new(uvhttp_status_page_t **status, uvhttp_server_t *server);
 
 /* Ends all open pages, and frees the object when the last one has ended. On the first worker's
  * thread, before the server is freed. NULL does nothing. Suits uvhttp_server_own. */
-UVHTTP_EXPORT void uvhttp_status_free(void *status);
+UVHTTP_EXPORT void uvhttp_status_page_free(void *status);
 
 /* A handler: responds with the page, with JSON for the query "format=json", and with the events of
- * the page for "format=events". `status` is the uvhttp_status_t. Not for blocking routes. */
-UVHTTP_EXPORT int uvhttp_status_handle_request(uvhttp_request_t *request,
-                                               uvhttp_response_t *response, void *status);
+ * the page for "format=events". `status` is the uvhttp_status_page_t. Not for blocking routes. */
+UVHTTP_EXPORT int uvhttp_status_page_handle_request(uvhttp_request_t *request,
+                                                    uvhttp_response_t *response, void *status);
 
 /* Adds a route with the status page of `server`, which owns it. Before the server listens, or in a
- * reload. Errors as for uvhttp_status_new and uvhttp_server_route. */
+ * reload. Errors as for uvhttp_status_page_new and uvhttp_server_route. */
 UVHTTP_EXPORT int uvhttp_server_route_status(uvhttp_server_t *server, const char *pattern);
 
 #ifdef __cplusplus
