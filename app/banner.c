@@ -8,9 +8,10 @@
  *
  *     uvhttp: enabled: hidden, rate-limit 1M, uploads from anybody
  *
- * Further lines show metrics with their own address:
+ * Further lines show metrics and a status page with their own address:
  *
  *     uvhttp: metrics at http://127.0.0.1:9100/metrics
+ *     uvhttp: status page at http://127.0.0.1:9100/status
  *
  * addresses that redirect to https, and a self-signed certificate:
  *
@@ -107,23 +108,24 @@ static void print_path(const char *path)
         putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
 }
 
-/* The URL of metrics with their own address, as configured; "" otherwise. */
+/* The URL of metrics or a status page with their own address, as configured; "" otherwise. */
 static void write_metrics(const struct uvh_metrics *metrics, char url[METRICS_SIZE])
 {
+    const struct uvh_metrics *at = metrics->shared != NULL ? metrics->shared : metrics;
     url[0] = '\0';
-    if (metrics == NULL || metrics->server == NULL)
+    if (at->server == NULL)
         return;
     struct url_list list = {.count = 0};
-    if (uvh_address_path(&metrics->listen) != NULL)
-        add_text(&list, metrics->listen.host, true);
+    if (uvh_address_path(&at->listen) != NULL)
+        add_text(&list, at->listen.host, true);
     else
-        add_url(&list, metrics->listen.host, &metrics->listen, true);
+        add_url(&list, at->listen.host, &at->listen, true);
     const char *text = list.items[0].text;
     size_t length = strlen(text);
     if (length > 0 && text[length - 1] == '/') /* the path begins with it */
         length--;
     snprintf(url, METRICS_SIZE, "%.*s%s%s", (int)length, text,
-             uvh_address_path(&metrics->listen) != NULL ? " " : "", metrics->path);
+             uvh_address_path(&at->listen) != NULL ? " " : "", metrics->path);
 }
 
 static void print_urls(const struct url_list *urls)
@@ -134,8 +136,22 @@ static void print_urls(const struct url_list *urls)
     }
 }
 
+/* Those of struct uvh_banner_parts; "": none. */
+struct own_urls {
+    char metrics[METRICS_SIZE], status[METRICS_SIZE];
+};
+
+static void print_plain_own(const char *name, const char *url)
+{
+    if (*url == '\0')
+        return;
+    printf("uvhttp: %s at ", name);
+    print_path(url);
+    putchar('\n');
+}
+
 static void print_plain(const struct uvh_options *options, const struct url_list *urls,
-                        const char *source, const char *on, const char *metrics)
+                        const char *source, const char *on, const struct own_urls *own)
 {
     fputs(options->from_file ? "uvhttp: running " : "uvhttp: serving ", stdout);
     print_path(source);
@@ -144,11 +160,8 @@ static void print_plain(const struct uvh_options *options, const struct url_list
     putchar('\n');
     if (*on != '\0')
         printf("uvhttp: enabled: %s\n", on);
-    if (*metrics != '\0') {
-        fputs("uvhttp: metrics at ", stdout);
-        print_path(metrics);
-        putchar('\n');
-    }
+    print_plain_own("metrics", own->metrics);
+    print_plain_own("status page", own->status);
 }
 
 static void print_plain_tls(const struct url_list *redirects, const char *certificate,
@@ -184,8 +197,18 @@ static bool is_directory(const char *path)
     return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
+static void print_terminal_own(const char *name, const char *url, const char *link,
+                               const char *plain)
+{
+    if (*url == '\0')
+        return;
+    printf("  %s  %s", name, link);
+    print_path(url);
+    printf("%s\n", plain);
+}
+
 static void print_terminal(const struct uvh_options *options, const struct url_list *urls,
-                           const char *source, const char *on, const char *metrics,
+                           const char *source, const char *on, const struct own_urls *others,
                            const struct url_list *redirects, const struct uvh_self_signed *own)
 {
     const char *no_color = getenv("NO_COLOR");
@@ -206,11 +229,8 @@ static void print_terminal(const struct uvh_options *options, const struct url_l
         print_path(urls->items[i].text);
         printf("%s\n", plain);
     }
-    if (*metrics != '\0') {
-        printf("  Metrics  %s", link);
-        print_path(metrics);
-        printf("%s\n", plain);
-    }
+    print_terminal_own("Metrics", others->metrics, link, plain);
+    print_terminal_own("Status ", others->status, link, plain);
     print_terminal_tls(redirects, own->path, own->fingerprint);
 
     const char *index = options->files.index == NULL ? "index.html" : options->files.index;
@@ -234,17 +254,19 @@ void uvh_banner_print(const struct uvh_options *options, const char *source,
         return;
     struct url_list urls = {.count = 0}, redirects = {.count = 0};
     const struct uvh_self_signed *own = &parts->tls->self_signed;
-    char on[ON_SIZE] = "", url[METRICS_SIZE];
+    char on[ON_SIZE] = "";
+    struct own_urls own_urls;
     bool terminal = isatty(STDOUT_FILENO);
     collect_urls(&urls, addresses, count);
     collect_urls(&redirects, parts->redirect->listen, parts->redirect->listen_count);
-    write_metrics(parts->metrics, url);
+    write_metrics(parts->metrics, own_urls.metrics);
+    write_metrics(parts->status, own_urls.status);
     if (!options->from_file)
         uvh_switched_on_write(options, addresses, count, !terminal, on, sizeof(on));
     if (terminal) {
-        print_terminal(options, &urls, source, on, url, &redirects, own);
+        print_terminal(options, &urls, source, on, &own_urls, &redirects, own);
     } else {
-        print_plain(options, &urls, source, on, url);
+        print_plain(options, &urls, source, on, &own_urls);
         print_plain_tls(&redirects, own->path, own->fingerprint);
     }
     fflush(stdout); /* a parent process may wait for it */

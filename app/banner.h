@@ -9,7 +9,7 @@
 
 /* What is printed besides the addresses. The servers listen already. */
 struct uvh_banner_parts {
-    const struct uvh_metrics *metrics;   /* or NULL */
+    const struct uvh_metrics *metrics, *status;
     const struct uvh_redirect *redirect; /* listen_count 0: no redirects */
     const struct uvh_tls *tls;           /* its self-signed certificate, if it has one */
 };

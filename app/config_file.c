@@ -129,41 +129,54 @@ static void read_proxy_others(struct uvh_config_reader *reader, const struct uvh
 static void read_metrics_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                               void *into)
 {
-    const char *path = uvh_config_text(reader, value);
-    ((struct uvh_setup *)into)->metrics.path = (struct uvh_text){path, value->mark};
+    ((struct uvh_setup_metrics *)into)->path =
+        (struct uvh_text){uvh_config_text(reader, value), value->mark};
 }
 
 static void read_metrics_listen(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                                 void *into)
 {
-    struct uvh_setup_metrics *metrics = &((struct uvh_setup *)into)->metrics;
+    struct uvh_setup_metrics *metrics = into;
+    bool is_status = metrics == &reader->setup->status;
     metrics->has_listen = true;
     if (!uvh_config_listen_read_address(reader, value, &metrics->listen))
         return;
     if (metrics->listen.scheme == UVH_SCHEME_HTTPS)
         uvh_problems_add(reader->problems, value->mark,
-                         "'%s' is invalid: TLS is not supported for metrics", value->text);
+                         "'%s' is invalid: TLS is not supported for %s", value->text,
+                         is_status ? "the status page" : "metrics");
     else if (metrics->listen.port == UVH_ADDRESS_NO_PORT)
         uvh_problems_add(reader->problems, value->mark,
-                         "'%s' has no port; metrics need a separate one, such as 127.0.0.1:9100",
-                         value->text);
+                         "'%s' has no port; %s a separate one, such as 127.0.0.1:9100", value->text,
+                         is_status ? "the status page needs" : "metrics need");
 }
 
-static void read_metrics(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
-                         void *into)
+static void read_own_server(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                            struct uvh_setup_metrics *into, const char *key, const char *path)
 {
     static const struct uvh_config_key keys[] = {
         {"path", read_metrics_path}, {"listen", read_metrics_listen}, {NULL, NULL}};
-    struct uvh_setup *setup = into;
     if (value->kind != UVH_YAML_MAP) {
         read_metrics_path(reader, value, into);
         return;
     }
     if (value->count == 0)
         uvh_problems_add(reader->problems, value->mark,
-                         "metrics is an empty map; it requires 'path' or 'listen'");
-    setup->metrics.path = (struct uvh_text){"/metrics", value->mark};
-    uvh_config_read_map(reader, value, "metrics", keys, into);
+                         "%s is an empty map; it requires 'path' or 'listen'", key);
+    into->path = (struct uvh_text){path, value->mark};
+    uvh_config_read_map(reader, value, key, keys, into);
+}
+
+static void read_metrics(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into)
+{
+    read_own_server(reader, value, &((struct uvh_setup *)into)->metrics, "metrics", "/metrics");
+}
+
+static void read_status(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                        void *into)
+{
+    read_own_server(reader, value, &((struct uvh_setup *)into)->status, "status", "/status");
 }
 
 static void read_health(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
@@ -236,6 +249,7 @@ static bool interpret(struct uvh_config_file *file, struct uvh_problems *problem
                                                  {"proxy_protocol_others", read_proxy_others},
                                                  {"tls", uvh_config_tls_read},
                                                  {"metrics", read_metrics},
+                                                 {"status", read_status},
                                                  {"health", read_health},
                                                  {"sites", uvh_config_site_read_all},
                                                  {NULL, NULL}};

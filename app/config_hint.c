@@ -75,7 +75,7 @@ static const struct {
     {"auth_basic", "use 'basic_auth' of a site or route"},
     {"basicauth", "use 'basic_auth' of a site or route"},
     {"auth_basic_user_file", "use 'file' of 'basic_auth'"},
-    {"stub_status", "use 'metrics' at the top level"},
+    {"stub_status", "use 'metrics' or 'status' at the top level"},
     {"error_log", "use 'level' of 'log'; messages go to standard error"},
     {"log_format", "use 'format' or 'pattern' of 'access_log'"},
     {"AllowOverride", "uvhttp reads no .htaccess; use keys of a route"},

@@ -55,12 +55,12 @@ static bool same(uvhttp_slice_t one, uvhttp_slice_t other)
     return one.length == other.length && memcmp(one.base, other.base, one.length) == 0;
 }
 
-/* Metrics at the address of the sites are a route, and their path may change. Of TLS a reload
- * replaces certificates, versions, and what else is for new connections. */
+/* Metrics and status at the address of the sites are routes, and their path may change. Of TLS a
+ * reload replaces certificates, versions, and what else is for new connections. */
 static bool differ(const char *one, const char *other, const char *key)
 {
     uvhttp_slice_t a = lines_of(one, key), b = lines_of(other, key);
-    if (strcmp(key, "metrics") == 0)
+    if (strcmp(key, "metrics") == 0 || strcmp(key, "status") == 0)
         return !same(lines_within(a, "  listen:"), lines_within(b, "  listen:"));
     if (strcmp(key, "tls") != 0)
         return !same(a, b);
@@ -71,8 +71,8 @@ static bool differ(const char *one, const char *other, const char *key)
 
 void uvh_fixed_keys_warn(const char *start, const struct uvh_setup *next, uvhttp_server_t *server)
 {
-    static const char *const keys[] = {"server", "user", "group",  "pid_file",
-                                       "tls",    "log",  "metrics"};
+    static const char *const keys[] = {"server", "user", "group",   "pid_file",
+                                       "tls",    "log",  "metrics", "status"};
     char *now = start == NULL ? NULL : uvh_fixed_keys_of(next);
     for (size_t i = 0; now != NULL && i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (differ(start, now, keys[i]))

@@ -149,7 +149,12 @@ static bool is_plain(const struct uvh_options *options, int port)
     return false;
 }
 
-bool uvh_inherited_replace(struct uvh_options *options, const struct uvh_address *metrics,
+static bool is_own(const struct uvh_address *address, const struct uvh_setup_metrics *metrics)
+{
+    return metrics->has_listen && same(address, &metrics->listen);
+}
+
+bool uvh_inherited_replace(struct uvh_options *options, const struct uvh_setup *setup,
                            size_t redirect)
 {
     struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX];
@@ -160,7 +165,8 @@ bool uvh_inherited_replace(struct uvh_options *options, const struct uvh_address
         return true;
     for (size_t i = 0; i < inherited.count; i++) {
         struct uvh_address address = inherited.sockets[i].address;
-        if ((metrics != NULL && same(&address, metrics)) || (size_t)address.port == redirect)
+        if (is_own(&address, &setup->metrics) || is_own(&address, &setup->status) ||
+            (size_t)address.port == redirect)
             continue;
         if (address.port >= 0 && is_plain(options, address.port))
             address.scheme = UVH_SCHEME_HTTP;

@@ -6,12 +6,13 @@
 #define UVH_APP_INHERITED_H
 
 #include "options.h"
+#include "setup.h"
 
-/* Replaces the listen addresses by those of systemd's sockets, if there are any. Not listed is
- * the socket at the address of `metrics` (or NULL), and those at the port `redirect`
+/* Replaces the listen addresses by those of systemd's sockets, if there are any. Not listed are
+ * the sockets at the addresses of the metrics and the status page, and those at the port `redirect`
  * (UVH_OPTION_OFF: none). A port that is listed with http:// before has no TLS. False after a
  * message was printed. */
-bool uvh_inherited_replace(struct uvh_options *options, const struct uvh_address *metrics,
+bool uvh_inherited_replace(struct uvh_options *options, const struct uvh_setup *setup,
                            size_t redirect);
 
 /* The next inherited socket of this address, or -1. The caller listens on it. Port 0 is any port of

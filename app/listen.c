@@ -14,6 +14,7 @@
 #include <uvhttp/embedding.h>
 
 #include "inherited.h"
+#include "metrics.h"
 
 #define OWN_PATH_SIZE 4096
 
@@ -278,6 +279,8 @@ bool uvh_listen_probe(const struct uvh_options *options, const struct uvh_setup 
               setup->listen_marks[i].line != 0 ? "listen" : "--listen", problems);
     if (setup->metrics.has_listen)
         probe(&setup->metrics.listen, setup->metrics.path.mark, "metrics", problems);
+    if (setup->status.has_listen && !uvh_metrics_share(setup))
+        probe(&setup->status.listen, setup->status.path.mark, "status", problems);
     return problems->count == before;
 }
 

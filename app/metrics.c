@@ -1,6 +1,9 @@
-/* The metrics server uses the loop of the server with the sites, which runs it and handles signals.
- * Metrics are served until the end of the shutdown. Called by run.c. */
+/* The server uses the loop of the server with the sites, which runs it and handles signals. It
+ * serves until the end of the shutdown. Called by run.c. */
 #include "metrics.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #include <uv.h>
 
@@ -12,13 +15,20 @@ static void on_freed(void *arg)
     metrics->server = NULL;
 }
 
-int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup *setup,
-                     uvhttp_server_t *sites, const uvhttp_config_t *config)
+bool uvh_metrics_share(const struct uvh_setup *setup)
+{
+    const struct uvh_setup_metrics *one = &setup->metrics, *other = &setup->status;
+    return one->has_listen && other->has_listen && one->listen.port == other->listen.port &&
+           strcmp(one->listen.host, other->listen.host) == 0;
+}
+
+int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup_metrics *wanted,
+                     const char *key, uvhttp_server_t *sites, const uvhttp_config_t *config)
 {
     uvhttp_config_t own = *config;
     *metrics =
-        (struct uvh_metrics){.path = setup->metrics.path.text, .listen = setup->metrics.listen};
-    if (!setup->metrics.has_listen)
+        (struct uvh_metrics){.path = wanted->path.text, .listen = wanted->listen, .key = key};
+    if (!wanted->has_listen)
         return 0;
     own.workers = 1; /* required on the caller's loop */
     /* The other server logs start and stop. */
@@ -39,11 +49,13 @@ bool uvh_metrics_listen(struct uvh_metrics *metrics)
     if (metrics->server == NULL)
         return true;
     const char *path = uvh_address_path(address);
+    char option[32];
+    snprintf(option, sizeof(option), "'listen' of '%s'", metrics->key);
     int err = uvh_listen_plain(metrics->server, address);
     if (err == 0 && path == NULL)
         address->port = uvhttp_server_port(metrics->server);
     if (err != 0 && path == NULL)
-        uvh_listen_refuse(address, "'listen' of 'metrics'", err);
+        uvh_listen_refuse(address, option, err);
     return err == 0; /* errors of a unix socket are logged already */
 }
 

@@ -284,6 +284,13 @@ const struct uvh_option uvh_option_table[] = {
      .preset = "/metrics",
      .help = "metrics for Prometheus at this path, /metrics without a value",
      .serve_only = true},
+    {.name = "status",
+     .kind = UVH_OPTION_TEXT,
+     .offset = FIELD(status),
+     .value = "PATH",
+     .preset = "/status",
+     .help = "live status page at this path, /status without a value",
+     .serve_only = true},
     OPTION("health", 0, SWITCH, FIELD(health), 0, 0, NULL,
            "/healthz and /readyz for balancers, without a password; see --drain-delay"),
 

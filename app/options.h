@@ -67,6 +67,7 @@ struct uvh_options {
     struct uvh_option_list proxy_sources;       /* of the PROXY protocol: addresses */
     unsigned proxy_others;                      /* uvhttp_proxy_others_t */
     const char *metrics;                        /* a path, or NULL */
+    const char *status;                         /* the same */
     bool health;
     const char *pid_file;   /* or NULL */
     const char *access_log; /* a path, "-", or NULL */

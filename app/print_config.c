@@ -176,15 +176,15 @@ static void print_listen(const struct uvh_setup *setup, FILE *out)
     }
 }
 
-static void print_metrics(const struct uvh_setup_metrics *metrics, FILE *out)
+static void print_metrics(const struct uvh_setup_metrics *metrics, const char *key, FILE *out)
 {
     if (metrics->path.text == NULL)
         return;
     if (!metrics->has_listen) {
-        print_key(out, 0, "metrics", metrics->path.text);
+        print_key(out, 0, key, metrics->path.text);
         return;
     }
-    fputs("metrics:\n", out);
+    fprintf(out, "%s:\n", key);
     print_key(out, 2, "path", metrics->path.text);
     fputs("  listen: ", out);
     print_address(&metrics->listen, out);
@@ -450,7 +450,8 @@ void uvh_print_config(const struct uvh_setup *setup, FILE *out)
     print_list(out, 0, "proxy_protocol", &setup->proxy_sources);
     if (setup->proxy_sources.count > 0)
         fprintf(out, "proxy_protocol_others: %s\n", others[setup->proxy_others]);
-    print_metrics(&setup->metrics, out);
+    print_metrics(&setup->metrics, "metrics", out);
+    print_metrics(&setup->status, "status", out);
     if (setup->health)
         fputs("health: true\n", out);
     fputs("sites:\n", out);

@@ -97,22 +97,25 @@ static bool refuse_taken(const struct uvh_setup_tls *setup, int port, struct uvh
     return false;
 }
 
-bool uvh_redirect_check(const struct uvh_setup_tls *setup, const struct uvh_options *options,
-                        const struct uvh_address *metrics, struct uvh_problems *problems)
+bool uvh_redirect_check(const struct uvh_setup *setup, const struct uvh_options *options,
+                        struct uvh_problems *problems)
 {
-    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX + 1];
-    if (!setup->wanted || setup->redirect_http == UVH_OPTION_OFF)
+    struct uvh_address addresses[UVH_OPTIONS_LISTEN_MAX + 2];
+    const struct uvh_setup_tls *tls = &setup->tls;
+    if (!tls->wanted || tls->redirect_http == UVH_OPTION_OFF)
         return true;
     size_t count = uvh_listen_order(options, true, addresses), own = count;
-    if (metrics != NULL)
-        addresses[count++] = *metrics;
+    if (setup->metrics.has_listen)
+        addresses[count++] = setup->metrics.listen;
+    if (setup->status.has_listen)
+        addresses[count++] = setup->status.listen;
     for (size_t i = 0; i < own; i++) {
         struct uvh_address wanted = addresses[i];
         if (!uvh_listen_has_tls(&wanted, true))
             continue;
-        wanted.port = (int)setup->redirect_http;
+        wanted.port = (int)tls->redirect_http;
         if (wanted.port != 0 && is_taken(addresses, count, &wanted))
-            return refuse_taken(setup, wanted.port, problems);
+            return refuse_taken(tls, wanted.port, problems);
     }
     return true;
 }

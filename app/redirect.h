@@ -12,10 +12,9 @@ struct uvh_redirect {
     int https_port;
 };
 
-/* Checks the redirect port without listening on it. `metrics`: another listen address, or NULL.
- * False with a problem noted. */
-bool uvh_redirect_check(const struct uvh_setup_tls *setup, const struct uvh_options *options,
-                        const struct uvh_address *metrics, struct uvh_problems *problems);
+/* Checks the redirect port without listening on it. False with a problem noted. */
+bool uvh_redirect_check(const struct uvh_setup *setup, const struct uvh_options *options,
+                        struct uvh_problems *problems);
 
 /* Listens on the hosts of the `addresses` with TLS, if the setup has a redirect port. The addresses
  * have their final ports; `config` is that of `sites`. False after a message was printed. Close

@@ -75,7 +75,7 @@ static int merge(struct run *run)
     memcpy(options->listen, setup->listen, sizeof(setup->listen));
     int code = uvh_options_parse(options, run->command, run->count, run->arguments);
     if (code == UVH_EXIT_OK &&
-        !uvh_inherited_replace(options, setup->metrics.has_listen ? &setup->metrics.listen : NULL,
+        !uvh_inherited_replace(options, setup,
                                setup->tls.wanted ? setup->tls.redirect_http : UVH_OPTION_OFF))
         code = UVH_EXIT_FAILED;
     if (options->listen_count != setup->listen_count ||
@@ -104,10 +104,10 @@ static int merge(struct run *run)
     return code != UVH_EXIT_OK ? code : uvh_listen_check(options, setup->tls.wanted);
 }
 
-static int build(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_problems *problems,
-                 void *arg)
+static int build(uvhttp_server_t *server, const struct uvh_own_servers *own,
+                 struct uvh_problems *problems, void *arg)
 {
-    return uvh_site_build(server, metrics, arg, problems) ? UVH_EXIT_OK : UVH_EXIT_FAILED;
+    return uvh_site_build(server, own, arg, problems) ? UVH_EXIT_OK : UVH_EXIT_FAILED;
 }
 
 static struct uvh_setup_server *reread(const struct uvh_setup_server *given);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <uvhttp/metrics.h>
+#include <uvhttp/status_page.h>
 
 #include "alias.h"
 #include "error_pages.h"
@@ -188,6 +189,15 @@ static int add_metrics(uvhttp_server_t *server, const char *path)
     return UVH_EXIT_USAGE;
 }
 
+/* Adds the status page, if configured; the password applies to it. */
+static int add_status(uvhttp_server_t *server, const char *path)
+{
+    if (path == NULL || uvhttp_server_route_status(server, path) == 0)
+        return UVH_EXIT_OK;
+    fprintf(stderr, "uvhttp: --status: %s\n", uvhttp_server_error(server)->text);
+    return UVH_EXIT_USAGE;
+}
+
 /* Those of the first directory apply to refusals of all paths. */
 static int use_error_pages(uvhttp_server_t *server, const struct uvh_setup_route *route)
 {
@@ -216,10 +226,10 @@ static int add_routes(uvhttp_server_t *server, struct uvh_serve_site *made)
 }
 
 /* CORS precedes authentication: a preflight request has no password. */
-static int build(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_problems *problems,
-                 void *arg)
+static int build(uvhttp_server_t *server, const struct uvh_own_servers *own,
+                 struct uvh_problems *problems, void *arg)
 {
-    (void)metrics, (void)problems;
+    (void)own, (void)problems;
     struct uvh_serve_site *made = arg;
     int code = use_error_pages(server, &made->routes[0]);
     if (code == UVH_EXIT_OK)
@@ -235,6 +245,8 @@ static int build(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_p
                                 uvh_site_auth_handle_upload);
     if (code == UVH_EXIT_OK)
         code = add_metrics(server, made->metrics);
+    if (code == UVH_EXIT_OK)
+        code = add_status(server, made->status);
     return code == UVH_EXIT_OK ? add_routes(server, made) : code;
 }
 
@@ -265,7 +277,7 @@ static int run_server(const struct uvh_options *options, struct uvh_setup *setup
                                            .problems = &problems};
     int code = UVH_EXIT_USAGE;
     if (uvh_tls_check_addresses(&setup->tls, options, &problems) &&
-        uvh_redirect_check(&setup->tls, options, NULL, &problems))
+        uvh_redirect_check(setup, options, &problems))
         code = uvh_setup_server_run(&given);
     if (code == UVH_EXIT_FAILED && problems.count > 0)
         hint_at_keys(&options->tls, &problems);
@@ -288,6 +300,7 @@ static int serve(const struct uvh_options *options, struct uvh_serve_site *made)
                                   uvh_option_texts(&options->proxy_sources, made->proxy_sources),
                               .proxy_others = options->proxy_others,
                               .metrics = {.path = {.text = options->metrics}},
+                              .status = {.path = {.text = options->status}},
                               .health = options->health,
                               .pid_file = {.text = options->pid_file},
                               .sites = &made->site,
@@ -299,7 +312,8 @@ static int serve(const struct uvh_options *options, struct uvh_serve_site *made)
 int uvh_serve_run(struct uvh_options *options)
 {
     struct uvh_serve_site made;
-    if (!uvh_inherited_replace(options, NULL, options->tls.redirect_http))
+    static const struct uvh_setup no_own_servers;
+    if (!uvh_inherited_replace(options, &no_own_servers, options->tls.redirect_http))
         return UVH_EXIT_FAILED;
     int code = uvh_serve_site_make(&made, options);
     if (code == UVH_EXIT_OK)

@@ -317,6 +317,7 @@ int uvh_serve_site_make(struct uvh_serve_site *made, const struct uvh_options *o
     if (code == UVH_EXIT_OK)
         code = add_access_log(made, options->access_log);
     made->metrics = options->metrics;
+    made->status = options->status;
     if (code == UVH_EXIT_OK)
         code = uvh_tls_options_make(&made->tls_files, &options->tls, &made->tls);
     return code;

@@ -24,7 +24,7 @@ struct uvh_serve_site {
     /* referenced by the other members, freed with them */
     char *texts[9 + 6 * UVH_OPTIONS_LIST_MAX];
     size_t text_count;
-    const char *metrics, *access_log; /* as struct uvh_setup has them */
+    const char *metrics, *status, *access_log; /* as struct uvh_setup has them */
     const char *root; /* the absolute path of the directory or file, for the start output */
 };
 

@@ -134,10 +134,16 @@ struct uvh_setup_tls {
     size_t hsts;                      /* seconds; UVH_OPTION_OFF: none */
 };
 
+/* The metrics, or the status page. */
 struct uvh_setup_metrics {
     struct uvh_text path; /* text NULL: none */
     bool has_listen;      /* at their own address, else at that of the sites */
     struct uvh_address listen;
+};
+
+/* Servers at addresses of their own, which may be the same one; NULL: none. */
+struct uvh_own_servers {
+    uvhttp_server_t *metrics, *status;
 };
 
 struct uvh_setup {
@@ -157,7 +163,7 @@ struct uvh_setup {
     struct uvh_text_list proxy_sources; /* of the PROXY protocol */
     struct uvh_mark proxy_others_mark;
     unsigned proxy_others; /* uvhttp_proxy_others_t */
-    struct uvh_setup_metrics metrics;
+    struct uvh_setup_metrics metrics, status;
     bool health; /* probes at /healthz and /readyz */
     struct uvh_setup_site *sites;
     size_t site_count;

@@ -45,7 +45,7 @@ struct running {
     uvhttp_config_t config; /* of the server */
     struct uvh_site_log log;
     struct uvh_listening listening;
-    struct uvh_metrics metrics;
+    struct uvh_metrics metrics, status;
     struct uvh_redirect redirect;
     struct uvh_tls tls;
     struct uvh_run_as as;
@@ -97,7 +97,7 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
     struct uvh_listening *listening = &running->listening;
     if (!uvh_listen_all(server, given->setup, given->options, running->tls.tls, NULL, listening,
                         given->problems) ||
-        !uvh_metrics_listen(&running->metrics) ||
+        !uvh_metrics_listen(&running->metrics) || !uvh_metrics_listen(&running->status) ||
         !uvh_redirect_open(&running->redirect, given->setup, listening->addresses, listening->count,
                            server, &running->config))
         return UVH_EXIT_FAILED;
@@ -108,9 +108,9 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
         return UVH_EXIT_FAILED;
     int err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
-        uvh_banner_print(
-            given->options, given->what, listening->addresses, listening->count,
-            &(struct uvh_banner_parts){&running->metrics, &running->redirect, &running->tls});
+        uvh_banner_print(given->options, given->what, listening->addresses, listening->count,
+                         &(struct uvh_banner_parts){&running->metrics, &running->status,
+                                                    &running->redirect, &running->tls});
         uvh_tls_warn(&running->tls);
         err = uvh_service_ready(&running->service, server);
     }
@@ -245,6 +245,14 @@ static void refuse_hidden_routes(const struct uvh_setup_site *site, struct uvh_p
     }
 }
 
+static struct uvh_own_servers own_servers(const struct running *running,
+                                          const struct uvh_setup *setup)
+{
+    uvhttp_server_t *metrics = running->metrics.server;
+    return (struct uvh_own_servers){
+        .metrics = metrics, .status = uvh_metrics_share(setup) ? metrics : running->status.server};
+}
+
 /* What a reload replaces. False with problems noted or printed, and `*code` set. */
 static bool build_sites(struct running *running, const struct uvh_setup_server *given, int *code)
 {
@@ -266,7 +274,8 @@ static bool build_sites(struct running *running, const struct uvh_setup_server *
             refuse_hidden_routes(&setup->sites[i], problems);
     }
     bool right = problems->count == before;
-    *code = given->build(running->server, running->metrics.server, problems, given->arg);
+    const struct uvh_own_servers own = own_servers(running, setup);
+    *code = given->build(running->server, &own, problems, given->arg);
     if (*code == UVH_EXIT_OK && !right)
         *code = UVH_EXIT_FAILED;
     return *code == UVH_EXIT_OK;
@@ -277,7 +286,6 @@ static int build(struct running *running)
 {
     const struct uvh_setup_server *given = running->given;
     const struct uvh_setup *setup = given->setup;
-    const struct uvh_setup_metrics *metrics = &setup->metrics;
     struct uvh_problems *problems = given->problems;
     bool found = uvh_run_as_find(&running->as, setup, given->test, problems);
     if (!given->test)
@@ -285,8 +293,7 @@ static int build(struct running *running)
     bool loaded = uvh_tls_open(&running->tls, &setup->tls, given->options, given->test, problems);
     uvh_upgrade_restore_tickets(running->tls.tls);
     bool right = uvh_tls_check_addresses(&setup->tls, given->options, problems) &&
-                 uvh_redirect_check(&setup->tls, given->options,
-                                    metrics->has_listen ? &metrics->listen : NULL, problems);
+                 uvh_redirect_check(setup, given->options, problems);
     right = (!given->test || uvh_listen_probe(given->options, setup, problems)) && right;
     int code;
     uvh_site_log_set_quiet(true);
@@ -316,6 +323,8 @@ static int begin_reload(struct running *running)
     int err = uvhttp_server_begin_reload(running->server);
     if (err == 0 && running->metrics.server != NULL)
         err = uvhttp_server_begin_reload(running->metrics.server);
+    if (err == 0 && running->status.server != NULL)
+        err = uvhttp_server_begin_reload(running->status.server);
     return err;
 }
 
@@ -324,6 +333,8 @@ static int apply_reload(struct running *running)
     int err = 0;
     if (running->metrics.server != NULL)
         err = uvhttp_server_apply_reload(running->metrics.server);
+    if (err == 0 && running->status.server != NULL)
+        err = uvhttp_server_apply_reload(running->status.server);
     return err != 0 ? err : uvhttp_server_apply_reload(running->server);
 }
 
@@ -390,6 +401,8 @@ static void reload(struct running *running)
     uvhttp_server_cancel_reload(running->server);
     if (running->metrics.server != NULL)
         uvhttp_server_cancel_reload(running->metrics.server);
+    if (running->status.server != NULL)
+        uvhttp_server_cancel_reload(running->status.server);
     uvhttp_server_log(running->server, UVHTTP_LOG_ERROR, "reload: nothing is changed");
     uvh_service_reloaded("serving; the last reload has failed, see the log");
 }
@@ -419,7 +432,8 @@ static void upgrade(struct running *running)
     struct uvh_upgrade *upgrade = &running->upgrade;
     upgrade->servers[0] = running->server;
     upgrade->servers[1] = running->metrics.server;
-    upgrade->servers[2] = running->redirect.server;
+    upgrade->servers[2] = running->status.server;
+    upgrade->servers[3] = running->redirect.server;
     upgrade->tls = running->tls.tls;
     upgrade->done = pass_on;
     upgrade->arg = running;
@@ -461,7 +475,14 @@ int uvh_setup_server_run(const struct uvh_setup_server *given)
     running.fixed = given->reread == NULL ? NULL : uvh_fixed_keys_of(given->setup);
     int err = load(&running, NULL);
     if (err == 0)
-        err = uvh_metrics_open(&running.metrics, given->setup, server, &running.config);
+        err = uvh_metrics_open(&running.metrics, &given->setup->metrics, "metrics", server,
+                               &running.config);
+    if (err == 0 && uvh_metrics_share(given->setup))
+        running.status = (struct uvh_metrics){.path = given->setup->status.path.text,
+                                              .shared = &running.metrics};
+    else if (err == 0)
+        err = uvh_metrics_open(&running.status, &given->setup->status, "status", server,
+                               &running.config);
     int code = err != 0 ? fail(err) : build(&running);
     if (code == UVH_EXIT_OK)
         code = act(&running, server);
@@ -469,6 +490,7 @@ int uvh_setup_server_run(const struct uvh_setup_server *given)
         /* the problems were printed; the message that the server is not running is suppressed */
         running.log.level = UVHTTP_LOG_ERROR;
     uvh_redirect_close(&running.redirect, server);
+    uvh_metrics_close(&running.status, server);
     uvh_metrics_close(&running.metrics, server);
     uvhttp_server_free(server);
     uvh_tls_close(&running.tls);

@@ -11,10 +11,10 @@ struct uvh_setup_server {
     const char *what; /* is served: for the start output */
     bool test;        /* build the server only */
     bool print;       /* with `test`: print the setup if it has no errors */
-    /* Adds the sites to a server; `metrics` is the one at the address of the metrics, or NULL.
-     * Returns UVH_EXIT_OK, or another code after problems were noted or printed. */
-    int (*build)(uvhttp_server_t *server, uvhttp_server_t *metrics, struct uvh_problems *problems,
-                 void *arg);
+    /* Adds the sites to a server. Returns UVH_EXIT_OK, or another code after problems were noted or
+     * printed. */
+    int (*build)(uvhttp_server_t *server, const struct uvh_own_servers *own,
+                 struct uvh_problems *problems, void *arg);
     void *arg;
     struct uvh_problems *problems;
     /* Reads the setup once more, as it is now. NULL after its problems were printed. The member

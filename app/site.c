@@ -19,7 +19,7 @@
 
 struct builder {
     uvhttp_server_t *server;
-    uvhttp_server_t *metrics; /* at their own address; or NULL */
+    const struct uvh_own_servers *own;
     const struct uvh_setup *setup;
     struct uvh_problems *problems;
 };
@@ -59,9 +59,13 @@ static const struct uvh_mark *find_other(const struct builder *builder,
         if (strcmp(error->other, pattern) == 0)
             return &other->path.mark;
     }
-    if (site->hosts.count == 0 && builder->setup->metrics.path.text != NULL &&
-        !builder->setup->metrics.has_listen)
-        return &builder->setup->metrics.path.mark;
+    const struct uvh_setup_metrics *const own[] = {&builder->setup->metrics,
+                                                   &builder->setup->status};
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && site->hosts.count == 0; i++) {
+        if (own[i]->path.text != NULL && !own[i]->has_listen &&
+            strcmp(error->other, own[i]->path.text) == 0)
+            return &own[i]->path.mark;
+    }
     return NULL;
 }
 
@@ -240,21 +244,45 @@ static uvhttp_router_t **find_routers(const struct builder *builder,
     return routers;
 }
 
-/* The metrics route has the rules of the site that has it: `chain` is the middleware for them. */
+/* The routes of metrics and status page have the rules of the site that has them: `chain` is the
+ * middleware for them. */
+static void add_own_route(const struct builder *builder, uvhttp_server_t *server,
+                          const struct chain *chain, const struct uvh_text *path,
+                          uvhttp_handler_cb handler, void *arg)
+{
+    const uvhttp_route_t route = {
+        .method = "GET",
+        .pattern = path->text,
+        .handler = handler,
+        .arg = arg,
+        .middleware = chain->count == 0 ? NULL : chain->items,
+        .middleware_count = chain->count,
+    };
+    note(builder, server, path->mark, uvhttp_router_add(uvhttp_server_router(server), &route));
+}
+
 static void add_metrics(const struct builder *builder, uvhttp_server_t *server,
                         const struct chain *chain)
 {
     const struct uvh_text *path = &builder->setup->metrics.path;
-    const uvhttp_route_t route = {
-        .method = "GET",
-        .pattern = path->text,
-        .handler = uvhttp_metrics_handle_request,
-        .arg = builder->server,
-        .middleware = chain->count == 0 ? NULL : chain->items,
-        .middleware_count = chain->count,
-    };
     if (path->text != NULL)
-        note(builder, server, path->mark, uvhttp_router_add(uvhttp_server_router(server), &route));
+        add_own_route(builder, server, chain, path, uvhttp_metrics_handle_request, builder->server);
+}
+
+static void add_status(const struct builder *builder, uvhttp_server_t *server,
+                       const struct chain *chain)
+{
+    const struct uvh_text *path = &builder->setup->status.path;
+    uvhttp_status_page_t *status;
+    if (path->text == NULL)
+        return;
+    int err = uvhttp_status_page_new(&status, builder->server);
+    if (err == 0 && (err = uvhttp_server_own(server, uvhttp_status_page_free, status)) != 0)
+        uvhttp_status_page_free(status);
+    if (err != 0)
+        uvh_problems_add(builder->problems, path->mark, "%s", uvhttp_strerror(err));
+    else
+        add_own_route(builder, server, chain, path, uvhttp_status_page_handle_request, status);
 }
 
 static bool has_rest(const struct uvh_setup *setup)
@@ -336,9 +364,11 @@ static void add_site(const struct builder *builder, struct uvh_setup_site *site,
     push_clients(&chain, &site->made);
     push(&chain, uvhttp_auth_handle_request, build.auth);
     /* Before the site's routes, so that the library rejects a route with the same path. */
-    if (site->hosts.count == 0 && !builder->setup->metrics.has_listen &&
-        builder->problems->count == before)
+    bool added = site->hosts.count == 0 && builder->problems->count == before;
+    if (added && !builder->setup->metrics.has_listen)
         add_metrics(builder, builder->server, &chain);
+    if (added && !builder->setup->status.has_listen)
+        add_status(builder, builder->server, &chain);
     for (size_t r = 0; r < site->route_count; r++)
         add_route(builder, &build, &site->routes[r]);
     for (size_t r = 0; r < site->rewrite_count; r++)
@@ -415,15 +445,21 @@ static void add_sites(const struct builder *builder)
     free(routers);
 }
 
-bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
+bool uvh_site_build(uvhttp_server_t *server, const struct uvh_own_servers *own,
                     const struct uvh_setup *setup, struct uvh_problems *problems)
 {
     size_t before = problems->count;
-    const struct builder builder = {server, metrics, setup, problems};
-    /* The default site, if there is one, adds them with its own rules. */
-    bool own = setup->metrics.has_listen; /* a reload cannot add the server for that */
-    if (own ? metrics != NULL : !has_rest(setup))
-        add_metrics(&builder, own ? metrics : server, &(struct chain){.count = 0});
+    const struct builder builder = {server, own, setup, problems};
+    const struct chain none = {.count = 0};
+    /* The default site, if there is one, adds them with its own rules. A reload cannot add a server
+     * for them. */
+    uvhttp_server_t *other = has_rest(setup) ? NULL : server;
+    uvhttp_server_t *metrics = setup->metrics.has_listen ? own->metrics : other;
+    uvhttp_server_t *status = setup->status.has_listen ? own->status : other;
+    if (metrics != NULL)
+        add_metrics(&builder, metrics, &none);
+    if (status != NULL)
+        add_status(&builder, status, &none);
     add_sites(&builder);
     uvh_site_auth_check_directories(setup, problems);
     return problems->count == before;

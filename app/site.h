@@ -11,8 +11,8 @@ struct uvh_site_log {
 
 /* Adds everything in the setup to a server; the setup must outlive it: opens directories, loads
  * prewarmed files, adds routes. Does not listen and opens no log. False with a problem noted.
- * `metrics` is the server at the metrics address, or NULL. */
-bool uvh_site_build(uvhttp_server_t *server, uvhttp_server_t *metrics,
+ */
+bool uvh_site_build(uvhttp_server_t *server, const struct uvh_own_servers *own,
                     const struct uvh_setup *setup, struct uvh_problems *problems);
 
 /* A uvhttp_log_cb; `arg` is a struct uvh_site_log. */

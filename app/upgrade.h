@@ -9,7 +9,7 @@
 
 #include <uvhttp/tls.h>
 
-enum { UVH_UPGRADE_SERVERS = 3 };
+enum { UVH_UPGRADE_SERVERS = 4 };
 
 struct uvh_upgrade {
     uvhttp_server_t *servers[UVH_UPGRADE_SERVERS]; /* NULL: none; the first has the loop */

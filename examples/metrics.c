@@ -1,9 +1,10 @@
-/* Monitoring: counters and latencies for Prometheus at /metrics, and an access log that SIGHUP
- * reopens after logrotate has renamed it.
+/* Monitoring: counters and latencies for Prometheus at /metrics, the same for people as a live page
+ * at /status, and an access log that SIGHUP reopens after logrotate has renamed it.
  *
  *     curl http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/work
  *     curl http://127.0.0.1:8080/metrics
+ *     curl 'http://127.0.0.1:8080/status?format=json'
  *
  * Usage: metrics [PORT [LOG]] (LOG: a file; default: standard output) */
 #include <signal.h>
@@ -46,6 +47,8 @@ static int serve(uvhttp_server_t *server, int port, uvhttp_access_log_t *log)
         err = uvhttp_server_route(server, "GET", "/work", work, NULL);
     if (err == 0)
         err = uvhttp_server_route(server, "GET", "/metrics", uvhttp_metrics_handle_request, server);
+    if (err == 0)
+        err = uvhttp_server_route_status(server, "/status");
     if (err == 0)
         err = uvhttp_server_listen(server, "127.0.0.1", port);
     if (err == 0)

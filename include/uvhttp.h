@@ -39,8 +39,8 @@
  * websocket.h (server and client connections), topics.h (publish and subscribe). Middleware:
  * cors.h, auth.h, passwords.h, secret.h, address_rules.h, rate_limit.h, size_limit.h,
  * request_id.h, security_headers.h, body_etag.h, compress.h. TLS: tls.h, and tls_client.h for
- * clients. Monitoring: health.h, metrics.h, access_log.h, trace.h. The parser without libuv:
- * parser.h. */
+ * clients. Monitoring: health.h, metrics.h, status_page.h, access_log.h, trace.h. The parser
+ * without libuv: parser.h. */
 #ifndef UVHTTP_H
 #define UVHTTP_H
 
@@ -76,6 +76,7 @@
 #include <uvhttp/size_limit.h>
 #include <uvhttp/sse.h>
 #include <uvhttp/static.h>
+#include <uvhttp/status_page.h>
 #include <uvhttp/stream.h>
 #include <uvhttp/template.h>
 #include <uvhttp/text.h>

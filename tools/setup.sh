@@ -17,7 +17,8 @@ test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libc
     python3-yaml python3-html5lib python3-cryptography curl openssl nodejs golang-go strace wrk
     chromium prometheus doxygen mandoc python3-venv libcjson-dev nlohmann-json3-dev brotli zstd
     libhiredis-dev redis-server python3-h2 python3-wsproto nghttp2-client
-    libnghttp2-dev haproxy nginx-light logrotate shellcheck zsh fish"
+    libnghttp2-dev haproxy nginx-light logrotate shellcheck zsh fish
+    python3-prometheus-client"
 bench_alone="$serve libcmocka-dev python3"
 # A Node from another source includes npm, which conflicts with npm of the distribution.
 if ! command -v npm >/dev/null; then test="$test npm"; fi

@@ -1,9 +1,10 @@
-/* Monitoring: counters and latencies for Prometheus at /metrics, and an access log that SIGHUP
- * reopens after logrotate has renamed it.
+/* Monitoring: counters and latencies for Prometheus at /metrics, the same for people as a live page
+ * at /status, and an access log that SIGHUP reopens after logrotate has renamed it.
  *
  *     curl http://127.0.0.1:8080/
  *     curl http://127.0.0.1:8080/work
  *     curl http://127.0.0.1:8080/metrics
+ *     curl 'http://127.0.0.1:8080/status?format=json'
  *
  * Usage: metrics [PORT [LOG]] (LOG: a file; default: standard output) */
 #include <chrono>
@@ -37,7 +38,7 @@ int main(int argc, char **argv)
     server.onFinished(log);
     server.get("/", [](Response res) { return res.sendText(200, "Hello\n"); });
     server.get("/work", work);
-    server.metrics("/metrics");
+    server.metrics("/metrics").status("/status");
     server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (server.error()) {
         std::fprintf(stderr, "%s\n", server.details().text);

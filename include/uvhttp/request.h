@@ -214,6 +214,17 @@ UVHTTP_EXPORT bool uvhttp_request_is_blocking(const uvhttp_request_t *request);
 /* The response to this request. */
 UVHTTP_EXPORT uvhttp_response_t *uvhttp_request_response(uvhttp_request_t *request);
 
+enum { UVHTTP_EXEMPLAR_SIZE = 64 }; /* with the NUL */
+
+/* Makes the request an exemplar of the latency in the metrics (uvhttp_server_read_exemplars) when
+ * it has finished, with the id of its trace, which is copied: for a program with tracing of its
+ * own. uvhttp_request_trace does this for each trace that is sampled. Before the exchange has
+ * finished, also in uvhttp_server_on_finished.
+ * Returns 0, or
+ *   UVHTTP_EINVAL  no id, or one that is empty or has more than 63 bytes
+ *   UVHTTP_ENOMEM  out of memory */
+UVHTTP_EXPORT int uvhttp_request_set_exemplar(uvhttp_request_t *request, const char *trace_id);
+
 /* Attaches a pointer to the exchange under a key (any unique address, for example of a static
  * variable), so that several middlewares and handlers do not conflict. `release` (may be NULL) is
  * called once with it when the exchange ends, in reverse order of attaching, or immediately if this

@@ -46,8 +46,19 @@ typedef struct uvhttp_job_stats {
 
 /* Counters since the server listens, and current values. Refreshed by uvhttp_server_stats. */
 typedef struct uvhttp_stats {
-    size_t active_connections;     /* open now */
-    size_t idle_connections;       /* of these, waiting for a request */
+    /* Of the whole server: when it began to listen, in milliseconds since 1970; 0 before, and in
+     * uvhttp_server_worker_stats. */
+    int64_t started_ms;
+    size_t active_connections;      /* open now */
+    size_t idle_connections;        /* of these, waiting for a request */
+    size_t handshaking_connections; /* of these, in a TLS handshake */
+    size_t reading_connections;     /* of these, with an incomplete request head */
+    size_t writing_connections;     /* of these, with output that the client does not accept yet */
+    size_t closing_connections; /* of these, closed by the server, waiting for the client's end */
+    size_t active_http2;        /* of active_connections: over HTTP/2 */
+    /* of active_connections: carry a stream of uvhttp_response_upgrade, such as a WebSocket */
+    size_t active_upgraded;
+    size_t active_websockets;      /* open now, including those within HTTP/2 connections */
     uint64_t total_connections;    /* accepted since start, including rejected ones */
     uint64_t rejected_connections; /* got 503 or were closed because of max_connections */
     uint64_t total_requests;       /* valid request heads received */
@@ -488,6 +499,46 @@ UVHTTP_EXPORT const uvhttp_stats_t *uvhttp_server_stats(uvhttp_server_t *server)
 UVHTTP_EXPORT int uvhttp_server_read_stats(uvhttp_server_t *server, uvhttp_stats_t *stats);
 UVHTTP_EXPORT int uvhttp_server_worker_stats(uvhttp_server_t *server, size_t worker,
                                              uvhttp_stats_t *stats);
+
+/* The histogram of uvhttp_stats_t.latency at one moment, 7 KB. The counters are those of ranges of
+ * durations, whose limits are internal. */
+enum { UVHTTP_LATENCY_RANGES = 897 };
+typedef struct uvhttp_latency_counts {
+    uint64_t sum_us;
+    uint64_t max_us;
+    uint64_t counts[UVHTTP_LATENCY_RANGES];
+} uvhttp_latency_counts_t;
+
+/* Copies the histogram, summed over all workers. Any thread.
+ * Returns 0, or
+ *   UVHTTP_EINVAL  no `counts`
+ *   UVHTTP_ENOMEM  `server` is NULL */
+UVHTTP_EXPORT int uvhttp_server_read_latency(uvhttp_server_t *server,
+                                             uvhttp_latency_counts_t *counts);
+
+/* Writes the distribution of the durations that were recorded after `before` (NULL: since the
+ * start) and until `after` to `latency`, for the percentiles of the last seconds. `max_us` has the
+ * error of percentiles, too, unless the interval has the longest duration of all. Any thread. */
+UVHTTP_EXPORT void uvhttp_latency_between(const uvhttp_latency_counts_t *before,
+                                          const uvhttp_latency_counts_t *after,
+                                          uvhttp_latency_t *latency);
+
+/* A finished request, for the range of the latency histogram that it is in. */
+typedef struct uvhttp_exemplar {
+    char trace_id[UVHTTP_EXEMPLAR_SIZE]; /* "": there is none */
+    uint64_t duration_us;
+    int64_t unix_ms; /* when it finished */
+} uvhttp_exemplar_t;
+
+/* Copies the last exemplar of each range: durations below 64 << index microseconds, and the longer
+ * ones. There are none unless requests have sampled traces that are evaluated
+ * (uvhttp_request_trace), by a handler or an access log. Any thread.
+ * Returns 0, or
+ *   UVHTTP_EINVAL  no `exemplars`
+ *   UVHTTP_ENOMEM  `server` is NULL */
+enum { UVHTTP_EXEMPLARS = UVHTTP_LATENCY_BOUNDS + 1 };
+UVHTTP_EXPORT int uvhttp_server_read_exemplars(uvhttp_server_t *server,
+                                               uvhttp_exemplar_t exemplars[UVHTTP_EXEMPLARS]);
 
 /* Responses of one route to one method with one status class. */
 typedef struct uvhttp_route_stats {

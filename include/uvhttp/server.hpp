@@ -29,6 +29,7 @@
 #include <uvhttp/router.hpp>
 #include <uvhttp/server.h>
 #include <uvhttp/static.h>
+#include <uvhttp/status_page.h>
 #include <uvhttp/tls.hpp>
 
 namespace uvhttp
@@ -258,6 +259,14 @@ public:
     Server &metrics(const Text &pattern)
     {
         return get(pattern, Native{uvhttp_metrics_handle_request, native()});
+    }
+
+    /* A GET route with the status page of this server (status_page.h). */
+    Server &status(const Text &pattern)
+    {
+        setup_->note(uvhttp_server_route_status(native(), pattern.c_str()), "status",
+                     pattern.c_str());
+        return *this;
     }
 
     /* GET routes for probes (health.h). */

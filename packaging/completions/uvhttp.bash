@@ -105,7 +105,7 @@ _uvhttp()
             --upload-directories --no-upload-directories --upload-sync --no-upload-sync
             --clean-urls --no-clean-urls --fallback --try-files --error-pages --symlinks
             --more-root --alias --upload-auth --allow --deny --limit-requests --rewrite
-            --redirect --metrics --health --no-health --workers --max-connections
+            --redirect --metrics --status --health --no-health --workers --max-connections
             --max-requests-per-connection --max-connection-age --http2 --no-http2
             --http2-max-streams --http2-stream-window --http2-connection-window
             --http2-header-table --http2-control-frames --http2-resets --http2-total-resets

@@ -104,6 +104,7 @@ complete -c uvhttp -n 'not __fish_seen_subcommand_from run check reload precompr
 complete -c uvhttp -n 'not __fish_seen_subcommand_from run check reload precompress cert hash-password help version' -l rewrite -x -d 'serve another path instead, such as \'/old/*=/new/{rest}\''
 complete -c uvhttp -n 'not __fish_seen_subcommand_from run check reload precompress cert hash-password help version' -l redirect -x -d 'redirect a path (302), such as \'/old/*=/new/{rest}\''
 complete -c uvhttp -n 'not __fish_seen_subcommand_from run check reload precompress cert hash-password help version' -l metrics -d 'metrics for Prometheus at this path, /metrics without a value'
+complete -c uvhttp -n 'not __fish_seen_subcommand_from run check reload precompress cert hash-password help version' -l status -d 'live status page at this path, /status without a value'
 complete -c uvhttp -n 'not __fish_seen_subcommand_from run check reload precompress cert hash-password help version' -l health -d '/healthz and /readyz for balancers, without a password'
 complete -c uvhttp -n 'not __fish_seen_subcommand_from run check reload precompress cert hash-password help version' -l no-health -d '/healthz and /readyz for balancers, without a password'
 complete -c uvhttp -n 'not __fish_seen_subcommand_from run check reload precompress cert hash-password help version' -l workers -x -d 'worker threads'

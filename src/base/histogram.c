@@ -47,6 +47,16 @@ uint64_t uvh_histogram_max(const struct uvh_histogram *histogram)
     return uvh_counter_read(&histogram->max);
 }
 
+uint64_t uvh_histogram_highest(const struct uvh_histogram *histogram)
+{
+    size_t end = UVH_HISTOGRAM_SIZE;
+    while (end > 0 && uvh_counter_read(&histogram->counts[end - 1]) == 0)
+        end--;
+    if (end == UVH_HISTOGRAM_SIZE)
+        return UINT64_MAX;
+    return end == 0 ? 0 : range_begin(end) - 1;
+}
+
 /* ceil(count * millionths / 10^6), at least 1, without overflow. */
 static uint64_t rank_of(uint64_t count, uint64_t millionths)
 {

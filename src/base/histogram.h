@@ -59,6 +59,10 @@ uint64_t uvh_histogram_count(const struct uvh_histogram *histogram);
 uint64_t uvh_histogram_sum(const struct uvh_histogram *histogram);
 uint64_t uvh_histogram_max(const struct uvh_histogram *histogram);
 
+/* The largest value of the highest range that has one; UINT64_MAX for the last range, 0 if the
+ * histogram is empty. */
+uint64_t uvh_histogram_highest(const struct uvh_histogram *histogram);
+
 /* The value that `millionths` of all values do not exceed (500000: the median, 999000: p99.9), as
  * the middle of its range and at most the maximum. 0 if the histogram is empty. */
 uint64_t uvh_histogram_percentile(const struct uvh_histogram *histogram, uint64_t millionths);

@@ -12,15 +12,16 @@
 
 /* ---- timeouts ---- */
 
-/* Counted on each change, because only the loop's thread may walk the list. */
-static void count_idle(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
+/* Counted on each change, because only the loop's thread may walk the lists. */
+static void count_class(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
 {
-    bool before = conn->timeout_class == UVH_CONN_TIMEOUT_IDLE;
-    bool now = timeout == UVH_CONN_TIMEOUT_IDLE;
-    if (now && !before)
-        uvh_counter_add(&conn->shared->idle, 1);
-    else if (before && !now)
-        uvh_counter_subtract(&conn->shared->idle, 1);
+    _Atomic uint64_t *counters = conn->shared->in_class;
+    if (conn->timeout_class == timeout || conn->outgoing)
+        return;
+    if (conn->timeout_class != UVH_CONN_TIMEOUTS)
+        uvh_counter_subtract(&counters[conn->timeout_class], 1);
+    if (timeout != UVH_CONN_TIMEOUTS)
+        uvh_counter_add(&counters[timeout], 1);
 }
 
 /* A busy connection moves to the end of its list at most a few times a second. A move touches
@@ -59,7 +60,7 @@ static void set_timeout(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
         return;
     if (timeout == UVH_CONN_TIMEOUT_WRITE)
         conn->unsent = (uint32_t)uvh_conn_io_unsent(conn);
-    count_idle(conn, timeout);
+    count_class(conn, timeout);
     conn->timeout_class = (unsigned char)timeout;
     uvh_timeout_arm(timeouts_for(conn, timeout), &conn->timeout, now);
 }
@@ -440,7 +441,7 @@ void uvh_conn_close(struct uvh_conn *conn)
     if (uvh_conn_is_closed(conn))
         return;
     conn->state = UVH_CONN_CLOSED;
-    count_idle(conn, UVH_CONN_TIMEOUTS);
+    count_class(conn, UVH_CONN_TIMEOUTS);
     uvh_timeout_cancel(&conn->timeout);
     uvh_list_remove(&conn->ready);
     conn->shared->callbacks->closed(conn);

@@ -84,7 +84,9 @@ struct uvh_conn_shared {
     uint64_t max_age_ms; /* of accepted connections; 0: no limit */
     uint32_t random;     /* for their ages */
     _Atomic uint64_t open;
-    _Atomic uint64_t idle;
+    _Atomic uint64_t in_class[UVH_CONN_TIMEOUTS]; /* of the accepted ones */
+    _Atomic uint64_t upgraded;                    /* of these, they carry a stream */
+    _Atomic uint64_t websockets;                  /* streams, also those within a connection */
     _Atomic uint64_t bytes_received;
     _Atomic uint64_t bytes_sent;
     _Atomic uint64_t tls_handshakes; /* completed handshakes */

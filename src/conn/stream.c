@@ -125,6 +125,8 @@ static void closed(struct uvh_conn *conn)
     } else {
         uvh_stream_closed(stream, conn->shared);
     }
+    if (!conn->outgoing)
+        uvh_counter_subtract(&conn->shared->upgraded, 1);
     conn->owner = NULL;
     uvh_conn_unref(conn);
 }
@@ -166,6 +168,8 @@ void uvh_stream_begin(struct uvhttp_stream *stream, struct uvh_conn *conn)
     conn->starved = false;
     stream->carrier = UVH_CARRIER_CONN;
     stream->on.conn = conn;
+    if (!conn->outgoing)
+        uvh_counter_add(&conn->shared->upgraded, 1);
     if (uvh_list_empty(&stream->link))
         uvh_list_append(&conn->shared->streams, &stream->link);
 }
@@ -182,6 +186,8 @@ void uvh_stream_closed(struct uvhttp_stream *stream, struct uvh_conn_shared *sha
 {
     uvh_list_remove(&stream->link);
     uvh_timeout_cancel(&stream->timer);
+    if (stream->is_websocket)
+        uvh_counter_subtract(&shared->websockets, 1);
     stream->events.closed(stream, stream->arg);
     stream->carrier = UVH_CARRIER_CLOSED;
     stream->on.closed = shared;

@@ -65,7 +65,8 @@ struct uvhttp_stream {
     unsigned char carrier;    /* enum uvh_carrier, kind of `on` */
     bool starting : 1;        /* the user has not received it yet */
     bool paused : 1;
-    bool wants_drain : 1; /* a write was refused */
+    bool wants_drain : 1;  /* a write was refused */
+    bool is_websocket : 1; /* counted */
 };
 
 _Static_assert(sizeof(struct uvhttp_stream) <= 104, "it is part of what an idle connection costs");

@@ -194,6 +194,7 @@ static void closed(struct uvh_conn *conn)
     struct uvh_h2 *h2 = conn->owner;
     h2->failed = true;
     uvh_list_remove(&h2->link);
+    uvh_counter_subtract(&uvh_h2_worker(h2)->counters.active_http2, 1);
     uvh_h2_abort_all(h2);
     uvh_h2_unref(h2);
 }
@@ -263,6 +264,7 @@ bool uvh_h2_begin(struct uvh_conn *conn)
     conn->owner = h2;
     uvh_conn_ref(conn);
     uvh_counter_add(&worker->counters.http2_connections, 1);
+    uvh_counter_add(&worker->counters.active_http2, 1);
     uvh_socket_limit_queue(conn->socket.fd, SOCKET_QUEUE);
     uvh_h2_ref(h2);
     uvh_h2_send_settings(h2);

@@ -358,6 +358,20 @@ void *uvhttp_request_allocate(uvhttp_request_t *request, size_t size)
     return uvh_arena_alloc(request->arena, size);
 }
 
+const char uvh_request_exemplar_key;
+
+int uvhttp_request_set_exemplar(uvhttp_request_t *request, const char *trace_id)
+{
+    size_t size = trace_id == NULL ? 0 : strlen(trace_id) + 1;
+    if (size < 2 || size > UVHTTP_EXEMPLAR_SIZE)
+        return UVHTTP_EINVAL;
+    char *copy = uvh_arena_alloc(request->arena, size);
+    if (copy == NULL)
+        return UVHTTP_ENOMEM;
+    memcpy(copy, trace_id, size);
+    return uvhttp_request_attach(request, &uvh_request_exemplar_key, copy, NULL);
+}
+
 int uvhttp_request_attach(uvhttp_request_t *request, const void *key, void *data,
                           void (*release)(void *data))
 {

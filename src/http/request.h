@@ -77,6 +77,15 @@ static inline void uvh_request_release(struct uvhttp_request *request)
         uvh_request_release_attached(request);
 }
 
+/* The id of its sampled trace; NULL for most requests. */
+extern const char uvh_request_exemplar_key;
+static inline const char *uvh_request_exemplar(const struct uvhttp_request *request)
+{
+    return request->attachments == NULL
+               ? NULL
+               : uvhttp_request_attached(request, &uvh_request_exemplar_key);
+}
+
 /* Sets up everything that follows from head and framing; `request` must be zeroed. Returns NONE, or
  * why the path is rejected; sets `*out_of_memory` when it could not be stored. */
 uvhttp_reason_t uvh_request_init(struct uvhttp_request *request, struct uvh_arena *arena,

@@ -1,254 +1,335 @@
-/* The Prometheus text format (version 0.0.4), on public functions only: uvhttp/metrics.h. */
+/* The metrics of a server, on public functions only: uvhttp/metrics.h. */
 #include <uvhttp/metrics.h>
 
-#include <stdarg.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include <uvhttp/error.h>
+#include <uvhttp/negotiate.h>
 
 #include "base/compiler.h"
-#include "base/slice.h"
+#include "observe/metrics_text.h"
+#include "options/field_lines.h"
+#include "platform/process.h"
 
-enum { ROUTES_GROWTH = 4096 }; /* bytes */
+enum { FIRST_SIZE = 24576, GROWTH = 4096, LABELS_SIZE = 32 }; /* bytes */
 
-/* The output buffer: counts the whole text, writes as much as fits. */
-struct text {
-    char *out;
-    size_t size;
-    size_t length;
-};
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static void
-add(struct text *text, const char *format, ...)
+static void begin(struct uvh_metrics_text *text, const char *name, const char *type,
+                  const char *help)
 {
-    bool full = text->length >= text->size;
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(full ? NULL : text->out + text->length,
-                           full ? 0 : text->size - text->length, format, arguments);
-    va_end(arguments);
-    text->length += (size_t)length;
+    uvh_metrics_text_begin(text, name, type, help);
 }
 
-/* Writes the lines before the samples of a metric. */
-static void begin(struct text *text, const char *name, const char *type, const char *help)
+static void gauge(struct uvh_metrics_text *text, const char *name, const char *labels,
+                  uint64_t value)
 {
-    add(text, "# HELP uvhttp_%s %s\n# TYPE uvhttp_%s %s\n", name, help, name, type);
+    uvh_metrics_text_gauge(text, name, labels, value);
 }
 
-/* `name` includes the labels. */
-static void sample(struct text *text, const char *name, uint64_t value)
+static void count(struct uvh_metrics_text *text, const char *name, const char *labels,
+                  uint64_t value)
 {
-    add(text, "uvhttp_%s %llu\n", name, (unsigned long long)value);
+    uvh_metrics_text_count(text, name, labels, value);
 }
 
-static void counter(struct text *text, const char *name, const char *help, uint64_t value)
+static void counter(struct uvh_metrics_text *text, const char *name, const char *help,
+                    uint64_t value)
+{
+    uvh_metrics_text_counter(text, name, help, value);
+}
+
+static void time_counter(struct uvh_metrics_text *text, const char *name, const char *help,
+                         uint64_t microseconds)
 {
     begin(text, name, "counter", help);
-    sample(text, name, value);
+    uvh_metrics_text_count_time(text, name, "", microseconds);
 }
 
-/* Ends a line with a time as its value. */
-static void add_seconds(struct text *text, uint64_t microseconds)
+/* The counters are not read at the same moment. */
+static size_t difference(size_t all, size_t part)
 {
-    add(text, " %llu.%06llu\n", (unsigned long long)(microseconds / 1000000),
-        (unsigned long long)(microseconds % 1000000));
+    return all > part ? all - part : 0;
 }
 
-static void seconds_counter(struct text *text, const char *name, const char *help,
-                            uint64_t microseconds)
+static void connections(struct uvh_metrics_text *text, const uvhttp_stats_t *stats)
 {
-    begin(text, name, "counter", help);
-    add(text, "uvhttp_%s", name);
-    add_seconds(text, microseconds);
-}
-
-static void connections(struct text *text, const uvhttp_stats_t *stats)
-{
-    begin(text, "connections", "gauge", "Open connections by state.");
-    sample(text, "connections{state=\"active\"}",
-           stats->active_connections - stats->idle_connections);
-    sample(text, "connections{state=\"idle\"}", stats->idle_connections);
-    counter(text, "accepted_connections_total", "Accepted connections, including rejected ones.",
+    static const char states[] = "uvhttp_connections", protocols[] = "uvhttp_protocol_connections";
+    size_t others = stats->idle_connections + stats->handshaking_connections +
+                    stats->reading_connections + stats->writing_connections +
+                    stats->closing_connections;
+    size_t http1 = difference(stats->active_connections, stats->active_http2);
+    begin(text, states, "gauge", "Open connections by state.");
+    gauge(text, states, "state=\"active\"", difference(stats->active_connections, others));
+    gauge(text, states, "state=\"idle\"", stats->idle_connections);
+    gauge(text, states, "state=\"handshaking\"", stats->handshaking_connections);
+    gauge(text, states, "state=\"reading\"", stats->reading_connections);
+    gauge(text, states, "state=\"writing\"", stats->writing_connections);
+    gauge(text, states, "state=\"closing\"", stats->closing_connections);
+    begin(text, protocols, "gauge", "Open connections by protocol.");
+    gauge(text, protocols, "protocol=\"http1\"", difference(http1, stats->active_upgraded));
+    gauge(text, protocols, "protocol=\"http2\"", stats->active_http2);
+    gauge(text, protocols, "protocol=\"upgraded\"", stats->active_upgraded);
+    begin(text, "uvhttp_websockets", "gauge", "Open WebSockets, including those within HTTP/2.");
+    gauge(text, "uvhttp_websockets", "", stats->active_websockets);
+    counter(text, "uvhttp_accepted_connections", "Accepted connections, including rejected ones.",
             stats->total_connections);
-    counter(text, "rejected_connections_total", "Connections rejected because of max_connections.",
+    counter(text, "uvhttp_rejected_connections", "Connections rejected because of max_connections.",
             stats->rejected_connections);
 }
 
-static void tls(struct text *text, const uvhttp_stats_t *stats)
+static void tls(struct uvh_metrics_text *text, const uvhttp_stats_t *stats)
 {
-    begin(text, "tls_handshakes_total", "counter", "TLS handshakes by result.");
-    sample(text, "tls_handshakes_total{result=\"full\"}",
-           stats->tls_handshakes - stats->tls_resumed);
-    sample(text, "tls_handshakes_total{result=\"resumed\"}", stats->tls_resumed);
-    sample(text, "tls_handshakes_total{result=\"failed\"}", stats->tls_failures);
-    counter(text, "tls_queued_handshakes_total", "TLS handshakes queued because of max_handshakes.",
-            stats->tls_waited);
-    counter(text, "tls_early_requests_total", "Requests received as early data.",
+    static const char handshakes[] = "uvhttp_tls_handshakes",
+                      expiry[] = "uvhttp_tls_certificate_expiry_seconds";
+    begin(text, handshakes, "counter", "TLS handshakes by result.");
+    count(text, handshakes, "result=\"full\"", stats->tls_handshakes - stats->tls_resumed);
+    count(text, handshakes, "result=\"resumed\"", stats->tls_resumed);
+    count(text, handshakes, "result=\"failed\"", stats->tls_failures);
+    counter(text, "uvhttp_tls_queued_handshakes",
+            "TLS handshakes queued because of max_handshakes.", stats->tls_waited);
+    counter(text, "uvhttp_tls_early_requests", "Requests received as early data.",
             stats->early_requests);
-    counter(text, "tls_offloaded_connections_total",
+    counter(text, "uvhttp_tls_offloaded_connections",
             "TLS connections encrypted by the kernel (kTLS).", stats->tls_offloaded);
     if (stats->tls_expires == 0)
         return;
-    begin(text, "tls_certificate_expiry_seconds", "gauge",
+    begin(text, expiry, "gauge",
           "Time at which the first certificate expires, in seconds since 1970.");
-    add(text, "uvhttp_tls_certificate_expiry_seconds %lld\n", (long long)stats->tls_expires);
+    gauge(text, expiry, "", (uint64_t)stats->tls_expires);
 }
 
-static void requests(struct text *text, const uvhttp_stats_t *stats)
+static void responses(struct uvh_metrics_text *text, const uvhttp_stats_t *stats)
 {
-    const uint64_t responses[] = {stats->responses_1xx, stats->responses_2xx, stats->responses_3xx,
-                                  stats->responses_4xx, stats->responses_5xx};
-    counter(text, "requests_total", "Requests received with a valid head.", stats->total_requests);
-    counter(text, "http2_requests_total", "Of these, over HTTP/2.", stats->http2_requests);
-    counter(text, "http2_connections_total", "Connections that chose HTTP/2.",
+    const uint64_t classes[] = {stats->responses_1xx, stats->responses_2xx, stats->responses_3xx,
+                                stats->responses_4xx, stats->responses_5xx};
+    char labels[LABELS_SIZE];
+    begin(text, "uvhttp_responses", "counter", "Responses by status class.");
+    for (unsigned i = 0; i < UVH_COUNT_OF(classes); i++) {
+        snprintf(labels, sizeof(labels), "class=\"%uxx\"", i + 1);
+        count(text, "uvhttp_responses", labels, classes[i]);
+    }
+}
+
+static void requests(struct uvh_metrics_text *text, const uvhttp_stats_t *stats)
+{
+    static const char lookups[] = "uvhttp_cache_lookups";
+    counter(text, "uvhttp_requests", "Requests received with a valid head.", stats->total_requests);
+    counter(text, "uvhttp_http2_requests", "Of these, over HTTP/2.", stats->http2_requests);
+    counter(text, "uvhttp_http2_connections", "Connections that chose HTTP/2.",
             stats->http2_connections);
-    counter(text, "http2_refused_requests_total",
+    counter(text, "uvhttp_http2_refused_requests",
             "HTTP/2 requests that were refused, above http2_max_streams.", stats->http2_refused);
-    counter(text, "http2_errors_total", "HTTP/2 connections that ended with an error.",
+    counter(text, "uvhttp_http2_errors", "HTTP/2 connections that ended with an error.",
             stats->http2_errors);
-    begin(text, "responses_total", "counter", "Responses by status class.");
-    for (unsigned i = 0; i < UVH_COUNT_OF(responses); i++)
-        add(text, "uvhttp_responses_total{class=\"%uxx\"} %llu\n", i + 1,
-            (unsigned long long)responses[i]);
-    counter(text, "parse_errors_total", "Requests rejected by the parser.", stats->parse_errors);
-    counter(text, "timeouts_total", "Connections ended by a timeout, at once or after a response.",
+    responses(text, stats);
+    counter(text, "uvhttp_parse_errors", "Requests rejected by the parser.", stats->parse_errors);
+    counter(text, "uvhttp_timeouts", "Connections ended by a timeout, at once or after a response.",
             stats->timeouts);
-    counter(text, "aborted_exchanges_total",
+    counter(text, "uvhttp_aborted_exchanges",
             "Exchanges whose client disconnected before the response was complete.",
             stats->aborted_exchanges);
-    counter(text, "received_bytes_total", "Bytes received from clients.", stats->bytes_received);
-    counter(text, "sent_bytes_total", "Bytes sent to clients.", stats->bytes_sent);
-    begin(text, "cache_lookups_total", "counter",
-          "Cache lookups by result, such as those of static files.");
-    sample(text, "cache_lookups_total{result=\"hit\"}", stats->cache_hits);
-    sample(text, "cache_lookups_total{result=\"miss\"}", stats->cache_misses);
-    begin(text, "jobs", "gauge", "Jobs by lane and state.");
-    sample(text, "jobs{lane=\"quick\",state=\"pending\"}", stats->quick_jobs.pending);
-    sample(text, "jobs{lane=\"quick\",state=\"running\"}", stats->quick_jobs.running);
-    sample(text, "jobs{lane=\"heavy\",state=\"pending\"}", stats->heavy_jobs.pending);
-    sample(text, "jobs{lane=\"heavy\",state=\"running\"}", stats->heavy_jobs.running);
-    begin(text, "rejected_jobs_total", "counter",
-          "Jobs rejected because the queue of the lane was full.");
-    sample(text, "rejected_jobs_total{lane=\"quick\"}", stats->quick_jobs.rejected);
-    sample(text, "rejected_jobs_total{lane=\"heavy\"}", stats->heavy_jobs.rejected);
-    begin(text, "blocking_handlers", "gauge", "Handlers of blocking routes by state.");
-    sample(text, "blocking_handlers{state=\"pending\"}", stats->blocking_handlers.pending);
-    sample(text, "blocking_handlers{state=\"running\"}", stats->blocking_handlers.running);
-    counter(text, "rejected_blocking_handlers_total",
+    counter(text, "uvhttp_received_bytes", "Bytes received from clients.", stats->bytes_received);
+    counter(text, "uvhttp_sent_bytes", "Bytes sent to clients.", stats->bytes_sent);
+    begin(text, lookups, "counter", "Cache lookups by result, such as those of static files.");
+    count(text, lookups, "result=\"hit\"", stats->cache_hits);
+    count(text, lookups, "result=\"miss\"", stats->cache_misses);
+}
+
+static void jobs(struct uvh_metrics_text *text, const uvhttp_stats_t *stats)
+{
+    static const char rejected[] = "uvhttp_rejected_jobs", blocking[] = "uvhttp_blocking_handlers";
+    begin(text, "uvhttp_jobs", "gauge", "Jobs by lane and state.");
+    gauge(text, "uvhttp_jobs", "lane=\"quick\",state=\"pending\"", stats->quick_jobs.pending);
+    gauge(text, "uvhttp_jobs", "lane=\"quick\",state=\"running\"", stats->quick_jobs.running);
+    gauge(text, "uvhttp_jobs", "lane=\"heavy\",state=\"pending\"", stats->heavy_jobs.pending);
+    gauge(text, "uvhttp_jobs", "lane=\"heavy\",state=\"running\"", stats->heavy_jobs.running);
+    begin(text, rejected, "counter", "Jobs rejected because the queue of the lane was full.");
+    count(text, rejected, "lane=\"quick\"", stats->quick_jobs.rejected);
+    count(text, rejected, "lane=\"heavy\"", stats->heavy_jobs.rejected);
+    begin(text, blocking, "gauge", "Handlers of blocking routes by state.");
+    gauge(text, blocking, "state=\"pending\"", stats->blocking_handlers.pending);
+    gauge(text, blocking, "state=\"running\"", stats->blocking_handlers.running);
+    counter(text, "uvhttp_rejected_blocking_handlers",
             "Requests of blocking routes rejected because the queue was full.",
             stats->blocking_handlers.rejected);
-    begin(text, "memory_bytes", "gauge", "Memory used for connections, exchanges and buffers.");
-    sample(text, "memory_bytes", stats->memory);
+    begin(text, "uvhttp_memory_bytes", "gauge",
+          "Memory used for connections, exchanges and buffers.");
+    gauge(text, "uvhttp_memory_bytes", "", stats->memory);
 }
 
-static void add_sum_and_count(struct text *text, const char *name, const uvhttp_latency_t *latency)
+static void durations(struct uvh_metrics_text *text, const uvhttp_stats_t *stats,
+                      const uvhttp_exemplar_t *exemplars)
 {
-    add(text, "uvhttp_%s_sum", name);
-    add_seconds(text, latency->sum_us);
-    add(text, "uvhttp_%s_count %llu\n", name, (unsigned long long)latency->count);
+    static const char duration[] = "uvhttp_request_duration_seconds",
+                      latency[] = "uvhttp_request_latency_seconds",
+                      delay[] = "uvhttp_loop_delay_seconds";
+    begin(text, duration, "histogram", "Time from the request head to the end of the response.");
+    uvh_metrics_text_histogram(text, duration, &stats->latency, exemplars);
+    begin(text, latency, "summary",
+          "Percentiles of the request duration since the start; quantile 1 is the maximum.");
+    uvh_metrics_text_summary(text, latency, "", &stats->latency);
+    begin(text, delay, "summary",
+          "Duration of event loop iterations, the maximum delay of an event.");
+    uvh_metrics_text_summary(text, delay, "", &stats->loop_delay);
+    time_counter(text, "uvhttp_loop_busy_seconds", "Time that event loops spent running callbacks.",
+                 stats->loop_busy_us);
+    time_counter(text, "uvhttp_loop_seconds",
+                 "Time that event loops spent running callbacks or waiting.", stats->loop_time_us);
 }
 
-/* Buckets can be summed over processes, percentiles cannot. */
-static void histogram(struct text *text, const char *name, const char *help,
-                      const uvhttp_latency_t *latency)
+static void add_stats(struct uvh_metrics_text *text, const uvhttp_stats_t *stats,
+                      const uvhttp_exemplar_t *exemplars)
 {
-    begin(text, name, "histogram", help);
-    for (unsigned i = 0; i < UVHTTP_LATENCY_BOUNDS; i++) {
-        unsigned long long bound = 64ULL << i; /* microseconds */
-        add(text, "uvhttp_%s_bucket{le=\"%llu.%06llu\"} %llu\n", name, bound / 1000000,
-            bound % 1000000, (unsigned long long)latency->below[i]);
-    }
-    add(text, "uvhttp_%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)latency->count);
-    add_sum_and_count(text, name, latency);
-}
-
-static void summary(struct text *text, const char *name, const char *help,
-                    const uvhttp_latency_t *latency)
-{
-    static const char *const quantiles[] = {"0.5", "0.9", "0.99", "0.999", "1"};
-    const uint64_t values[] = {latency->p50_us, latency->p90_us, latency->p99_us, latency->p999_us,
-                               latency->max_us};
-    begin(text, name, "summary", help);
-    for (unsigned i = 0; i < UVH_COUNT_OF(values); i++) {
-        add(text, "uvhttp_%s{quantile=\"%s\"}", name, quantiles[i]);
-        add_seconds(text, values[i]);
-    }
-    add_sum_and_count(text, name, latency);
-}
-
-static void add_label(struct text *text, const char *name, const char *value, const char *after)
-{
-    add(text, "%s=\"", name);
-    bool full = text->length >= text->size;
-    text->length += uvhttp_metrics_escape(uvh_slice(value), full ? NULL : text->out + text->length,
-                                          full ? 0 : text->size - text->length);
-    add(text, "\"%s", after);
+    begin(text, "uvhttp_build_info", "gauge", "Version and build options; the value is always 1.");
+    uvh_metrics_text_add(text, "uvhttp_build_info{");
+    uvh_metrics_text_add_label(text, "version", uvhttp_version(), ",");
+    uvh_metrics_text_add_label(text, "build", uvhttp_build_info(), "} 1\n");
+    connections(text, stats);
+    tls(text, stats);
+    requests(text, stats);
+    jobs(text, stats);
+    durations(text, stats, exemplars);
 }
 
 size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
 {
-    struct text text = {out, out != NULL ? size : 0, 0};
-    if (stats == NULL) {
-        if (text.size > 0)
-            out[0] = '\0';
-        return 0;
-    }
-    begin(&text, "build_info", "gauge", "Version and build options; the value is always 1.");
-    add(&text, "uvhttp_build_info{");
-    add_label(&text, "version", uvhttp_version(), ",");
-    add_label(&text, "build", uvhttp_build_info(), "} 1\n");
-    connections(&text, stats);
-    tls(&text, stats);
-    requests(&text, stats);
-    histogram(&text, "request_duration_seconds",
-              "Time from the request head to the end of the response.", &stats->latency);
-    summary(&text, "request_latency_seconds",
-            "Percentiles of the request duration since the start; quantile 1 is the maximum.",
-            &stats->latency);
-    summary(&text, "loop_delay_seconds",
-            "Duration of event loop iterations, the maximum delay of an event.",
-            &stats->loop_delay);
-    seconds_counter(&text, "loop_busy_seconds_total",
-                    "Time that event loops spent running callbacks.", stats->loop_busy_us);
-    seconds_counter(&text, "loop_seconds_total",
-                    "Time that event loops spent running callbacks or waiting.",
-                    stats->loop_time_us);
+    struct uvh_metrics_text text;
+    uvh_metrics_text_init(&text, out, size);
+    if (stats != NULL)
+        add_stats(&text, stats, NULL);
     return text.length;
 }
 
-static void add_route_labels(struct text *text, const char *name, const uvhttp_route_stats_t *stats)
+/* ---- by route ---- */
+
+static void add_route_labels(struct uvh_metrics_text *text, const char *name,
+                             const uvhttp_route_stats_t *stats)
 {
-    add(text, "uvhttp_route_duration_seconds_%s{", name);
+    uvh_metrics_text_add(text, "uvhttp_route_duration_seconds_%s{", name);
     if (stats->host != NULL)
-        add_label(text, "host", stats->host, ",");
-    add_label(text, "route", stats->route, ",");
-    add_label(text, "method", stats->method, ",");
-    add(text, "class=\"%dxx\"}", stats->status_class);
+        uvh_metrics_text_add_label(text, "host", stats->host, ",");
+    uvh_metrics_text_add_label(text, "route", stats->route, ",");
+    uvh_metrics_text_add_label(text, "method", stats->method, ",");
+    uvh_metrics_text_add(text, "class=\"%dxx\"}", stats->status_class);
 }
+
+struct routes {
+    struct uvh_metrics_text *text;
+    bool begun;
+};
 
 static int add_route(const uvhttp_route_stats_t *stats, void *arg)
 {
-    struct text *text = arg;
-    if (text->length == 0)
-        begin(text, "route_duration_seconds", "summary",
+    struct routes *routes = arg;
+    if (!routes->begun)
+        begin(routes->text, "uvhttp_route_duration_seconds", "summary",
               "Time from the request head to the end of the response, by route.");
-    add_route_labels(text, "sum", stats);
-    add_seconds(text, stats->duration_us);
-    add_route_labels(text, "count", stats);
-    add(text, " %llu\n", (unsigned long long)stats->count);
+    routes->begun = true;
+    add_route_labels(routes->text, "sum", stats);
+    uvh_metrics_text_add_time(routes->text, stats->duration_us);
+    add_route_labels(routes->text, "count", stats);
+    uvh_metrics_text_add(routes->text, " %" PRIu64 "\n", stats->count);
     return 0;
+}
+
+static void add_routes(struct uvh_metrics_text *text, uvhttp_server_t *server)
+{
+    struct routes routes = {.text = text};
+    uvhttp_server_each_route_stats(server, add_route, &routes);
 }
 
 size_t uvhttp_metrics_write_routes(uvhttp_server_t *server, char *out, size_t size)
 {
-    struct text text = {out, out != NULL ? size : 0, 0};
-    if (text.size > 0)
-        out[0] = '\0';
-    uvhttp_server_each_route_stats(server, add_route, &text);
+    struct uvh_metrics_text text;
+    uvh_metrics_text_init(&text, out, size);
+    add_routes(&text, server);
+    return text.length;
+}
+
+/* ---- by worker, and of the process ---- */
+
+enum worker_metric { WORKER_REQUESTS = 0, WORKER_CONNECTIONS, WORKER_BUSY, WORKER_DELAY };
+
+/* The samples of a family follow one another, so each reads all workers. */
+static void add_workers(struct uvh_metrics_text *text, uvhttp_server_t *server, const char *name,
+                        enum worker_metric metric)
+{
+    uvhttp_stats_t stats;
+    char labels[LABELS_SIZE];
+    for (size_t i = 0; uvhttp_server_worker_stats(server, i, &stats) == 0; i++) {
+        snprintf(labels, sizeof(labels), "worker=\"%zu\"", i);
+        if (metric == WORKER_REQUESTS)
+            count(text, name, labels, stats.total_requests);
+        else if (metric == WORKER_CONNECTIONS)
+            gauge(text, name, labels, stats.active_connections);
+        else if (metric == WORKER_BUSY)
+            uvh_metrics_text_count_time(text, name, labels, stats.loop_busy_us);
+        else
+            uvh_metrics_text_summary(text, name, labels, &stats.loop_delay);
+    }
+}
+
+static void workers(struct uvh_metrics_text *text, uvhttp_server_t *server)
+{
+    begin(text, "uvhttp_worker_requests", "counter", "Requests by worker.");
+    add_workers(text, server, "uvhttp_worker_requests", WORKER_REQUESTS);
+    begin(text, "uvhttp_worker_connections", "gauge", "Open connections by worker.");
+    add_workers(text, server, "uvhttp_worker_connections", WORKER_CONNECTIONS);
+    begin(text, "uvhttp_worker_loop_busy_seconds", "counter",
+          "Time that the event loop of a worker spent running callbacks.");
+    add_workers(text, server, "uvhttp_worker_loop_busy_seconds", WORKER_BUSY);
+    begin(text, "uvhttp_worker_loop_delay_seconds", "summary",
+          "Duration of event loop iterations by worker.");
+    add_workers(text, server, "uvhttp_worker_loop_delay_seconds", WORKER_DELAY);
+}
+
+static void process_gauge(struct uvh_metrics_text *text, const char *name, const char *help,
+                          uint64_t value)
+{
+    if (value == 0) /* unknown */
+        return;
+    begin(text, name, "gauge", help);
+    gauge(text, name, "", value);
+}
+
+/* The names are those of Prometheus' client libraries. */
+static void process(struct uvh_metrics_text *text)
+{
+    struct uvh_process_figures figures;
+    uvh_process_read(&figures);
+    begin(text, "process_cpu_seconds", "counter", "User and system time of the process.");
+    uvh_metrics_text_add(text, "process_cpu_seconds_total");
+    uvh_metrics_text_add_time(text, figures.cpu_us);
+    process_gauge(text, "process_resident_memory_bytes", "Resident memory of the process.",
+                  figures.resident_bytes);
+    process_gauge(text, "process_open_fds", "Open file descriptors.", figures.open_fds);
+    process_gauge(text, "process_max_fds", "Limit of open file descriptors.", figures.max_fds);
+    if (figures.started_ms == 0)
+        return;
+    begin(text, "process_start_time_seconds", "gauge",
+          "Start of the process, in seconds since 1970.");
+    uvh_metrics_text_add(text, "process_start_time_seconds");
+    uvh_metrics_text_add_time(text, (uint64_t)figures.started_ms * 1000);
+}
+
+/* ---- all of it ---- */
+
+size_t uvhttp_metrics_write_server(uvhttp_server_t *server, uvhttp_metrics_format_t format,
+                                   char *out, size_t size)
+{
+    struct uvh_metrics_text text;
+    uvhttp_stats_t stats;
+    uvhttp_exemplar_t exemplars[UVHTTP_EXEMPLARS];
+    uvh_metrics_text_init(&text, out, size);
+    if (uvhttp_server_read_stats(server, &stats) != 0 ||
+        uvhttp_server_read_exemplars(server, exemplars) != 0)
+        return 0;
+    text.open = format == UVHTTP_METRICS_OPENMETRICS;
+    text.created_ms = stats.started_ms;
+    add_stats(&text, &stats, exemplars);
+    workers(&text, server);
+    add_routes(&text, server);
+    process(&text);
     return text.length;
 }
 
@@ -273,25 +354,60 @@ size_t uvhttp_metrics_escape(uvhttp_slice_t value, char *out, size_t size)
     return length;
 }
 
+/* Prometheus 3 requests an escaping; all of them write these names in the same way. */
+static uvhttp_metrics_format_t select_format(uvhttp_slice_t accept)
+{
+    static const char *const offers[] = {
+        "text/plain;version=0.0.4;charset=utf-8",
+        "application/openmetrics-text;version=1.0.0;charset=utf-8;escaping=allow-utf-8",
+        "application/openmetrics-text;version=1.0.0;charset=utf-8;escaping=underscores",
+    };
+    return uvhttp_negotiate_type(accept, offers, UVH_COUNT_OF(offers)) > 0
+               ? UVHTTP_METRICS_OPENMETRICS
+               : UVHTTP_METRICS_TEXT;
+}
+
+/* Each pass writes current values, and other workers may count a new series before the next. */
+static int write_body(uvhttp_request_t *request, uvhttp_server_t *server,
+                      uvhttp_metrics_format_t format, uvhttp_slice_t *body)
+{
+    static const char end[] = "# EOF\n";
+    size_t space = FIRST_SIZE, length;
+    char *text;
+    for (;;) {
+        text = uvhttp_request_allocate(request, space + sizeof(end));
+        if (text == NULL)
+            return UVHTTP_ENOMEM;
+        length = uvhttp_metrics_write_server(server, format, text, space);
+        if (length < space)
+            break;
+        space = length + GROWTH;
+    }
+    if (format == UVHTTP_METRICS_OPENMETRICS) {
+        snprintf(text + length, sizeof(end), "%s", end);
+        length += sizeof(end) - 1;
+    }
+    *body = (uvhttp_slice_t){text, length};
+    return 0;
+}
+
 int uvhttp_metrics_handle_request(uvhttp_request_t *request, uvhttp_response_t *response,
                                   void *server)
 {
-    uvhttp_stats_t stats;
-    if (uvhttp_server_read_stats(server, &stats) != 0)
+    if (server == NULL)
         return UVHTTP_EINVAL;
-    size_t length = uvhttp_metrics_write(&stats, NULL, 0), routes, space = 0;
-    char *text = NULL;
-    /* Other workers may count a new series between two calls. */
-    while ((routes = uvhttp_metrics_write_routes(server, text == NULL ? NULL : text + length,
-                                                 space)) >= space) {
-        space = routes + ROUTES_GROWTH;
-        text = uvhttp_request_allocate(request, length + space);
-        if (text == NULL)
-            return UVHTTP_ENOMEM;
-    }
-    /* The NUL of the first part is the first byte of the second one. */
-    char first = text[length];
-    uvhttp_metrics_write(&stats, text, length + 1);
-    text[length] = first;
-    return uvhttp_response_send(response, 200, UVHTTP_METRICS_CONTENT_TYPE, text, length + routes);
+    uvhttp_slice_t accept = uvhttp_request_field(request, UVHTTP_FIELD_ACCEPT), body;
+    int err = uvh_field_lines_join(request, UVHTTP_FIELD_ACCEPT, &accept);
+    uvhttp_metrics_format_t format = select_format(accept);
+    if (err == 0)
+        err = write_body(request, server, format, &body);
+    if (err == 0)
+        err = uvhttp_response_add_header(response, "Vary", "Accept");
+    if (err != 0)
+        return err;
+    return uvhttp_response_send(response, 200,
+                                format == UVHTTP_METRICS_OPENMETRICS
+                                    ? UVHTTP_OPENMETRICS_CONTENT_TYPE
+                                    : UVHTTP_METRICS_CONTENT_TYPE,
+                                body.base, body.length);
 }

@@ -134,6 +134,8 @@ const uvhttp_trace_t *uvhttp_request_trace(uvhttp_request_t *request)
     if (trace == NULL || !read_trace(request, trace) ||
         uvhttp_request_attach(request, &key, trace, NULL) != 0)
         return NULL;
+    if (trace->sampled)
+        (void)uvhttp_request_set_exemplar(request, trace->trace_id);
     return trace;
 }
 

@@ -10,6 +10,13 @@ int64_t uvh_clock_unix_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+uint64_t uvh_clock_monotonic_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 + 1;
+}
+
 int uvh_clock_zone_minutes(int64_t unix_seconds)
 {
     struct tm local;

@@ -1,4 +1,5 @@
-/* The calendar clock. All other code gets the time of the loop as an argument. */
+/* The calendar clock, and the time of code without a loop. All other code gets the time of the loop
+ * as an argument. */
 #ifndef UVH_PLATFORM_CLOCK_H
 #define UVH_PLATFORM_CLOCK_H
 
@@ -6,6 +7,9 @@
 
 /* Milliseconds since 1970-01-01 00:00 UTC. */
 int64_t uvh_clock_unix_ms(void);
+
+/* Microseconds by a clock that is never set, for rates between two readings; not 0. */
+uint64_t uvh_clock_monotonic_us(void);
 
 /* Offset of local time from UTC in minutes at that second, in the time zone the process started
  * with. Any thread. */

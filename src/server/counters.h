@@ -11,6 +11,7 @@
     X(rejected_connections) \
     X(total_requests)       \
     X(http2_connections)    \
+    X(active_http2)         \
     X(http2_requests)       \
     X(http2_refused)        \
     X(http2_errors)         \

@@ -403,6 +403,15 @@ static const struct uvh_route *route_of(const struct uvh_exchange *exchange)
     return exchange->routed ? exchange->match.route : NULL;
 }
 
+static void record_exemplar(struct uvh_exchange *exchange, uint64_t duration)
+{
+    struct uvh_worker *worker = exchange->worker;
+    const char *trace_id = uvh_request_exemplar(&exchange->request);
+    if (UVH_UNLIKELY(trace_id != NULL))
+        uvh_exemplars_record(&worker->exemplars, trace_id, duration,
+                             uvh_server_unix_ms(worker->server));
+}
+
 static void tell_finished(struct uvh_exchange *exchange, bool aborted)
 {
     const struct uvh_server *server = exchange->worker->server;
@@ -424,6 +433,22 @@ static void tell_finished(struct uvh_exchange *exchange, bool aborted)
     if (generation->on_finished != NULL)
         generation->on_finished(&exchange->request, &exchange->response, &outcome,
                                 generation->finished_arg);
+    if (!aborted && exchange->began != 0)
+        record_exemplar(exchange, duration);
+}
+
+/* As short as the whole iteration, unless it has an exemplar, whose duration must be in its range.
+ */
+static void record_duration(struct uvh_exchange *exchange)
+{
+    struct uvh_loop_stats *stats = &exchange->worker->loop_stats;
+    if (UVH_LIKELY(uvh_request_exemplar(&exchange->request) == NULL)) {
+        uvh_loop_stats_responded(stats, exchange->began);
+        return;
+    }
+    uint64_t duration = uvh_loop_stats_since(exchange->began);
+    uvh_loop_stats_record(stats, duration);
+    record_exemplar(exchange, duration);
 }
 
 void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
@@ -445,7 +470,7 @@ void uvh_exchange_finish(struct uvh_exchange *exchange, bool aborted)
     if (exchange->use->generation->on_finished != NULL || counted)
         tell_finished(exchange, aborted);
     else if (!aborted && exchange->began != 0)
-        uvh_loop_stats_responded(&exchange->worker->loop_stats, exchange->began);
+        record_duration(exchange);
     if (incomplete)
         tell_abort(response);
     uvh_response_release_body(response);

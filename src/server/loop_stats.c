@@ -129,7 +129,7 @@ void uvh_loop_stats_sum_add(struct uvh_loop_stats_sum *sum, const struct uvh_loo
     sum->time += uvh_counter_read(&stats->time);
 }
 
-static void report(const struct uvh_histogram *histogram, uvhttp_latency_t *latency)
+void uvh_loop_stats_report(const struct uvh_histogram *histogram, uvhttp_latency_t *latency)
 {
     enum { FIRST_BOUND = 64 };
     latency->count = uvh_histogram_count(histogram);
@@ -145,8 +145,8 @@ static void report(const struct uvh_histogram *histogram, uvhttp_latency_t *late
 
 void uvh_loop_stats_sum_report(const struct uvh_loop_stats_sum *sum, uvhttp_stats_t *stats)
 {
-    report(&sum->exchanges, &stats->latency);
-    report(&sum->iterations, &stats->loop_delay);
+    uvh_loop_stats_report(&sum->exchanges, &stats->latency);
+    uvh_loop_stats_report(&sum->iterations, &stats->loop_delay);
     stats->loop_busy_us = sum->busy / NS_PER_US;
     stats->loop_time_us = sum->time / NS_PER_US;
 }

@@ -81,6 +81,7 @@ struct uvh_loop_stats_sum {
 };
 void uvh_loop_stats_sum_clear(struct uvh_loop_stats_sum *sum);
 void uvh_loop_stats_sum_add(struct uvh_loop_stats_sum *sum, const struct uvh_loop_stats *stats);
+void uvh_loop_stats_report(const struct uvh_histogram *histogram, uvhttp_latency_t *latency);
 /* Sets the fields of `stats` that are measured here. */
 void uvh_loop_stats_sum_report(const struct uvh_loop_stats_sum *sum, uvhttp_stats_t *stats);
 

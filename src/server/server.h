@@ -62,6 +62,7 @@ struct uvh_server {
     int port;                       /* of the first listener with a port */
     int last_port;
     bool listened;
+    int64_t started_ms; /* when the workers were created; since 1970-01-01 00:00 UTC */
     /* started for outgoing streams only, which alone keep its loop running */
     bool streams_only;
     uv_loop_t *loop;

@@ -1,4 +1,6 @@
 /* Sums the workers' counters on request. */
+#include <string.h>
+
 #include "conn/conn.h"
 #include "server/blocking.h"
 #include "server/protocols.h"
@@ -14,10 +16,23 @@ static size_t idle_connections(struct uvh_worker *worker)
     size_t count = 0;
     if (atomic_load_explicit(&worker->loop_stats.thread, memory_order_relaxed) !=
         uvh_loop_stats_thread())
-        return (size_t)uvh_counter_read(&worker->conns.idle);
+        return (size_t)uvh_counter_read(&worker->conns.in_class[UVH_CONN_TIMEOUT_IDLE]);
     for (struct uvh_list *link = idle->next; link != idle; link = link->next)
         count += uvh_protocols_is_idle(UVH_CONTAINER_OF(link, struct uvh_conn, timeout.link));
     return count;
+}
+
+static void add_connections(struct uvh_worker *worker, uvhttp_stats_t *stats)
+{
+    _Atomic uint64_t *in_class = worker->conns.in_class;
+    stats->active_connections += uvh_counter_read(&worker->conns.open);
+    stats->idle_connections += idle_connections(worker);
+    stats->handshaking_connections += uvh_counter_read(&in_class[UVH_CONN_TIMEOUT_HANDSHAKE]);
+    stats->reading_connections += uvh_counter_read(&in_class[UVH_CONN_TIMEOUT_HEADER]);
+    stats->writing_connections += uvh_counter_read(&in_class[UVH_CONN_TIMEOUT_WRITE]);
+    stats->closing_connections += uvh_counter_read(&in_class[UVH_CONN_TIMEOUT_LINGER]);
+    stats->active_upgraded += uvh_counter_read(&worker->conns.upgraded);
+    stats->active_websockets += uvh_counter_read(&worker->conns.websockets);
 }
 
 static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats,
@@ -26,8 +41,7 @@ static void add_worker(struct uvh_worker *worker, uvhttp_stats_t *stats,
 #define ADD_COUNTER(name) stats->name += uvh_counter_read(&worker->counters.name);
     UVH_COUNTERS(ADD_COUNTER)
 #undef ADD_COUNTER
-    stats->active_connections += uvh_counter_read(&worker->conns.open);
-    stats->idle_connections += idle_connections(worker);
+    add_connections(worker, stats);
     stats->bytes_received += uvh_counter_read(&worker->conns.bytes_received);
     stats->bytes_sent += uvh_counter_read(&worker->conns.bytes_sent);
     stats->tls_handshakes += uvh_counter_read(&worker->conns.tls_handshakes);
@@ -75,6 +89,7 @@ int uvhttp_server_read_stats(uvhttp_server_t *view, uvhttp_stats_t *stats)
     read_workers(server, 0, uvh_server_workers(server) == NULL ? 0 : server->worker_count, stats);
     uvh_jobs_read_stats(server, stats);
     stats->tls_expires = tls_expires(server);
+    stats->started_ms = server->started_ms;
     return 0;
 }
 
@@ -86,6 +101,21 @@ int uvhttp_server_worker_stats(uvhttp_server_t *view, size_t worker, uvhttp_stat
     if (stats == NULL || worker >= server->config.workers)
         return UVHTTP_EINVAL;
     read_workers(server, worker, worker + 1, stats);
+    return 0;
+}
+
+int uvhttp_server_read_exemplars(uvhttp_server_t *view,
+                                 uvhttp_exemplar_t exemplars[UVHTTP_EXEMPLARS])
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    struct uvh_server *server = uvh_server_of(view);
+    struct uvh_worker *workers = uvh_server_workers(server);
+    if (exemplars == NULL)
+        return UVHTTP_EINVAL;
+    memset(exemplars, 0, UVHTTP_EXEMPLARS * sizeof(*exemplars));
+    for (size_t i = 0; workers != NULL && i < server->worker_count; i++)
+        uvh_exemplars_merge(exemplars, &workers[i].exemplars);
     return 0;
 }
 

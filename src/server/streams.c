@@ -86,6 +86,10 @@ int uvhttp_response_upgrade(uvhttp_response_t *response, const char *protocol,
         return err;
     }
     stream->starting = false;
+    stream->is_websocket = uvh_field_name_equal((uvhttp_slice_t){protocol, strlen(protocol)},
+                                                (uvhttp_slice_t){"websocket", 9});
+    if (stream->is_websocket)
+        uvh_counter_add(&worker->conns.websockets, 1);
     *out = stream;
     return 0;
 }

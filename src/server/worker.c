@@ -464,6 +464,7 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
     }
     worker->loop = loop;
     worker->index = worker->compared = index;
+    uvh_lock_init(&worker->exemplars.lock);
     uvh_list_init(&worker->listeners);
     uvh_list_init(&worker->event_streams);
     uvh_list_init(&worker->http2);

@@ -18,6 +18,7 @@
 #include "net/inbox.h"
 #include "net/timeouts.h"
 #include "server/counters.h"
+#include "server/exemplars.h"
 #include "server/loop_stats.h"
 #include "server/response_cache.h"
 
@@ -80,6 +81,7 @@ struct uvh_worker {
     uvhttp_head_limits_t trailer_limits;
     struct uvh_counters counters;
     struct uvh_loop_stats loop_stats;
+    struct uvh_exemplars exemplars;
     struct uvh_use *use;     /* for exchanges that begin now */
     struct uvh_list retired; /* uses of replaced generations */
     struct uvh_response_cache response_cache;

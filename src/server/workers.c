@@ -66,6 +66,7 @@ int uvh_workers_open(struct uvh_server *server)
     }
     if (err == 0) {
         server->worker_count = count;
+        server->started_ms = uvh_server_unix_ms(server);
         return 0;
     }
     uvh_server_log(server, UVHTTP_LOG_ERROR, "cannot create %zu workers: %s", count,

@@ -408,6 +408,7 @@ static void idle_connections_exclude_started_requests(void **state)
     const uvhttp_stats_t *stats = uvhttp_server_stats(stage.server);
     assert_true(stats->active_connections == 3);
     assert_true(stats->idle_connections == 2);
+    assert_true(stats->reading_connections == 1);
     raw_client_close(&fresh, false);
     stage_iterations(&stage, 5);
     assert_true(uvhttp_server_stats(stage.server)->active_connections == 2);

@@ -139,6 +139,35 @@ static void latency_includes_handler_time(void **state)
 }
 
 /* A request in the same iteration waits for the slow one, which is part of its duration. */
+static void latency_of_an_interval_excludes_earlier_requests(void **state)
+{
+    (void)state;
+    static uvhttp_latency_counts_t first, second, third;
+    uvhttp_latency_t latency;
+    begin();
+    send_request("/slow", 1);
+    assert_int_equal(uvhttp_server_read_latency(stage.server, &first), 0);
+    send_request("/quick", MANY);
+    assert_int_equal(uvhttp_server_read_latency(stage.server, &second), 0);
+    uvhttp_latency_between(&first, &second, &latency);
+    assert_true(latency.count == MANY);
+    assert_true(latency.max_us >= latency.p999_us && latency.p999_us >= latency.p50_us);
+    assert_true(latency.sum_us == second.sum_us - first.sum_us);
+    assert_true(latency.below[UVHTTP_LATENCY_BOUNDS - 1] == MANY);
+    uvhttp_latency_between(NULL, &second, &latency);
+    uvhttp_stats_t current = stats();
+    assert_true(latency.count == MANY + 1 && latency.max_us == current.latency.max_us);
+    assert_true(latency.p99_us == current.latency.p99_us);
+    send_request("/slow", 1);
+    assert_int_equal(uvhttp_server_read_latency(stage.server, &third), 0);
+    uvhttp_latency_between(&second, &third, &latency);
+    assert_true(latency.count == 1);
+    assert_true(latency.max_us >= latency.sum_us && latency.p50_us >= BUSY_US * 98 / 100);
+    uvhttp_latency_between(&third, &third, &latency);
+    assert_true(latency.count == 0 && latency.max_us == 0 && latency.p50_us == 0);
+    end();
+}
+
 static void latency_includes_time_behind_slow_request(void **state)
 {
     (void)state;
@@ -323,6 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(latency_counts_each_response_once),
         cmocka_unit_test(latency_includes_handler_time),
+        cmocka_unit_test(latency_of_an_interval_excludes_earlier_requests),
         cmocka_unit_test(latency_includes_time_behind_slow_request),
         cmocka_unit_test(latency_of_late_response_begins_with_request),
         cmocka_unit_test(latency_excludes_aborted_and_invalid_requests),

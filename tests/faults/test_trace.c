@@ -143,6 +143,86 @@ static void new_traces_differ(void **state)
     assert_string_not_equal(seen.trace_id, "00000000000000000000000000000000");
 }
 
+/* The number of exemplars, each of which is that trace. */
+static size_t count_exemplars(const char *trace_id)
+{
+    uvhttp_exemplar_t exemplars[UVHTTP_EXEMPLARS];
+    uvhttp_stats_t stats;
+    size_t count = 0;
+    assert_int_equal(uvhttp_server_read_stats(server, &stats), 0);
+    assert_int_equal(uvhttp_server_read_exemplars(server, exemplars), 0);
+    for (size_t i = 0; i < UVHTTP_EXEMPLARS; i++) {
+        if (exemplars[i].trace_id[0] == '\0')
+            continue;
+        assert_string_equal(exemplars[i].trace_id, trace_id);
+        uint64_t end = i < UVHTTP_LATENCY_BOUNDS ? stats.latency.below[i] : stats.latency.count;
+        assert_true(end > (i == 0 ? 0 : stats.latency.below[i - 1]));
+        assert_true(exemplars[i].duration_us < (uint64_t)64 << i);
+        assert_true(i == 0 || exemplars[i].duration_us >= (uint64_t)32 << i);
+        assert_true(exemplars[i].unix_ms > 0);
+        count++;
+    }
+    return count;
+}
+
+static void evaluate_when_finished(uvhttp_request_t *request, uvhttp_response_t *response,
+                                   const uvhttp_outcome_t *outcome, void *arg)
+{
+    (void)response, (void)outcome, (void)arg;
+    assert_non_null(uvhttp_request_trace(request));
+}
+
+static int set_own(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    static const char longest[] =
+        "0123456789012345678901234567890123456789012345678901234567890123";
+    (void)arg;
+    assert_int_equal(uvhttp_request_set_exemplar(request, ""), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_request_set_exemplar(request, longest), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_request_set_exemplar(request, longest + 1), 0);
+    assert_int_equal(uvhttp_request_set_exemplar(request, "own \"id\""), 0);
+    return uvhttp_response_send_status(response, 204);
+}
+
+static void sampled_trace_is_an_exemplar(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {VALID},
+                             *const not_sampled[] = {
+                                 "traceparent: 00-5bf92f3577b34da6a3ce929d0e0e4736-" PARENT "-00"};
+    static char text[65536];
+    request(NULL, 0);
+    request(not_sampled, 1);
+    assert_int_equal(count_exemplars(""), 0);
+    request(fields, 1);
+    assert_int_equal(count_exemplars(TRACE), 1);
+    assert_true(uvhttp_metrics_write_server(server, UVHTTP_METRICS_OPENMETRICS, text,
+                                            sizeof(text)) < sizeof(text));
+    assert_non_null(strstr(text, " # {trace_id=\"" TRACE "\"} 0."));
+    uvhttp_metrics_write_server(server, UVHTTP_METRICS_TEXT, text, sizeof(text));
+    assert_null(strstr(text, TRACE));
+}
+
+static void trace_of_an_access_log_is_an_exemplar(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {VALID};
+    uvhttp_server_on_finished(server, evaluate_when_finished, NULL);
+    request(fields, 1);
+    assert_int_equal(count_exemplars(TRACE), 1);
+}
+
+static void own_tracing_sets_an_exemplar(void **state)
+{
+    (void)state;
+    uvhttp_test_response_t *response;
+    const uvhttp_test_request_t wanted = {.target = "/own"};
+    assert_int_equal(uvhttp_server_route(server, "GET", "/own", set_own, NULL), 0);
+    assert_int_equal(uvhttp_test_request(server, &wanted, &response), 0);
+    uvhttp_test_response_free(response);
+    assert_int_equal(count_exemplars("own \"id\""), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +230,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(flags_and_later_versions_are_read, begin, end),
         cmocka_unit_test_setup_teardown(invalid_traceparent_begins_a_trace, begin, end),
         cmocka_unit_test_setup_teardown(new_traces_differ, begin, end),
+        cmocka_unit_test_setup_teardown(sampled_trace_is_an_exemplar, begin, end),
+        cmocka_unit_test_setup_teardown(trace_of_an_access_log_is_an_exemplar, begin, end),
+        cmocka_unit_test_setup_teardown(own_tracing_sets_an_exemplar, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

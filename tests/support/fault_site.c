@@ -424,5 +424,7 @@ int fault_site_build(uvhttp_server_t *server, const uvhttp_allocator_t *allocato
                                      .memory_file_size = 4096};
     if (err == 0)
         err = uvhttp_static_mount(server, "/static/", &files, NULL);
+    if (err == 0)
+        err = uvhttp_server_route_status(server, "/status");
     return err;
 }

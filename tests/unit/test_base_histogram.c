@@ -155,6 +155,18 @@ static void empty_histogram_returns_zeros(void **state)
     assert_true(uvh_histogram_below(&one, UINT64_MAX) == 0);
 }
 
+static void highest_is_the_end_of_the_last_range(void **state)
+{
+    (void)state;
+    assert_true(uvh_histogram_highest(&one) == 0);
+    uvh_histogram_record(&one, 7, 1);
+    assert_true(uvh_histogram_highest(&one) == 7);
+    uvh_histogram_record(&one, 1000, 1);
+    assert_true(uvh_histogram_highest(&one) == 1007);
+    uvh_histogram_record(&one, UINT64_MAX, 1);
+    assert_true(uvh_histogram_highest(&one) == UINT64_MAX);
+}
+
 static void small_values_are_exact(void **state)
 {
     (void)state;
@@ -219,6 +231,7 @@ int main(void)
         cmocka_unit_test_setup(merge_equals_common_recording, clear_all),
         cmocka_unit_test_setup(record_with_count_equals_single_records, clear_all),
         cmocka_unit_test_setup(empty_histogram_returns_zeros, clear_all),
+        cmocka_unit_test_setup(highest_is_the_end_of_the_last_range, clear_all),
         cmocka_unit_test_setup(small_values_are_exact, clear_all),
         cmocka_unit_test_setup(ranges_have_no_gap_or_overlap, clear_all),
         cmocka_unit_test_setup(too_large_values_count_as_maximum, clear_all),

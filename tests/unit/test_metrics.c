@@ -36,8 +36,15 @@ static void stats_fields_have_samples(void **state)
 {
     (void)state;
     uvhttp_stats_t stats = {
-        .active_connections = 12,
+        .active_connections = 62,
         .idle_connections = 5,
+        .handshaking_connections = 6,
+        .reading_connections = 7,
+        .writing_connections = 8,
+        .closing_connections = 9,
+        .active_http2 = 12,
+        .active_upgraded = 3,
+        .active_websockets = 4,
         .total_connections = 101,
         .rejected_connections = 102,
         .total_requests = 103,
@@ -84,8 +91,16 @@ static void stats_fields_have_samples(void **state)
         .loop_time_us = 10000000,
     };
     static const char *const lines[] = {
-        "uvhttp_connections{state=\"active\"} 7",
+        "uvhttp_connections{state=\"active\"} 27",
         "uvhttp_connections{state=\"idle\"} 5",
+        "uvhttp_connections{state=\"handshaking\"} 6",
+        "uvhttp_connections{state=\"reading\"} 7",
+        "uvhttp_connections{state=\"writing\"} 8",
+        "uvhttp_connections{state=\"closing\"} 9",
+        "uvhttp_protocol_connections{protocol=\"http1\"} 47",
+        "uvhttp_protocol_connections{protocol=\"http2\"} 12",
+        "uvhttp_protocol_connections{protocol=\"upgraded\"} 3",
+        "uvhttp_websockets 4",
         "uvhttp_accepted_connections_total 101",
         "uvhttp_rejected_connections_total 102",
         "uvhttp_tls_handshakes_total{result=\"full\"} 127",
@@ -179,7 +194,7 @@ static void metrics_have_help_and_type(void **state)
             assert_int_equal(strncmp(line, name, strlen(name)), 0);
         }
     }
-    assert_int_equal(metrics, 30);
+    assert_int_equal(metrics, 32);
 }
 
 static void truncated_text_returns_full_length(void **state)

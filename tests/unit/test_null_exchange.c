@@ -112,6 +112,8 @@ static int check_request_functions(uvhttp_request_t *req, uvhttp_response_t *res
              (uvhttp_request_trailer_at(req, 0, &slice, NULL), slice.length == 0));
     NULL_ROW(uvhttp_request_on_body, body,
              uvhttp_request_on_body(req, NULL, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_request_set_exemplar, trace_id,
+             uvhttp_request_set_exemplar(req, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_request_attach, key,
              uvhttp_request_attach(req, NULL, &handler_calls, NULL) == 0 &&
                  uvhttp_request_attached(req, NULL) == &handler_calls);
@@ -141,6 +143,8 @@ static int check_request_functions(uvhttp_request_t *req, uvhttp_response_t *res
               uvhttp_access_log_finished(req, res, NULL, NULL));
     NULL_CALL(uvhttp_access_log_finished, log,
               uvhttp_access_log_finished(req, res, &(uvhttp_outcome_t){.status = 200}, NULL));
+    NULL_ROW(uvhttp_status_page_handle_request, status,
+             uvhttp_status_page_handle_request(req, res, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_metrics_handle_request, server,
              uvhttp_metrics_handle_request(req, res, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_event_hub_subscribe, hub,

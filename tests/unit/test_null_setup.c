@@ -276,6 +276,9 @@ static void listen_functions_check_null(void **state)
 {
     (void)state;
     static const char *const proxies[] = {NULL};
+    uvhttp_exemplar_t exemplars[UVHTTP_EXEMPLARS];
+    static uvhttp_latency_counts_t counts;
+    uvhttp_latency_t latency;
     uvhttp_server_t *server = uvhttp_server_new(NULL);
     uvhttp_log_level_t quiet = (uvhttp_log_level_t)-1;
     null_rows_begin();
@@ -332,6 +335,23 @@ static void listen_functions_check_null(void **state)
              uvhttp_server_each_route_stats(server, NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_metrics_write_routes, server, uvhttp_metrics_write_routes(NULL, text, 9) == 0);
     NULL_ROW(uvhttp_metrics_write_routes, out, uvhttp_metrics_write_routes(server, NULL, 9) == 0);
+    NULL_ROW(uvhttp_server_read_latency, server,
+             uvhttp_server_read_latency(NULL, &counts) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_read_latency, counts,
+             uvhttp_server_read_latency(server, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_latency_between, before,
+             (uvhttp_latency_between(NULL, &counts, &latency), latency.count == 0));
+    NULL_ROW(uvhttp_latency_between, after,
+             (uvhttp_latency_between(&counts, NULL, &latency), latency.count == 0));
+    NULL_CALL(uvhttp_latency_between, latency, uvhttp_latency_between(&counts, &counts, NULL));
+    NULL_ROW(uvhttp_server_read_exemplars, server,
+             uvhttp_server_read_exemplars(NULL, exemplars) == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_read_exemplars, exemplars,
+             uvhttp_server_read_exemplars(server, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_metrics_write_server, server,
+             uvhttp_metrics_write_server(NULL, UVHTTP_METRICS_TEXT, text, 9) == 0);
+    NULL_ROW(uvhttp_metrics_write_server, out,
+             uvhttp_metrics_write_server(server, UVHTTP_METRICS_TEXT, NULL, 9) > 0);
     NULL_ROW(uvhttp_server_allocator, server, uvhttp_server_allocator(NULL) != NULL);
     NULL_ROW(uvhttp_server_unix_ms, server, uvhttp_server_unix_ms(NULL) == 0);
     NULL_CALL(uvhttp_server_log, server, uvhttp_server_log(NULL, UVHTTP_LOG_ERROR, "x"));
@@ -452,6 +472,15 @@ static void log_and_metrics_functions_check_null(void **state)
              uvhttp_server_add_check(server, "a", NULL, NULL) == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_is_ready, server, !uvhttp_server_is_ready(NULL, text, sizeof(text)));
     NULL_ROW(uvhttp_server_is_ready, reason, uvhttp_server_is_ready(server, NULL, 9));
+    uvhttp_status_page_t *status = NULL;
+    NULL_ROW(uvhttp_status_page_new, status, uvhttp_status_page_new(NULL, server) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_status_page_new, server,
+             uvhttp_status_page_new(&status, NULL) == UVHTTP_ENOMEM && status == NULL);
+    NULL_CALL(uvhttp_status_page_free, status, uvhttp_status_page_free(NULL));
+    NULL_ROW(uvhttp_server_route_status, server,
+             uvhttp_server_route_status(NULL, "/") == UVHTTP_ENOMEM);
+    NULL_ROW(uvhttp_server_route_status, pattern,
+             uvhttp_server_route_status(server, NULL) == UVHTTP_EINVAL);
     uvhttp_server_free(server);
     NULL_ROW(uvhttp_metrics_write, stats, uvhttp_metrics_write(NULL, text, sizeof(text)) == 0);
     NULL_ROW(uvhttp_metrics_write, out,

@@ -382,14 +382,17 @@ def test_later_second_signal_aborts(start):
 def test_metrics_example(start, tmp_path):
     log = tmp_path / "access.log"
     program = start("metrics", "0", str(log))
-    hello, work, metrics = [
+    hello, work, metrics, status = [
         curl(line, program.port, tmp_path).stdout for line in curl_lines("metrics")
     ]
     assert (hello, work) == ("Hello\n", "Done\n")
     assert "\nuvhttp_requests_total 3\n" in metrics
+    assert json.loads(status)["requests"]["total"] == 4
     assert program.stop() == 0
-    assert [line.split('"')[1] for line in log.read_text().splitlines()
-            ] == ["GET / HTTP/1.1", "GET /work HTTP/1.1", "GET /metrics HTTP/1.1"]
+    assert [line.split('"')[1] for line in log.read_text().splitlines()] == [
+        "GET / HTTP/1.1", "GET /work HTTP/1.1", "GET /metrics HTTP/1.1",
+        "GET /status?format=json HTTP/1.1"
+    ]
 
 
 def test_https_example(start, program_of, tmp_path):

@@ -97,6 +97,28 @@ def test_response_has_no_fields_of_http1(client):
                         "transfer-encoding"}
 
 
+def test_stats_have_connections_by_state_and_protocol(server, client):
+    names = ("active_connections", "reading_connections", "writing_connections",
+             "handshaking_connections", "closing_connections", "active_http2", "active_upgraded",
+             "active_websockets")
+
+    def counts():
+        stats = server.stats()
+        return [stats[name] for name in names]
+
+    tunnel = Tunnel(client)
+    tunnel.echo()
+    eventually(lambda: counts() == [2, 0, 0, 0, 0, 1, 0, 1], "HTTP/2 is not counted")
+    with ws_raw.WebSocket(server.port) as websocket:
+        websocket.echo()
+        with server.connect() as partial:
+            partial.send(b"GET / HT")
+            eventually(lambda: counts() == [4, 1, 0, 0, 0, 1, 1, 2], "not counted")
+    tunnel.send(ws_raw.close(1000))
+    client.until(lambda: tunnel.stream.ended, "the stream was not ended")
+    eventually(lambda: counts() == [2, 0, 0, 0, 0, 1, 0, 0], "still counted")
+
+
 def test_trailers_reset_the_tunnel(client, server):
     # RFC 9113 8.5: only DATA, RST_STREAM, WINDOW_UPDATE and PRIORITY
     tunnel = Tunnel(client)

@@ -194,14 +194,17 @@ def test_command_checks_the_file_first(start):
 
 
 def test_metrics_and_redirect_addresses_are_passed_on(start):
-    metrics, plain = free_port(), free_port()
+    metrics, plain, status = free_port(), free_port(), free_port()
     text = (f"listen: 127.0.0.1:0\nmetrics: {{listen: 127.0.0.1:{metrics}}}\n"
+            f"status: {{listen: 127.0.0.1:{status}}}\n"
             f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}], redirect_http: {plain}}}\n")
     program = start(text + SITES.format("x"))
     for _ in range(2):
         program.wait_for_end(program.upgrade())
         with raw.Connection(metrics) as connection:
             assert connection.request("GET", "/metrics").status == 200
+        with raw.Connection(status) as connection:
+            assert connection.request("GET", "/status").status == 200
         with raw.Connection(plain) as connection:
             assert connection.request("GET", "/").status == 308
 

@@ -63,6 +63,92 @@ def test_promtool_accepts_metrics(start, tmp_path):
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+# What Prometheus 2.53 and 3.5 send.
+ACCEPTS = [
+    "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;"
+    "q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+    "application/openmetrics-text;version=0.0.1;q=0.4,"
+    "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+]
+
+
+def families_of(text):
+    """The families of an OpenMetrics text, by the strict parser of Prometheus' client library."""
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    return {family.name: family for family in parser.text_string_to_metric_families(text)}
+
+
+@pytest.mark.parametrize("accept", ACCEPTS)
+def test_openmetrics_is_sent_to_prometheus(start, tmp_path, accept):
+    program = start(tmp_path / "log")
+    with program.connect() as connection:
+        assert connection.request("GET", "/").status == 200
+        response = connection.request("GET", "/metrics", f"Accept: {accept}")
+    assert (response.get("Content-Type"), response.get("Vary")) == (OPENMETRICS, "Accept")
+    text = response.body.decode()
+    assert text.endswith("\n# EOF\n") and text.count("# EOF") == 1
+    created = dict(re.findall(r"^(\w+)_created(?:\{.*\})? (\d+\.\d{3})$", text, re.M))
+    assert abs(float(created["uvhttp_requests"]) - time.time()) < 60
+    families = families_of(text)
+    assert families["uvhttp_requests"].type == "counter"
+    assert families["uvhttp_request_duration_seconds"].type == "histogram"
+    assert families["uvhttp_worker_loop_delay_seconds"].type == "summary"
+
+
+def test_exemplars_are_traces_in_the_access_log(tmp_path):
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    (tmp_path / "site.yaml").write_text("""
+listen: ["127.0.0.1:0"]
+metrics: /metrics
+access_log: {path: log, pattern: "{trace_id}"}
+sites:
+  - routes: [{path: /, respond: {status: 204}}]
+""")
+    program = Program("uvhttp", "run", str(tmp_path / "site.yaml"))
+    with program.connect() as connection:
+        for flags in ("01", "00"):
+            parent = f"traceparent: 00-{trace}-00f067aa0ba902b7-{flags}"
+            assert connection.request("GET", "/", parent).status == 204
+            trace = trace[::-1]
+        response = connection.request("GET", "/metrics", f"Accept: {ACCEPTS[0]}")
+    buckets = families_of(response.body.decode())["uvhttp_request_duration_seconds"].samples
+    exemplars = [bucket.exemplar for bucket in buckets if bucket.exemplar]
+    assert [exemplar.labels for exemplar in exemplars] == [{"trace_id": trace}]
+    assert 0 < exemplars[0].value < 10 and abs(float(exemplars[0].timestamp) - time.time()) < 60
+    assert program.stop() == 0
+
+
+@pytest.mark.parametrize("accept", ["*/*", "text/plain", "application/openmetrics-text;version=2",
+                                    "text/plain, application/openmetrics-text", "text/html"])
+def test_text_format_is_sent_to_others(start, tmp_path, accept):
+    program = start(tmp_path / "log")
+    with program.connect() as connection:
+        response = connection.request("GET", "/metrics", f"Accept: {accept}")
+    assert response.get("Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
+    assert b"# EOF" not in response.body
+
+
+def test_metrics_of_the_process(start, tmp_path):
+    program = start(tmp_path / "log")
+    pid = program.process.pid
+    with program.connect() as connection:
+        found = samples(scrape(connection))
+        descriptors = len(os.listdir(f"/proc/{pid}/fd"))
+    status = open(f"/proc/{pid}/status").read()
+    resident = int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
+    assert found["process_open_fds"] == descriptors
+    assert abs(found["process_resident_memory_bytes"] - resident) < 1 << 20
+    assert 0 < found["process_cpu_seconds_total"] < 60
+    assert found["process_max_fds"] >= 1024
+    assert abs(found["process_start_time_seconds"] - os.stat(f"/proc/{pid}").st_ctime) < 2
+    assert found['uvhttp_worker_requests_total{worker="0"}'] == found["uvhttp_requests_total"]
+    assert found['uvhttp_worker_connections{worker="0"}'] == 1
+    assert found['uvhttp_worker_loop_delay_seconds_count{worker="0"}'] == (
+        found["uvhttp_loop_delay_seconds_count"])
+
+
 def test_promtool_rejects_invalid_metrics(tmp_path):
     """The previous test can fail."""
     checked = subprocess.run([shutil.which("promtool"), "check", "metrics"],

@@ -54,12 +54,15 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     int64_t live = atomic_load(&uvhttp_heap.live), peak = atomic_exchange(&uvhttp_heap.peak, live);
     int64_t libuv_live = atomic_load(&libuv_heap.live);
     const uvhttp_stats_t *s = uvhttp_server_stats(app.server);
-    char text[2048];
+    char text[4096];
     (void)req, (void)arg;
     (void)snprintf(
         text, sizeof text,
         "{\"pid\":%d,\"active_connections\":%zu,\"idle_connections\":%zu,\"total_connections\":"
-        "%" PRIu64 ",\"rejected_connections\":%" PRIu64 ",\"total_requests\":%" PRIu64
+        "%" PRIu64 ",\"handshaking_connections\":%zu,\"reading_connections\":%zu"
+        ",\"writing_connections\":%zu,\"closing_connections\":%zu,\"active_http2\":%zu"
+        ",\"active_upgraded\":%zu,\"active_websockets\":%zu"
+        ",\"rejected_connections\":%" PRIu64 ",\"total_requests\":%" PRIu64
         ",\"responses_1xx\":%" PRIu64 ",\"responses_2xx\":%" PRIu64 ",\"responses_3xx\":%" PRIu64
         ",\"responses_4xx\":%" PRIu64 ",\"responses_5xx\":%" PRIu64 ",\"parse_errors\":%" PRIu64
         ",\"timeouts\":%" PRIu64 ",\"aborted_exchanges\":%" PRIu64 ",\"bytes_received\":%" PRIu64
@@ -74,6 +77,8 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         "error\":\"%s\",\"heap_calls\":%" PRIu64 ",\"heap_live\":%" PRId64 ",\"heap_peak\":%" PRId64
         ",\"libuv_calls\":%" PRIu64 ",\"libuv_live\":%" PRId64 "}\n",
         (int)getpid(), s->active_connections, s->idle_connections, s->total_connections,
+        s->handshaking_connections, s->reading_connections, s->writing_connections,
+        s->closing_connections, s->active_http2, s->active_upgraded, s->active_websockets,
         s->rejected_connections, s->total_requests, s->responses_1xx, s->responses_2xx,
         s->responses_3xx, s->responses_4xx, s->responses_5xx, s->parse_errors, s->timeouts,
         s->aborted_exchanges, s->bytes_received, s->bytes_sent, s->cache_hits, s->cache_misses,
