@@ -112,6 +112,16 @@ typedef struct uvhttp_config {
     size_t response_cache_memory;
     size_t buffer_size; /* bytes of a receive or transmit buffer, shared by connections */
 
+    /* Overload, see docs/overload.md */
+
+    /* 1: while a worker is overloaded, a part of the requests gets 503 with Retry-After at once, so
+     * that the others do not wait; except those of routes with UVHTTP_ROUTE_NEVER_SHED; 0: none */
+    size_t overload_guard;
+    /* Milliseconds. A worker is overloaded when every request of an interval had to wait for longer
+     * than the target. */
+    size_t overload_target_ms;
+    size_t overload_interval_ms;
+
     /* Statistics */
 
     /* Routes counted separately by uvhttp_server_each_route_stats and the metrics; the others count

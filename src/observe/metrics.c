@@ -103,6 +103,8 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
     const uint64_t responses[] = {stats->responses_1xx, stats->responses_2xx, stats->responses_3xx,
                                   stats->responses_4xx, stats->responses_5xx};
     counter(text, "requests_total", "Requests received with a valid head.", stats->total_requests);
+    counter(text, "shed_requests_total", "Requests that got 503 because of overload_guard.",
+            stats->shed_requests);
     counter(text, "http2_requests_total", "Of these, over HTTP/2.", stats->http2_requests);
     counter(text, "http2_connections_total", "Connections that chose HTTP/2.",
             stats->http2_connections);

@@ -10,6 +10,7 @@
     X(total_connections)    \
     X(rejected_connections) \
     X(total_requests)       \
+    X(shed_requests)        \
     X(http2_connections)    \
     X(http2_requests)       \
     X(http2_refused)        \

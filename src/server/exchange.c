@@ -15,6 +15,7 @@
 #include "server/route_stats.h"
 #include "server/send.h"
 #include "server/server.h"
+#include "server/shed.h"
 #include "tls/info.h"
 
 enum { MAX_ALLOW_SIZE = 65536 };
@@ -245,6 +246,8 @@ static void respond_too_early(struct uvh_exchange *exchange)
 
 bool uvh_exchange_admit(struct uvh_exchange *exchange)
 {
+    if (UVH_UNLIKELY(exchange->worker->overload != NULL) && uvh_shed_request(exchange))
+        return false;
     if (UVH_UNLIKELY(exchange->early) && !may_be_early(exchange)) {
         respond_too_early(exchange);
         return false;

@@ -58,6 +58,8 @@ static void on_wait(uv_prepare_t *prepare)
     if (length > 0) {
         uvh_histogram_record(&stats->iterations, length / NS_PER_US, 1);
         uvh_counter_add(&stats->busy, length);
+        if (stats->ended != NULL)
+            stats->ended(stats, now, length);
     }
     if (stats->in_iteration > 0)
         uvh_histogram_record(&stats->exchanges, length / NS_PER_US, stats->in_iteration);

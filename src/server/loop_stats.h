@@ -33,6 +33,8 @@ struct uvh_loop_stats {
     struct uvh_histogram iterations;
     /* Number of the loop iteration, incremented after the events of each poll. */
     uint64_t iteration;
+    /* Called at the end, `now`, of an iteration that took `length` nanoseconds; NULL: none. */
+    void (*ended)(struct uvh_loop_stats *stats, uint64_t now, uint64_t length);
 };
 
 /* Neither handle keeps the loop alive. Returns 0 or libuv's code; the caller closes the handles. */

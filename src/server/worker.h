@@ -19,6 +19,7 @@
 #include "net/timeouts.h"
 #include "server/counters.h"
 #include "server/loop_stats.h"
+#include "server/overload.h"
 #include "server/response_cache.h"
 
 struct uvh_use;
@@ -80,6 +81,8 @@ struct uvh_worker {
     uvhttp_head_limits_t trailer_limits;
     struct uvh_counters counters;
     struct uvh_loop_stats loop_stats;
+    struct uvh_overload *overload; /* the following, or NULL: not configured */
+    struct uvh_overload overload_guard;
     struct uvh_use *use;     /* for exchanges that begin now */
     struct uvh_list retired; /* uses of replaced generations */
     struct uvh_response_cache response_cache;

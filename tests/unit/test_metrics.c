@@ -41,6 +41,7 @@ static void stats_fields_have_samples(void **state)
         .total_connections = 101,
         .rejected_connections = 102,
         .total_requests = 103,
+        .shed_requests = 146,
         .responses_1xx = 104,
         .responses_2xx = 105,
         .responses_3xx = 106,
@@ -96,6 +97,7 @@ static void stats_fields_have_samples(void **state)
         "uvhttp_tls_offloaded_connections_total 15",
         "uvhttp_tls_certificate_expiry_seconds 1800000000",
         "uvhttp_requests_total 103",
+        "uvhttp_shed_requests_total 146",
         "uvhttp_http2_requests_total 143",
         "uvhttp_http2_connections_total 142",
         "uvhttp_http2_refused_requests_total 145",
@@ -179,7 +181,7 @@ static void metrics_have_help_and_type(void **state)
             assert_int_equal(strncmp(line, name, strlen(name)), 0);
         }
     }
-    assert_int_equal(metrics, 30);
+    assert_int_equal(metrics, 31);
 }
 
 static void truncated_text_returns_full_length(void **state)
