@@ -85,7 +85,7 @@
       "while overloaded, a part of the requests gets 503 at once")                                \
     X(overload_target_ms, 20, 1, 10000, "milliseconds", 0,                                        \
       "delay of requests above which a worker is overloaded")                                     \
-    X(overload_interval_ms, 100, 10, 10000, "milliseconds", 0,                                    \
+    X(overload_interval_ms, 100, 1, 10000, "milliseconds", 0,                                     \
       "time for which all requests are delayed until a worker is overloaded")                     \
     X(route_stats, 0, 0, 10000, "routes", 0,                                                      \
       "routes with metrics of their own by method and status class; 0: none")
