@@ -124,6 +124,10 @@ typedef struct uvhttp_config {
 
     /* Statistics */
 
+    /* Milliseconds. When a worker's loop does not run for so long, because a handler blocks it, a
+     * thread of the server logs that with the route, and when it runs again; 0: never. The log
+     * callback is then also called on that thread. */
+    size_t stuck_loop_ms;
     /* Routes counted separately by uvhttp_server_each_route_stats and the metrics; the others count
      * as one; 0 = none */
     size_t route_stats;

@@ -96,6 +96,7 @@ typedef struct uvhttp_stats {
     /* Time spent in iterations, and total time. Utilization is the ratio of two differences. */
     uint64_t loop_busy_us;
     uint64_t loop_time_us;
+    uint64_t stuck_loops; /* times that a loop did not run for stuck_loop_ms */
 } uvhttp_stats_t;
 
 /* Only `stats` is public; uvhttp_server_stats refreshes it. */

@@ -217,6 +217,8 @@ size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
     seconds_counter(&text, "loop_busy_seconds_total",
                     "Time that event loops spent running callbacks.", stats->loop_busy_us);
     seconds_counter(&text, "loop_seconds_total",
+    counter(&text, "stuck_loops_total", "Times that an event loop did not run for stuck_loop_ms.",
+            stats->stuck_loops);
                     "Time that event loops spent running callbacks or waiting.",
                     stats->loop_time_us);
     return text.length;

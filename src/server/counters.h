@@ -5,7 +5,8 @@
 
 #include "base/counter.h"
 
-/* Each is a field of the same name in uvhttp_stats_t. */
+/* Each is a field of the same name in uvhttp_stats_t. stuck_loops is written by the watcher
+ * (stuck.h) only. */
 #define UVH_COUNTERS(X)     \
     X(total_connections)    \
     X(rejected_connections) \
@@ -25,7 +26,8 @@
     X(timeouts)             \
     X(aborted_exchanges)    \
     X(cache_hits)           \
-    X(cache_misses)
+    X(cache_misses)         \
+    X(stuck_loops)
 
 struct uvh_counters {
 #define UVH_COUNTER_FIELD(name) _Atomic uint64_t name;

@@ -89,5 +89,7 @@
       "time for which all requests are delayed until a worker is overloaded")                     \
     X(route_stats, 0, 0, 10000, "routes", 0,                                                      \
       "routes with metrics of their own by method and status class; 0: none")
+    X(stuck_loop_ms, 0, 0, 3600000, "milliseconds", 0,                                            \
+      "time after which a loop that does not run is logged; 0: never")                            \
 
 #endif

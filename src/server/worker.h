@@ -21,7 +21,9 @@
 #include "server/loop_stats.h"
 #include "server/overload.h"
 #include "server/response_cache.h"
+#include "server/stuck.h"
 
+struct uvh_route;
 struct uvh_use;
 struct uvhttp_router;
 struct uvh_server;
@@ -86,6 +88,10 @@ struct uvh_worker {
     struct uvh_use *use;     /* for exchanges that begin now */
     struct uvh_list retired; /* uses of replaced generations */
     struct uvh_response_cache response_cache;
+    /* whose handler or middleware runs, for the watcher; NULL: unknown or none */
+    const struct uvh_route *_Atomic running_route;
+    atomic_uchar running_method; /* uvhttp_method_t of its request */
+    struct uvh_stuck_loop stuck; /* the watcher's */
     struct uvh_list listeners;
     struct uvh_list event_streams; /* exchanges that the worker ends when it drains */
     struct uvh_list http2;         /* connections of HTTP/2 */

@@ -42,6 +42,7 @@ static void stats_fields_have_samples(void **state)
         .rejected_connections = 102,
         .total_requests = 103,
         .shed_requests = 146,
+        .stuck_loops = 147,
         .responses_1xx = 104,
         .responses_2xx = 105,
         .responses_3xx = 106,
@@ -98,6 +99,7 @@ static void stats_fields_have_samples(void **state)
         "uvhttp_tls_certificate_expiry_seconds 1800000000",
         "uvhttp_requests_total 103",
         "uvhttp_shed_requests_total 146",
+        "uvhttp_stuck_loops_total 147",
         "uvhttp_http2_requests_total 143",
         "uvhttp_http2_connections_total 142",
         "uvhttp_http2_refused_requests_total 145",
@@ -181,7 +183,7 @@ static void metrics_have_help_and_type(void **state)
             assert_int_equal(strncmp(line, name, strlen(name)), 0);
         }
     }
-    assert_int_equal(metrics, 31);
+    assert_int_equal(metrics, 32);
 }
 
 static void truncated_text_returns_full_length(void **state)

@@ -1,5 +1,6 @@
 """The overload guard (overload_guard, overload_target_ms, overload_interval_ms): a server that gets
-more than it can do sheds some requests and keeps their connections.
+more than it can do sheds some requests and keeps their connections. Stuck loops (stuck_loop_ms) are
+logged.
 
 The load is bounded: some requests are sent at once, so that the loop is never idle. How many are
 shed depends on the machine; that some are does not.
@@ -80,3 +81,12 @@ def test_without_guard_all_requests_are_served(start):
         send_batch(connection)
         assert read_batch(connection) == 0
     assert server.stats()["shed_requests"] == 0
+
+
+def test_stuck_loop_is_logged(start):
+    server = start(stuck_loop_ms=50)
+    assert server.request("GET", "/spin/1000").status == 200
+    end = r"^warning: the loop of worker 0 runs again after [0-9]+ ms$"
+    eventually(lambda: re.search(end, server.log(), re.M), "the loop runs again")
+    assert re.search(r"^warning: the loop of worker 0 has been stuck for [0-9]+ ms in the handler "
+                     r"of GET /spin/:ms \(stuck_loop_ms\)$", server.log(), re.M)

@@ -789,15 +789,23 @@ def test_cache_entries_flag(serve, site):
         assert 1 <= kept <= 4 if entries == 4 else kept == 12
 
 
+def thread_count(program):
+    return len(os.listdir(f"/proc/{program.process.pid}/task"))
+
+
 @pytest.mark.parametrize("given, threads", [("1", 1), ("3", 3), ("0", None), ("auto", None),
                                             (None, None)])
 def test_workers_flag(serve, given, threads):
     program = serve(*(["--workers", given] if given else []))
     cores = len(os.sched_getaffinity(0))
     jobs = 4 + min(4, cores)  # the quick and the heavy job threads, shared by all workers
-    wanted = jobs + (threads or cores)
-    eventually(lambda: len(os.listdir(f"/proc/{program.process.pid}/task")) == wanted,
-               f"{wanted} threads")
+    wanted = jobs + (threads or cores) + 1  # which watches for stuck loops
+    eventually(lambda: thread_count(program) == wanted, f"{wanted} threads")
+
+
+def test_stuck_loop_ms_flag(serve):
+    watched, unwatched = serve("--workers=1"), serve("--workers=1", "--stuck-loop-ms=0")
+    assert thread_count(watched) == thread_count(unwatched) + 1
 
 
 def test_revalidate_ms_flag(serve, site):

@@ -298,6 +298,7 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
                    NUMBER(overload_target_ms),
                    NUMBER(overload_interval_ms),
                    NUMBER(route_stats),
+                   NUMBER(stuck_loop_ms),
                    NUMBER(http2),
                    NUMBER(http2_max_streams),
                    NUMBER(http2_stream_window),
