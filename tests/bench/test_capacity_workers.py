@@ -87,8 +87,8 @@ def test_workers_reports_shares(tmp_path):
 
 @two_cores
 def test_overload_sums_up(tmp_path):
-    done = bench("overload", BUILD, "--rounds", 1, "--seconds", 1, "--warm-up", 0, "--loads", 0.3, 4,
-                 "--connections", 20, "--work", 100, out=tmp_path)
+    done = bench("overload", BUILD, "--rounds", 1, "--seconds", 1, "--warm-up", 0, "--loads", 0.3,
+                 4, "--connections", 20, "--work", 100, out=tmp_path)
     if "is not a Release build" in done.err:
         pytest.skip("the build is no release")
     assert done.code == 0, done.err

@@ -45,11 +45,16 @@ class Server:
         self.process.communicate()
 
 
-def load(options, server, core, rate):
-    done = subprocess.run(["taskset", "-c", str(core), options.bin_dir / "open_load", server.port,
-                           "/", "--rate", str(rate), "--connections", str(options.connections),
-                           "--seconds", str(options.seconds), "--warm-up", str(options.warm_up)],
-                          capture_output=True, text=True)
+def load(options, guard, cores, rate):
+    """A server for each run: it would still process requests of the previous one."""
+    server = Server(options, guard, cores[0])
+    try:
+        done = subprocess.run(["taskset", "-c", str(cores[-1]), options.bin_dir / "open_load",
+                               server.port, "/", "--rate", str(rate), "--connections",
+                               str(options.connections), "--seconds", str(options.seconds),
+                               "--warm-up", str(options.warm_up)], capture_output=True, text=True)
+    finally:
+        server.stop()
     if done.returncode != 0:
         raise Refused(f"{done.args}: {done.stderr.strip()}")
     entry = json.loads(done.stdout)
@@ -63,21 +68,13 @@ def run(options):
     if len(cores) < 2:
         raise Refused("server and generator need a core each")
     described = environment.describe(options, servers.uvhttp_build(options.bin_dir))
-    running = {guard: Server(options, guard, cores[0]) for guard in GUARDS}
-    try:
-        far_more = 10 * 1e6 / options.work
-        capacity = statistics.median(
-            load(options, running["off"], cores[-1], far_more)["completed"] / options.seconds
-            for _ in range(options.rounds))
-        runs = []
-        for number in range(options.rounds):
-            for factor in options.loads:
-                for guard, server in running.items():
-                    entry = load(options, server, cores[-1], factor * capacity)
-                    runs.append({"round": number, "load": factor, "guard": guard, **entry})
-    finally:
-        for server in running.values():
-            server.stop()
+    far_more = 10 * 1e6 / options.work
+    capacity = statistics.median(
+        load(options, "off", cores, far_more)["completed"] / options.seconds
+        for _ in range(options.rounds))
+    runs = [{"round": number, "load": factor, "guard": guard,
+             **load(options, guard, cores, factor * capacity)}
+            for number in range(options.rounds) for factor in options.loads for guard in GUARDS]
     environment.show(described)
     print(f"capacity: {capacity:.0f} requests/s")
     print(table.layout([["load", *(f"{name} {text}" for text in GUARDS.values()
