@@ -86,6 +86,9 @@ typedef struct uvhttp_config {
     /* Blocking handlers (UVHTTP_ROUTE_BLOCKING) */
     size_t blocking_threads; /* running at once */
     size_t blocking_queue;   /* queued for a thread; further requests: 503 */
+    /* Milliseconds. A request that has waited for longer when a thread is free gets 503 instead,
+     * unless its route has UVHTTP_ROUTE_NEVER_SHED; 0: none */
+    size_t blocking_wait_ms;
 
     /* Jobs of static files, of uvhttp_response_defer (quick) and uvhttp_response_defer_heavy.
      * The threads are created when the server listens, and shared by all workers. */
@@ -121,13 +124,13 @@ typedef struct uvhttp_config {
      * than the target. */
     size_t overload_target_ms;
     size_t overload_interval_ms;
-
-    /* Statistics */
-
     /* Milliseconds. When a worker's loop does not run for so long, because a handler blocks it, a
      * thread of the server logs that with the route, and when it runs again; 0: never. The log
      * callback is then also called on that thread. */
     size_t stuck_loop_ms;
+
+    /* Statistics */
+
     /* Routes counted separately by uvhttp_server_each_route_stats and the metrics; the others count
      * as one; 0 = none */
     size_t route_stats;

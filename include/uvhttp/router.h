@@ -76,8 +76,9 @@ typedef enum uvhttp_route_flags {
      * together with UVHTTP_ROUTE_STREAM or an upgrade: UVHTTP_EINVAL. */
     UVHTTP_ROUTE_BLOCKING = 2,
 
-    /* config->overload_guard never sheds its requests; see also uvhttp_server_never_shed. Routes of
-     * the handlers of uvhttp/health.h and uvhttp/metrics.h have this flag. */
+    /* config->overload_guard and blocking_wait_ms never shed its requests; see also
+     * uvhttp_server_never_shed. Routes of the handlers of uvhttp/health.h and uvhttp/metrics.h have
+     * this flag. */
     UVHTTP_ROUTE_NEVER_SHED = 4
 } uvhttp_route_flags_t;
 

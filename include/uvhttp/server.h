@@ -51,7 +51,7 @@ typedef struct uvhttp_stats {
     uint64_t total_connections;    /* accepted since start, including rejected ones */
     uint64_t rejected_connections; /* got 503 or were closed because of max_connections */
     uint64_t total_requests;       /* valid request heads received */
-    uint64_t shed_requests;        /* of these, got 503 because of overload_guard */
+    uint64_t shed_requests; /* of these, got 503 because of overload_guard or blocking_wait_ms */
     uint64_t responses_1xx, responses_2xx, responses_3xx, responses_4xx, responses_5xx;
     uint64_t parse_errors; /* requests rejected because of malformed bytes */
     /* connections closed by a timeout, at once or after a 408, 503 or 504, but not by

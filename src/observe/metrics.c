@@ -103,7 +103,8 @@ static void requests(struct text *text, const uvhttp_stats_t *stats)
     const uint64_t responses[] = {stats->responses_1xx, stats->responses_2xx, stats->responses_3xx,
                                   stats->responses_4xx, stats->responses_5xx};
     counter(text, "requests_total", "Requests received with a valid head.", stats->total_requests);
-    counter(text, "shed_requests_total", "Requests that got 503 because of overload_guard.",
+    counter(text, "shed_requests_total",
+            "Requests that got 503 because of overload_guard or blocking_wait_ms.",
             stats->shed_requests);
     counter(text, "http2_requests_total", "Of these, over HTTP/2.", stats->http2_requests);
     counter(text, "http2_connections_total", "Connections that chose HTTP/2.",
@@ -216,9 +217,9 @@ size_t uvhttp_metrics_write(const uvhttp_stats_t *stats, char *out, size_t size)
             &stats->loop_delay);
     seconds_counter(&text, "loop_busy_seconds_total",
                     "Time that event loops spent running callbacks.", stats->loop_busy_us);
-    seconds_counter(&text, "loop_seconds_total",
     counter(&text, "stuck_loops_total", "Times that an event loop did not run for stuck_loop_ms.",
             stats->stuck_loops);
+    seconds_counter(&text, "loop_seconds_total",
                     "Time that event loops spent running callbacks or waiting.",
                     stats->loop_time_us);
     return text.length;

@@ -96,6 +96,7 @@ struct uvh_worker {
     struct uvh_list event_streams; /* exchanges that the worker ends when it drains */
     struct uvh_list http2;         /* connections of HTTP/2 */
     bool blocking_full;  /* the queue for blocking handlers is full, and this was logged */
+    bool blocking_late;  /* a request has waited in it for too long, and this was logged */
     size_t compared;     /* index of the worker it last compared its load with */
     bool accept_failing; /* set when logged */
     struct uvh_handshake_log handshake_log;
