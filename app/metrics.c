@@ -30,7 +30,8 @@ int uvh_metrics_open(struct uvh_metrics *metrics, const struct uvh_setup_metrics
         (struct uvh_metrics){.path = wanted->path.text, .listen = wanted->listen, .key = key};
     if (!wanted->has_listen)
         return 0;
-    own.workers = 1; /* required on the caller's loop */
+    own.workers = 1;       /* required on the caller's loop */
+    own.stuck_loop_ms = 0; /* the other server watches that loop */
     /* The other server logs start and stop. */
     if (own.log_level > UVHTTP_LOG_WARNING)
         own.log_level = UVHTTP_LOG_WARNING;

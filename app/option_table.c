@@ -322,6 +322,10 @@ const struct uvh_option uvh_option_table[] = {
     CONFIG("max-handshakes", max_handshakes, NUMBER, "N"),
     CONFIG("response-cache-memory", response_cache_memory, SIZE, "SIZE"),
     CONFIG("buffer-size", buffer_size, SIZE, "SIZE"),
+    CONFIG("overload-guard", overload_guard, SWITCH, NULL),
+    CONFIG("overload-target-ms", overload_target_ms, NUMBER, "MS"),
+    CONFIG("overload-interval-ms", overload_interval_ms, NUMBER, "MS"),
+    CONFIG("stuck-loop-ms", stuck_loop_ms, NUMBER, "MS"),
     CONFIG("route-stats", route_stats, NUMBER, "N"),
 
     GROUP("Times, in seconds"),

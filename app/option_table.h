@@ -49,7 +49,7 @@ enum { UVH_OPTION_TEXT_SIZE = 1600 };
  * clean_urls" becomes "--try-files cannot be combined with --clean-urls". */
 const char *uvh_option_rename_keys(const char *message, char text[UVH_OPTION_TEXT_SIZE]);
 
-enum { UVH_OPTION_MAX = 128 }; /* most rows: options.c has a note for each */
+enum { UVH_OPTION_MAX = 144 }; /* most rows: options.c has a note for each */
 
 extern const struct uvh_option uvh_option_table[];
 extern const size_t uvh_option_count;

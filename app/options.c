@@ -653,6 +653,7 @@ bool uvh_options_init(struct uvh_options *options)
     options->config.max_body_size = 4096;
     options->config.workers = uvhttp_core_count();
     options->config.drain_grace = 1;
+    options->config.stuck_loop_ms = 1000;
     return true;
 }
 

@@ -234,6 +234,13 @@ static int answer_probe(uvhttp_request_t *request, uvhttp_response_t *response, 
     return UVHTTP_DECLINED;
 }
 
+/* Probes have no route of their own. */
+static bool never_shed(uvhttp_request_t *request, void *arg)
+{
+    (void)arg;
+    return asks_for(request, "/healthz") || asks_for(request, "/readyz");
+}
+
 static void refuse_hidden_routes(const struct uvh_setup_site *site, struct uvh_problems *problems)
 {
     for (size_t i = 0; i < site->route_count; i++) {
@@ -263,6 +270,8 @@ static bool build_sites(struct running *running, const struct uvh_setup_server *
     int err = uvh_tls_add_hsts(running->server, &setup->tls);
     if (err == 0 && setup->health)
         err = uvhttp_server_use(running->server, answer_probe, NULL);
+    if (setup->health)
+        uvhttp_server_never_shed(running->server, never_shed, NULL);
     if (err != 0)
         uvh_problems_add(problems, UVH_MARK_NONE, "%s", uvhttp_strerror(err));
     uvh_proxies_apply(running->server, setup, problems);

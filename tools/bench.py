@@ -13,6 +13,7 @@ COMMANDS = {
     "parser": "nanoseconds per message of the parser, compared with another parser",
     "router": "nanoseconds per lookup of the router, compared with another router",
     "capacity": "the capacity of this machine, and the settings for it",
+    "overload": "latency over the offered load, with and without overload_guard",
     "workers": "CPU time per request of several workers, compared with one",
 }
 

@@ -86,6 +86,9 @@ typedef struct uvhttp_config {
     /* Blocking handlers (UVHTTP_ROUTE_BLOCKING) */
     size_t blocking_threads; /* running at once */
     size_t blocking_queue;   /* queued for a thread; further requests: 503 */
+    /* Milliseconds. A request that has waited for longer when a thread is free gets 503 instead,
+     * unless its route has UVHTTP_ROUTE_NEVER_SHED; 0: none */
+    size_t blocking_wait_ms;
 
     /* Jobs of static files, of uvhttp_response_defer (quick) and uvhttp_response_defer_heavy.
      * The threads are created when the server listens, and shared by all workers. */
@@ -111,6 +114,20 @@ typedef struct uvhttp_config {
     /* Bytes of the response cache of each worker, see uvhttp_prepared_set_body; 0 = none */
     size_t response_cache_memory;
     size_t buffer_size; /* bytes of a receive or transmit buffer, shared by connections */
+
+    /* Overload, see docs/overload.md */
+
+    /* 1: while a worker is overloaded, a part of the requests gets 503 with Retry-After at once, so
+     * that the others do not wait; except those of routes with UVHTTP_ROUTE_NEVER_SHED; 0: none */
+    size_t overload_guard;
+    /* Milliseconds. A worker is overloaded when every request of an interval had to wait for longer
+     * than the target. */
+    size_t overload_target_ms;
+    size_t overload_interval_ms;
+    /* Milliseconds. When a worker's loop does not run for so long, because a handler blocks it, a
+     * thread of the server logs that with the route, and when it runs again; 0: never. The log
+     * callback is then also called on that thread. */
+    size_t stuck_loop_ms;
 
     /* Statistics */
 

@@ -74,7 +74,12 @@ typedef enum uvhttp_route_flags {
      * route with one of the last two as its handler is rejected. Abort callbacks are not called:
      * use uvhttp_response_open. Data it attaches to the request is not visible elsewhere. Not
      * together with UVHTTP_ROUTE_STREAM or an upgrade: UVHTTP_EINVAL. */
-    UVHTTP_ROUTE_BLOCKING = 2
+    UVHTTP_ROUTE_BLOCKING = 2,
+
+    /* config->overload_guard and blocking_wait_ms never shed its requests; see also
+     * uvhttp_server_never_shed. Routes of the handlers of uvhttp/health.h and uvhttp/metrics.h have
+     * this flag. */
+    UVHTTP_ROUTE_NEVER_SHED = 4
 } uvhttp_route_flags_t;
 
 /* A middleware. Unless it returns UVHTTP_DECLINED, the rest of the chain does not run. */

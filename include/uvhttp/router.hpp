@@ -31,8 +31,9 @@ template <class F> class WebSocketEndpointOf;
 
 /* Options of a route; see uvhttp_route_t. For middleware of a single route use group(""). */
 struct RouteOptions {
-    bool stream = false;   /* the handler reads the body with Request::onBody */
-    bool blocking = false; /* the handler may block: it runs on a thread of its own */
+    bool stream = false;    /* the handler reads the body with Request::onBody */
+    bool blocking = false;  /* the handler may block: it runs on a thread of its own */
+    bool neverShed = false; /* overload_guard does not apply */
     std::size_t maxBody = 0;
     std::uint32_t handlerTimeout = 0; /* seconds */
     std::uint32_t bodyTimeout = 0;
@@ -114,6 +115,8 @@ public:
             route.flags |= UVHTTP_ROUTE_STREAM;
         if (options.blocking)
             route.flags |= UVHTTP_ROUTE_BLOCKING;
+        if (options.neverShed)
+            route.flags |= UVHTTP_ROUTE_NEVER_SHED;
         route.upgrade = options.upgrade.empty() ? nullptr : protocol.c_str();
         setup().note(uvhttp_router_add(self().routes(), &route), verb, path);
         return self();

@@ -62,6 +62,7 @@ typedef struct uvhttp_stats {
     uint64_t total_connections;    /* accepted since start, including rejected ones */
     uint64_t rejected_connections; /* got 503 or were closed because of max_connections */
     uint64_t total_requests;       /* valid request heads received */
+    uint64_t shed_requests; /* of these, got 503 because of overload_guard or blocking_wait_ms */
     uint64_t responses_1xx, responses_2xx, responses_3xx, responses_4xx, responses_5xx;
     uint64_t parse_errors; /* requests rejected because of malformed bytes */
     /* connections closed by a timeout, at once or after a 408, 503 or 504, but not by
@@ -106,6 +107,7 @@ typedef struct uvhttp_stats {
     /* Time spent in iterations, and total time. Utilization is the ratio of two differences. */
     uint64_t loop_busy_us;
     uint64_t loop_time_us;
+    uint64_t stuck_loops; /* times that a loop did not run for stuck_loop_ms */
 } uvhttp_stats_t;
 
 /* Only `stats` is public; uvhttp_server_stats refreshes it. */
@@ -201,6 +203,18 @@ UVHTTP_EXPORT void uvhttp_server_on_error(uvhttp_server_t *server, uvhttp_error_
  * Returns 0, or the errors of uvhttp_response_replace_body. */
 UVHTTP_EXPORT int uvhttp_error_as_json(uvhttp_request_t *request, uvhttp_response_t *response,
                                        const char *reason, void *arg);
+
+/* Sets the callback that exempts requests from config->overload_guard, besides the routes with
+ * UVHTTP_ROUTE_NEVER_SHED: requests of important clients, for example. It runs only while requests
+ * are shed, on the thread of the worker, when the head has arrived and before middleware, and
+ * returns true for a request that must not be shed. It may read the request, including its route,
+ * and should take little time.
+ *
+ * Before the server listens, or in a reload: otherwise it has no effect, which is logged. A second
+ * call replaces the first; NULL removes it. */
+typedef bool (*uvhttp_never_shed_cb)(uvhttp_request_t *request, void *arg);
+UVHTTP_EXPORT void uvhttp_server_never_shed(uvhttp_server_t *server,
+                                            uvhttp_never_shed_cb never_shed, void *arg);
 
 /* Registers `release(arg)` to run when the server is freed, or when a reload has replaced the
  * set-up and nothing uses it any more; for data of handlers and for objects of middleware:

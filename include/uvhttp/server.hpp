@@ -345,6 +345,25 @@ public:
         return *this;
     }
 
+    /* Requests that overload_guard never sheds (uvhttp_server_never_shed): `neverShed` gets a
+     * Request and returns true for those; an exception counts as false. A second call replaces the
+     * first. */
+    template <class F> Server &neverShed(F &&neverShed)
+    {
+        using Kept = std::decay_t<F>;
+        if (Kept *kept = setup_->keep(std::forward<F>(neverShed), "neverShed"))
+            uvhttp_server_never_shed(
+                native(),
+                [](uvhttp_request_t *request, void *arg) noexcept {
+                    bool exempt = false;
+                    detail::logged(uvhttp_request_response(request),
+                                   [&] { exempt = detail::stored<Kept>(arg)(Request(request)); });
+                    return exempt;
+                },
+                kept);
+        return *this;
+    }
+
     /* Called once, on the first worker's thread, when the server begins to stop. */
     template <class F> Server &onStopping(F &&stopping)
     {

@@ -214,7 +214,7 @@ static size_t take_head(struct uvh_h1 *h1, char *data, size_t length)
     }
     uvh_counter_add(&worker->counters.total_requests, 1);
     uvh_loop_stats_event(&worker->loop_stats);
-    exchange->base.began = worker->loop_stats.began;
+    exchange->base.began = uvh_loop_stats_began(&worker->loop_stats);
     h1->requests++;
     if (UVH_UNLIKELY(h1->conn.tls != NULL) && !admit_secure(h1, exchange))
         return length;

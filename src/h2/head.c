@@ -448,7 +448,7 @@ static void start_request(struct uvh_h2_stream *stream)
     uvh_counter_add(&worker->counters.total_requests, 1);
     uvh_counter_add(&worker->counters.http2_requests, 1);
     uvh_loop_stats_event(&worker->loop_stats);
-    base->began = worker->loop_stats.began;
+    base->began = uvh_loop_stats_began(&worker->loop_stats);
     if (UVH_UNLIKELY(stream->h2->conn->tls != NULL) && !admit_secure(stream))
         return;
     int err = uvh_exchange_route(base);

@@ -24,6 +24,8 @@ static void accept_failed(struct uvh_listener *listener, int code)
 
 static void accept_some(struct uvh_listener *listener, int count)
 {
+    listener->is_late = listener->was_full;
+    listener->was_full = false;
     for (int i = 0; i < count && !listener->paused; i++) {
         int socket = uvh_socket_accept(listener->socket);
         if (socket == -EAGAIN)
@@ -33,7 +35,9 @@ static void accept_some(struct uvh_listener *listener, int count)
             return;
         }
         listener->on_accept(listener, socket);
+        listener->is_late = false;
     }
+    listener->was_full = true;
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)

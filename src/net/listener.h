@@ -29,6 +29,9 @@ struct uvh_listener {
     uvh_listener_accept_cb on_accept;
     uvh_listener_failed_cb on_failed;
     bool paused;
+    bool was_full; /* the last loop iteration has left connections in the queue */
+    /* within on_accept: this connection was in the queue in the last iteration */
+    bool is_late;
 };
 
 /* Starts accepting on a listening socket, which is closed with the listener. The caller has set

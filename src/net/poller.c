@@ -23,6 +23,17 @@ static void on_sweep(uv_idle_t *sweep)
     free_removed(poller);
 }
 
+/* Sockets are reported in the order in which they became ready, so those that a full batch has left
+ * come first in the next one. */
+static void measure(struct uvh_poller *poller, const struct uvh_epoll_event *first, int count)
+{
+    const struct uvh_poller_socket *socket = uvh_epoll_data(first);
+    poller->reported = (uint32_t)count;
+    if (poller->was_full && (uvh_epoll_bits(first) & UVH_EPOLL_READABLE) != 0)
+        poller->waited_ms = uvh_socket_waited_ms(socket->fd);
+    poller->was_full = count == UVH_POLLER_BATCH;
+}
+
 static void on_readable(uv_poll_t *watch, int status, int events)
 {
     struct uvh_poller *poller = UVH_CONTAINER_OF(watch, struct uvh_poller, watch);
@@ -32,6 +43,8 @@ static void on_readable(uv_poll_t *watch, int status, int events)
     int count = uvh_epoll_wait(poller->set, batch, UVH_POLLER_BATCH);
     if (count <= 0)
         return;
+    if (poller->measures)
+        measure(poller, &batch[0], count);
     poller->callbacks->begin(poller);
     poller->reporting = true;
     for (int i = 0; i < count; i++) {

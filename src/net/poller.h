@@ -60,9 +60,14 @@ struct uvh_poller {
     uv_loop_t *loop;
     const struct uvh_poller_callbacks *callbacks;
     size_t count; /* of sockets; they keep the loop alive */
+    /* The owner wants the following two, and resets them. */
+    bool measures;
+    uint32_t reported;  /* sockets of the last batch */
+    uint32_t waited_ms; /* at least for so long the first one has been readable */
 #if UVH_POLLER_EPOLL
     int set;
     bool watching; /* `watch` is open */
+    bool was_full; /* the last batch: there may be more ready sockets; kept if `measures` */
     bool reporting;
     /* passed to the `removed` callback at the end of the batch, or by `sweep` */
     struct uvh_poller_socket *removed;

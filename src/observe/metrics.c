@@ -114,6 +114,9 @@ static void requests(struct uvh_metrics_text *text, const uvhttp_stats_t *stats)
 {
     static const char lookups[] = "uvhttp_cache_lookups";
     counter(text, "uvhttp_requests", "Requests received with a valid head.", stats->total_requests);
+    counter(text, "uvhttp_shed_requests",
+            "Requests that got 503 because of overload_guard or blocking_wait_ms.",
+            stats->shed_requests);
     counter(text, "uvhttp_http2_requests", "Of these, over HTTP/2.", stats->http2_requests);
     counter(text, "uvhttp_http2_connections", "Connections that chose HTTP/2.",
             stats->http2_connections);
@@ -173,6 +176,8 @@ static void durations(struct uvh_metrics_text *text, const uvhttp_stats_t *stats
     uvh_metrics_text_summary(text, delay, "", &stats->loop_delay);
     time_counter(text, "uvhttp_loop_busy_seconds", "Time that event loops spent running callbacks.",
                  stats->loop_busy_us);
+    counter(text, "uvhttp_stuck_loops", "Times that an event loop did not run for stuck_loop_ms.",
+            stats->stuck_loops);
     time_counter(text, "uvhttp_loop_seconds",
                  "Time that event loops spent running callbacks or waiting.", stats->loop_time_us);
 }

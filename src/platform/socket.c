@@ -187,6 +187,19 @@ size_t uvh_socket_unsent(int socket)
 #endif
 }
 
+uint32_t uvh_socket_waited_ms(int socket)
+{
+#if defined(__linux__)
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    return getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_last_data_recv
+                                                                        : 0;
+#else
+    (void)socket;
+    return 0;
+#endif
+}
+
 int uvh_socket_port(int socket)
 {
     struct sockaddr_storage storage;

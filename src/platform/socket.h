@@ -52,6 +52,9 @@ void uvh_socket_limit_queue(int socket, int bytes);
 /* Bytes sent and not yet acknowledged; 0 where the system cannot tell. */
 size_t uvh_socket_unsent(int socket);
 
+/* Milliseconds since the last byte of the peer arrived, or since it connected; 0 if unknown. */
+uint32_t uvh_socket_waited_ms(int socket);
+
 /* The port a socket is bound to, or 0. */
 int uvh_socket_port(int socket);
 

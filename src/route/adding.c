@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include <uvhttp/error.h>
+#include <uvhttp/health.h>
+#include <uvhttp/metrics.h>
 #include <uvhttp/static.h>
 
 #include "base/alloc.h"
@@ -18,7 +20,11 @@
 #include "route/router.h"
 #include "route/routing.h"
 
-enum { REASON_SIZE = 256, MAX_TIMEOUT = 86400 };
+enum {
+    REASON_SIZE = 256,
+    MAX_TIMEOUT = 86400,
+    ALL_FLAGS = UVHTTP_ROUTE_STREAM | UVHTTP_ROUTE_BLOCKING | UVHTTP_ROUTE_NEVER_SHED,
+};
 
 static const char *host_of(const struct uvhttp_router *router)
 {
@@ -101,6 +107,13 @@ static void enlist(struct uvhttp_router *router)
     router->all->last_router = router;
 }
 
+/* Probes and metrics tell that the server is overloaded. */
+static bool observes(uvhttp_handler_cb handler)
+{
+    return handler == uvhttp_health_handle_live || handler == uvhttp_health_handle_ready ||
+           handler == uvhttp_metrics_handle_request;
+}
+
 /* Allocates a route in one block: the struct, its parameters, middleware, pattern and method, and
  * readable bytes after the pattern. */
 static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_route_t *given)
@@ -144,6 +157,8 @@ static struct uvh_route *new_route(struct uvhttp_router *router, const uvhttp_ro
     route->write_timeout = given->write_timeout;
     route->timeout_status = given->timeout_status == 0 ? 503 : given->timeout_status;
     route->flags = given->flags;
+    if (observes(given->handler))
+        route->flags |= UVHTTP_ROUTE_NEVER_SHED;
     return route;
 }
 
@@ -214,7 +229,7 @@ static int check_route(struct uvhttp_router *router, const uvhttp_route_t *given
     if (given->upgrade != NULL && !is_protocol(given->upgrade))
         return refuse_member(router, "upgrade", given->upgrade,
                              "must be the name of a protocol, such as websocket");
-    if ((given->flags & ~(unsigned)(UVHTTP_ROUTE_STREAM | UVHTTP_ROUTE_BLOCKING)) != 0)
+    if ((given->flags & ~(unsigned)ALL_FLAGS) != 0)
         return refuse_flags(router, given->flags, "must be a combination of UVHTTP_ROUTE_*");
     bool blocks = (given->flags & UVHTTP_ROUTE_BLOCKING) != 0;
     if (blocks && ((given->flags & UVHTTP_ROUTE_STREAM) != 0 || given->upgrade != NULL))

@@ -201,6 +201,8 @@ static void on_accept(struct uvh_listener *listener, int socket)
     struct uvh_worker *worker = listener->owner;
     struct uvh_worker *chosen = choose(worker);
     worker->accept_failing = false;
+    if (UVH_UNLIKELY(listener->is_late) && worker->overload != NULL)
+        worker->conns.poller.waited_ms = uvh_socket_waited_ms(socket);
     if (is_scarce(worker->server, socket) && !make_way(worker) && !worker->draining)
         uvh_listener_pause(listener); /* further connections stay in the kernel's queue */
     if (chosen != worker && hand_over(chosen, socket, listener->data))

@@ -19,6 +19,8 @@
 /* Bytes of a chunk that filters, such as compression, process on the loop at a time. */
 enum { FILTERED_SIZE = 131072 };
 
+#define NS_PER_MS UINT64_C(1000000)
+
 /* The operation that the thread requests from the loop. */
 enum want {
     WANT_BEGIN,   /* send the head of a streamed response */
@@ -44,6 +46,8 @@ struct blocking_job {
     uvhttp_slice_t chunk;
     bool filtered;           /* the real response has filters */
     bool waits_for_writable; /* the loop cannot accept the chunk at present */
+    uint64_t queued_at;      /* uv_hrtime; 0: its waiting time is not limited */
+    bool is_late;            /* has waited for longer than blocking_wait_ms: not run */
     int result;              /* of the operation, or of the handler */
     uv_sem_t notified;
 };
@@ -200,13 +204,22 @@ bool uvhttp_request_is_blocking(const uvhttp_request_t *request)
     return uvh_blocking_is(uvh_exchange_of_request((uvhttp_request_t *)(uintptr_t)request));
 }
 
+static bool is_late(const struct blocking_job *job)
+{
+    uint64_t limit = job->real->worker->server->config.blocking_wait_ms * NS_PER_MS;
+    return job->queued_at != 0 && uv_hrtime() - job->queued_at > limit;
+}
+
 static void run(struct uvh_job *base)
 {
     struct blocking_job *job = UVH_CONTAINER_OF(base, struct blocking_job, base);
     struct uvh_exchange *proxy = &job->proxy;
     const struct uvh_route *route = proxy->match.route;
     int result = 0;
-    if (!atomic_load(&job->disconnected)) /* otherwise the response could not be sent */
+    job->is_late = is_late(job);
+    if (job->is_late)
+        result = UVHTTP_EFULL;
+    else if (!atomic_load(&job->disconnected)) /* otherwise the response could not be sent */
         result = route->handler(&proxy->request, &proxy->response, route->arg);
     job->result = result;
     job->want = WANT_FINISH;
@@ -308,9 +321,23 @@ static int end_stream(struct blocking_job *job)
     return err != 0 ? err : uvhttp_response_end(response);
 }
 
+/* Logged once, until a request has not waited for too long. */
+static void note_late(struct uvh_worker *worker, bool is_late)
+{
+    if (is_late)
+        uvh_counter_add(&worker->counters.shed_requests, 1);
+    if (is_late && !worker->blocking_late)
+        uvh_server_log(worker->server, UVHTTP_LOG_WARNING,
+                       "requests have waited for a thread for longer than %zu ms: responding with "
+                       "503 (blocking_wait_ms)",
+                       worker->server->config.blocking_wait_ms);
+    worker->blocking_late = is_late;
+}
+
 static void finish(struct blocking_job *job)
 {
     struct uvh_exchange *real = job->real;
+    note_late(real->worker, job->is_late);
     unsigned char state = job->proxy.response.state;
     int result = job->result;
     if (!uvhttp_response_open(&real->response)) {
@@ -498,6 +525,9 @@ int uvh_blocking_start(struct uvh_exchange *exchange)
     err = uvhttp_request_attach(&exchange->request, &key, job, release_job);
     if (err != 0)
         return err;
+    bool limited = worker->server->config.blocking_wait_ms > 0 &&
+                   (exchange->match.route->flags & UVHTTP_ROUTE_NEVER_SHED) == 0;
+    job->queued_at = limited ? uv_hrtime() : 0;
     uvh_owner_hand_over(&job->blocks.owner); /* to the thread */
     err = uvh_thread_pool_submit(&worker->server->blocking_pool, &job->base.task);
     if (err == 0) {

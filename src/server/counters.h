@@ -5,11 +5,13 @@
 
 #include "base/counter.h"
 
-/* Each is a field of the same name in uvhttp_stats_t. */
+/* Each is a field of the same name in uvhttp_stats_t. stuck_loops is written by the watcher
+ * (stuck.h) only. */
 #define UVH_COUNTERS(X)     \
     X(total_connections)    \
     X(rejected_connections) \
     X(total_requests)       \
+    X(shed_requests)        \
     X(http2_connections)    \
     X(active_http2)         \
     X(http2_requests)       \
@@ -25,7 +27,8 @@
     X(timeouts)             \
     X(aborted_exchanges)    \
     X(cache_hits)           \
-    X(cache_misses)
+    X(cache_misses)         \
+    X(stuck_loops)
 
 struct uvh_counters {
 #define UVH_COUNTER_FIELD(name) _Atomic uint64_t name;

@@ -15,6 +15,7 @@
 #include "server/route_stats.h"
 #include "server/send.h"
 #include "server/server.h"
+#include "server/shed.h"
 #include "tls/info.h"
 
 enum { MAX_ALLOW_SIZE = 65536 };
@@ -206,6 +207,24 @@ void uvh_exchange_conclude(struct uvh_exchange *exchange, int result)
         conclude_otherwise(exchange, result);
 }
 
+/* For the watcher of stuck loops. Returns the route that ran before: a handler may cause another
+ * one to run. */
+static const struct uvh_route *set_running(struct uvh_worker *worker, const struct uvh_route *route)
+{
+    const struct uvh_route *before =
+        atomic_load_explicit(&worker->running_route, memory_order_relaxed);
+    atomic_store_explicit(&worker->running_route, route, memory_order_relaxed);
+    return before;
+}
+
+static const struct uvh_route *begin_running(struct uvh_exchange *exchange)
+{
+    struct uvh_worker *worker = exchange->worker;
+    atomic_store_explicit(&worker->running_method, exchange->request.head->method,
+                          memory_order_relaxed);
+    return set_running(worker, exchange->match.route);
+}
+
 /* Runs the remaining middleware. True when all of it has passed the request on. */
 static bool run_middleware(struct uvh_exchange *exchange)
 {
@@ -213,7 +232,9 @@ static bool run_middleware(struct uvh_exchange *exchange)
     uvhttp_response_t *response = &exchange->response;
     while (exchange->next_middleware < match->chain_length) {
         const uvhttp_middleware_t *next = &match->chain[exchange->next_middleware++];
+        const struct uvh_route *before = begin_running(exchange);
         int result = next->handler(&exchange->request, response, next->arg);
+        set_running(exchange->worker, before);
         if (result == UVHTTP_DECLINED && uvhttp_response_open(response))
             continue;
         exchange->deciding =
@@ -245,6 +266,8 @@ static void respond_too_early(struct uvh_exchange *exchange)
 
 bool uvh_exchange_admit(struct uvh_exchange *exchange)
 {
+    if (UVH_UNLIKELY(exchange->worker->overload != NULL) && uvh_shed_request(exchange))
+        return false;
     if (UVH_UNLIKELY(exchange->early) && !may_be_early(exchange)) {
         respond_too_early(exchange);
         return false;
@@ -291,7 +314,10 @@ static int run_handler(struct uvh_exchange *exchange)
         return respond_upgrade_required(exchange, route->upgrade);
     if ((route->flags & UVHTTP_ROUTE_BLOCKING) != 0)
         return uvh_blocking_start(exchange);
-    return route->handler(&exchange->request, &exchange->response, route->arg);
+    const struct uvh_route *before = begin_running(exchange);
+    int result = route->handler(&exchange->request, &exchange->response, route->arg);
+    set_running(exchange->worker, before);
+    return result;
 }
 
 void uvh_exchange_run(struct uvh_exchange *exchange)
@@ -311,7 +337,9 @@ void uvh_exchange_deliver(struct uvh_exchange *exchange, const char *data, size_
     if (over)
         return;
     uvh_exchange_ref(exchange);
+    const struct uvh_route *before = begin_running(exchange);
     int result = request->on_body(request, &exchange->response, data, size, request->body_arg);
+    set_running(exchange->worker, before);
     /* there is no next handler */
     uvh_exchange_conclude(exchange, result == UVHTTP_DECLINED ? UVHTTP_EINVAL : result);
     uvh_exchange_unref(exchange);

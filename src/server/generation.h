@@ -53,6 +53,8 @@ struct uvh_generation {
     void *finished_arg;
     uvhttp_error_cb on_error;
     void *error_arg;
+    uvhttp_never_shed_cb never_shed;
+    void *never_shed_arg;
     const struct uvh_proxies *proxies;       /* trusted ones; NULL: none */
     const struct uvh_proxies *proxy_sources; /* of the PROXY protocol; NULL: none */
     uvhttp_proxy_others_t proxy_others;      /* without meaning if there are none */

@@ -66,6 +66,8 @@
     X(blocking_threads, 16, 1, 1024, "threads", 0, "threads for blocking handlers")               \
     X(blocking_queue, 1024, 0, 1000000, "requests", 503,                                          \
       "queued requests for blocking_threads; more get 503")                                       \
+    X(blocking_wait_ms, 0, 0, 86400000, "milliseconds", 503,                                      \
+      "time that a request may be queued for blocking_threads; then 503; 0: no limit")            \
     X(quick_threads, 4, 1, 1024, "threads", 0, "threads for file lookups and reads")              \
     X(quick_queue, 1024, 1, 1000000, "jobs", 503, "queued jobs for quick_threads; more get 503")  \
     X(heavy_threads, 0, 0, 1024, "threads", 0,                                                    \
@@ -81,6 +83,14 @@
       "response cache of each worker; 0: no cache")                                               \
     X(buffer_size, 65536, 4096, 16777216, "bytes", 0,                                             \
       "size of receive and transmit buffers, shared by the connections")                          \
+    X(overload_guard, 0, 0, 1, "boolean", 503,                                                    \
+      "while overloaded, a part of the requests gets 503 at once")                                \
+    X(overload_target_ms, 20, 1, 10000, "milliseconds", 0,                                        \
+      "delay of requests above which a worker is overloaded")                                     \
+    X(overload_interval_ms, 100, 1, 10000, "milliseconds", 0,                                     \
+      "time for which all requests are delayed until a worker is overloaded")                     \
+    X(stuck_loop_ms, 0, 0, 3600000, "milliseconds", 0,                                            \
+      "time after which a loop that does not run is logged; 0: never")                            \
     X(route_stats, 0, 0, 10000, "routes", 0,                                                      \
       "routes with metrics of their own by method and status class; 0: none")
 

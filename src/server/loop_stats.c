@@ -35,8 +35,16 @@ void uvh_loop_stats_begin_iteration(struct uvh_loop_stats *stats)
     in_iteration = stats;
     atomic_store_explicit(&stats->thread, uvh_loop_stats_thread(), memory_order_relaxed);
     uint64_t now = uv_hrtime();
-    uint64_t latest = stats->others != 0 ? stats->others : latest_begin(stats->wait.loop);
-    stats->began = now < latest ? now : latest;
+    uint64_t others = uvh_counter_read(&stats->others);
+    uint64_t latest = others != 0 ? others : latest_begin(stats->wait.loop);
+    uvh_counter_set(&stats->began, now < latest ? now : latest);
+}
+
+/* The loop waits for events from now on. */
+static void set_waiting(struct uvh_loop_stats *stats)
+{
+    uvh_counter_set(&stats->began, 0);
+    uvh_counter_set(&stats->others, 0);
 }
 
 /* None of our events so far: if other handles have blocked the loop for some milliseconds, this
@@ -44,8 +52,8 @@ void uvh_loop_stats_begin_iteration(struct uvh_loop_stats *stats)
 static void on_after(uv_check_t *check)
 {
     struct uvh_loop_stats *stats = UVH_CONTAINER_OF(check, struct uvh_loop_stats, after);
-    if (stats->began == 0)
-        stats->others = latest_begin(check->loop);
+    if (uvh_loop_stats_began(stats) == 0)
+        uvh_counter_set(&stats->others, latest_begin(check->loop));
     stats->iteration++;
 }
 
@@ -53,24 +61,26 @@ static void on_wait(uv_prepare_t *prepare)
 {
     struct uvh_loop_stats *stats = UVH_CONTAINER_OF(prepare, struct uvh_loop_stats, wait);
     uint64_t now = uv_hrtime();
-    uint64_t begin = stats->began != 0 ? stats->began : stats->others;
+    uint64_t begin = uvh_loop_stats_busy_since(stats);
     uint64_t length = begin != 0 && now > begin ? now - begin : 0;
     if (length > 0) {
         uvh_histogram_record(&stats->iterations, length / NS_PER_US, 1);
         uvh_counter_add(&stats->busy, length);
+        if (stats->ended != NULL)
+            stats->ended(stats, now, length);
     }
     if (stats->in_iteration > 0)
         uvh_histogram_record(&stats->exchanges, length / NS_PER_US, stats->in_iteration);
     uvh_counter_add(&stats->time, now - stats->waited);
     stats->waited = now;
-    stats->began = stats->others = 0;
+    set_waiting(stats);
     in_iteration = NULL;
     stats->in_iteration = 0;
 }
 
 int uvh_loop_stats_start(struct uvh_loop_stats *stats, uv_loop_t *loop)
 {
-    stats->began = stats->others = 0;
+    set_waiting(stats);
     stats->in_iteration = 0;
     stats->iteration = 0;
     stats->waited = uv_hrtime();

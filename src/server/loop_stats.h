@@ -14,15 +14,16 @@
 #include <uvhttp/server.h>
 
 #include "base/compiler.h"
+#include "base/counter.h"
 #include "base/histogram.h"
 
 struct uvh_loop_stats {
     uv_prepare_t wait; /* before the loop polls */
     uv_check_t after;  /* after the events of an iteration */
     /* uv_hrtime at the start of this iteration, nanoseconds; 0: no event yet */
-    uint64_t began;
+    _Atomic uint64_t began;
     /* latest start of events of other handles; 0: only ours so far */
-    uint64_t others;
+    _Atomic uint64_t others;
     uint64_t waited;       /* end of the previous iteration */
     uint64_t in_iteration; /* exchanges that started and ended in this iteration */
     /* the thread of the loop, as uvh_loop_stats_thread returns; NULL: not known yet */
@@ -33,6 +34,8 @@ struct uvh_loop_stats {
     struct uvh_histogram iterations;
     /* Number of the loop iteration, incremented after the events of each poll. */
     uint64_t iteration;
+    /* Called at the end, `now`, of an iteration that took `length` nanoseconds; NULL: none. */
+    void (*ended)(struct uvh_loop_stats *stats, uint64_t now, uint64_t length);
 };
 
 /* Neither handle keeps the loop alive. Returns 0 or libuv's code; the caller closes the handles. */
@@ -49,10 +52,23 @@ const void *uvh_loop_stats_thread(void);
 /* Reads the clock for the first event of an iteration; see uvh_loop_stats_event. */
 void uvh_loop_stats_begin_iteration(struct uvh_loop_stats *stats);
 
+/* The start of this iteration, 0: no event yet. */
+static inline uint64_t uvh_loop_stats_began(const struct uvh_loop_stats *stats)
+{
+    return uvh_counter_read(&stats->began);
+}
+
+/* The same, also for events of other handles where they are known. Any thread. */
+static inline uint64_t uvh_loop_stats_busy_since(const struct uvh_loop_stats *stats)
+{
+    uint64_t began = uvh_counter_read(&stats->began);
+    return began != 0 ? began : uvh_counter_read(&stats->others);
+}
+
 /* Records an event of the loop; called before the event is handled. */
 static inline void uvh_loop_stats_event(struct uvh_loop_stats *stats)
 {
-    if (stats->began == 0)
+    if (uvh_loop_stats_began(stats) == 0)
         uvh_loop_stats_begin_iteration(stats);
 }
 
@@ -61,7 +77,7 @@ static inline void uvh_loop_stats_event(struct uvh_loop_stats *stats)
 void uvh_loop_stats_longer(struct uvh_loop_stats *stats, uint64_t began);
 static inline void uvh_loop_stats_responded(struct uvh_loop_stats *stats, uint64_t began)
 {
-    if (UVH_LIKELY(began == stats->began))
+    if (UVH_LIKELY(began == uvh_loop_stats_began(stats)))
         stats->in_iteration++;
     else
         uvh_loop_stats_longer(stats, began);

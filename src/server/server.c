@@ -66,6 +66,7 @@ static bool close_loop(struct uvh_server *server)
 
 void uvh_server_release(struct uvh_server *server)
 {
+    uvh_stuck_end(server);
     uvh_jobs_close(server); /* their threads send messages to workers, as do these: */
     if (server->has_pool)
         uvh_thread_pool_release(&server->blocking_pool);
@@ -172,11 +173,15 @@ static int start(struct uvh_server *server, bool serves)
         err = make_pool(server);
     if (err == 0 && serves)
         err = uvh_jobs_open(server);
+    if (err == 0)
+        err = uvh_stuck_begin(server);
     if (err != 0 || !is_new)
         return err;
     err = start_workers(server);
-    if (err != 0)
+    if (err != 0) {
+        uvh_stuck_end(server);
         uvh_jobs_close(server);
+    }
     return err;
 }
 

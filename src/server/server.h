@@ -17,6 +17,7 @@
 #include "server/drain.h"
 #include "server/generation.h"
 #include "server/jobs.h"
+#include "server/stuck.h"
 #include "server/worker.h"
 
 enum uvh_server_life {
@@ -50,6 +51,7 @@ struct uvh_server {
     size_t worker_count;
     struct uvh_thread_pool blocking_pool; /* for routes with UVHTTP_ROUTE_BLOCKING */
     bool has_pool;
+    struct uvh_stuck_watcher stuck;
     /* One for each uvhttp_tls_t of the TLS listeners; any thread may read the list. */
     struct uvh_tls_contexts *_Atomic tls;
     /* for connections without one of their own; NULL: not needed so far */

@@ -44,6 +44,7 @@ void uvh_server_close_handles(struct uvh_server *server)
     if (!started)
         return;
     uvh_workers_join(server);
+    uvh_stuck_end(server);
     uv_close((uv_handle_t *)&server->drain_timer, on_own_handle_closed);
     uvh_worker_close(&server->workers[0], on_own_handle_closed);
 }

@@ -13,6 +13,7 @@
 #include "server/exchange.h"
 #include "server/protocols.h"
 #include "server/server.h"
+#include "server/shed.h"
 #include "server/workers.h"
 
 enum {
@@ -462,6 +463,8 @@ int uvh_worker_init(struct uvh_worker *worker, struct uvh_server *server, size_t
         free_lengths(worker);
         return err;
     }
+    if (config->overload_guard != 0)
+        uvh_shed_begin(worker);
     worker->loop = loop;
     worker->index = worker->compared = index;
     uvh_lock_init(&worker->exemplars.lock);

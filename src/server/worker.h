@@ -20,8 +20,11 @@
 #include "server/counters.h"
 #include "server/exemplars.h"
 #include "server/loop_stats.h"
+#include "server/overload.h"
 #include "server/response_cache.h"
+#include "server/stuck.h"
 
+struct uvh_route;
 struct uvh_use;
 struct uvhttp_router;
 struct uvh_server;
@@ -82,13 +85,20 @@ struct uvh_worker {
     struct uvh_counters counters;
     struct uvh_loop_stats loop_stats;
     struct uvh_exemplars exemplars;
+    struct uvh_overload *overload; /* the following, or NULL: not configured */
+    struct uvh_overload overload_guard;
     struct uvh_use *use;     /* for exchanges that begin now */
     struct uvh_list retired; /* uses of replaced generations */
     struct uvh_response_cache response_cache;
+    /* whose handler or middleware runs, for the watcher; NULL: unknown or none */
+    const struct uvh_route *_Atomic running_route;
+    atomic_uchar running_method; /* uvhttp_method_t of its request */
+    struct uvh_stuck_loop stuck; /* the watcher's */
     struct uvh_list listeners;
     struct uvh_list event_streams; /* exchanges that the worker ends when it drains */
     struct uvh_list http2;         /* connections of HTTP/2 */
     bool blocking_full;  /* the queue for blocking handlers is full, and this was logged */
+    bool blocking_late;  /* a request has waited in it for too long, and this was logged */
     size_t compared;     /* index of the worker it last compared its load with */
     bool accept_failing; /* set when logged */
     struct uvh_handshake_log handshake_log;

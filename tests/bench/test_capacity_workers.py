@@ -1,4 +1,4 @@
-"""`./dev bench capacity` and `workers`: their calculations, and a short run of each."""
+"""`./dev bench capacity`, `workers` and `overload`: their calculations, and a short run of each."""
 
 import math
 import re
@@ -83,3 +83,18 @@ def test_workers_reports_shares(tmp_path):
         run, = done.result("memory", f"workers-{count}")["runs"]
         assert len(run["shares"]) == count and run["cpu_us"] > 0
     assert re.search(r"furthest from even \d+\.\d%", done.out)
+
+
+@two_cores
+def test_overload_sums_up(tmp_path):
+    done = bench("overload", BUILD, "--rounds", 1, "--seconds", 1, "--warm-up", 0, "--loads", 0.3,
+                 4, "--connections", 20, "--work", 100, out=tmp_path)
+    if "is not a Release build" in done.err:
+        pytest.skip("the build is no release")
+    assert done.code == 0, done.err
+    runs = done.report["runs"]
+    assert [(run["load"], run["guard"]) for run in runs] == [
+        (0.3, "off"), (0.3, "on"), (4, "off"), (4, "on")]
+    for run in runs:
+        assert run["due"] == run["served"] + run["shed"] + run["late"] > 0
+        assert run["guard"] == "on" or run["shed"] == 0

@@ -402,6 +402,36 @@ static void poller_batch_is_limited(void **state)
     end_with_many();
 }
 
+/* What a full batch leaves has waited until the next one. */
+static void waiting_time_after_full_batch_is_measured(void **state)
+{
+    (void)state;
+    enum { WAIT_MS = 60, LEAST_MS = 40 }; /* the system's clock for this is coarse */
+    begin_with_many(count_request);
+    struct uvh_poller *poller = &uvh_server_of(stage.server)->workers[0].conns.poller;
+    poller->measures = true;
+    while (served == 0)
+        stage_iterate(&stage);
+    assert_int_equal(poller->reported, UVH_POLLER_BATCH);
+    assert_int_equal(poller->waited_ms, 0);
+    uint64_t end = uv_hrtime() + (uint64_t)WAIT_MS * 1000000;
+    while (uv_hrtime() < end)
+        ;
+    size_t before = served;
+    while (served == before)
+        stage_iterate(&stage);
+    assert_int_equal(poller->reported, MANY - UVH_POLLER_BATCH);
+    assert_true(poller->waited_ms >= LEAST_MS);
+    poller->waited_ms = 0;
+    raw_client_send_text(&many[0], GET);
+    raw_client_step(&many[0], 0);
+    while (served < MANY + 1)
+        stage_iterate(&stage);
+    assert_int_equal(poller->reported, 1);
+    assert_int_equal(poller->waited_ms, 0);
+    end_with_many();
+}
+
 static void connection_closed_within_batch_is_skipped(void **state)
 {
     (void)state;
@@ -430,6 +460,7 @@ int main(void)
         cmocka_unit_test(input_after_error_response_is_discarded),
         cmocka_unit_test(epoll_add_failure_closes_only_that_socket),
         cmocka_unit_test(poller_batch_is_limited),
+        cmocka_unit_test(waiting_time_after_full_batch_is_measured),
         cmocka_unit_test(connection_closed_within_batch_is_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -363,6 +363,49 @@ static void test_exception_becomes_response(void **)
     assert_false(contains(stage.received(), "\r\n0\r\n"));
 }
 
+/* Pipelined requests that wait for each other, until one was shed. */
+static void test_never_shed_exempts_requests(void **)
+{
+    enum { BATCH = 20 };
+    Stage stage;
+    uvhttp::Config config;
+    config->allocator = &counted;
+    config->overload_guard = 1;
+    config->overload_target_ms = 1;
+    config->overload_interval_ms = 10;
+    config.onLog([&](uvhttp_log_level_t, std::string_view line) { stage.errors += line; });
+    stage.server.emplace(&stage.loop, std::move(config));
+    unsigned shed = 0, calls = 0;
+    const auto slow = [](Response res) {
+        const std::uint64_t until = uv_hrtime() + 2000000;
+        while (uv_hrtime() < until)
+            ;
+        return res.sendText(200, "slow");
+    };
+    stage.server->neverShed([&calls](Request req) {
+        calls++;
+        if (req.path() == "/throws")
+            throw std::runtime_error("no decision");
+        return req.path() == "/important";
+    });
+    stage.server->get("/slow", slow).get("/important", slow).get("/throws", slow);
+    stage.server->get("/probe", slow, {.neverShed = true});
+    stage.listen();
+    while (shed == 0 || !contains(stage.errors, "no decision")) {
+        for (unsigned i = 0; i < BATCH; i++)
+            for (const char *path : {"/slow", "/important", "/throws", "/probe"})
+                stage.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: h\r\n\r\n");
+        for (unsigned i = 0; i < BATCH; i++) {
+            shed += stage.response().status == 503;
+            assert_int_equal(stage.response().status, 200);
+            shed += stage.response().status == 503;
+            assert_int_equal(stage.response().status, 200);
+        }
+    }
+    assert_int_equal(stage.server->stats().shed_requests, shed);
+    assert_true(calls >= shed);
+}
+
 static void logged_failure_replaces_line_of_server(void **)
 {
     Stage stage;
@@ -2384,6 +2427,7 @@ int main()
         cmocka_unit_test(test_captures_of_exchange_are_destroyed),
         cmocka_unit_test(test_request_does_not_allocate),
         cmocka_unit_test(test_exception_becomes_response),
+        cmocka_unit_test(test_never_shed_exempts_requests),
         cmocka_unit_test(logged_failure_replaces_line_of_server),
         cmocka_unit_test(test_pull_functions_return_sizes_and_results),
         cmocka_unit_test(test_texts_need_no_nul),

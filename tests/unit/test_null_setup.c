@@ -204,6 +204,8 @@ static void server_functions_check_null(void **state)
     NULL_CALL(uvhttp_server_on_error, server,
               uvhttp_server_on_error(NULL, uvhttp_error_as_json, NULL));
     NULL_CALL(uvhttp_server_on_error, error, uvhttp_server_on_error(server, NULL, NULL));
+    NULL_CALL(uvhttp_server_never_shed, server, uvhttp_server_never_shed(NULL, NULL, NULL));
+    NULL_CALL(uvhttp_server_never_shed, never_shed, uvhttp_server_never_shed(server, NULL, NULL));
     NULL_ROW(uvhttp_server_set, server, uvhttp_server_set(NULL, "workers", "1") == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_set, name, uvhttp_server_set(server, NULL, "1") == UVHTTP_EINVAL);
     NULL_ROW(uvhttp_server_set, value, uvhttp_server_set(server, "workers", NULL) != 0);

@@ -31,6 +31,7 @@ static void unsent_counts_bytes_not_acknowledged(void **state)
         ;
     assert_true(uvh_socket_unsent(accepted) > 0);
     assert_int_equal(uvh_socket_unsent(-1), 0);
+    assert_int_equal(uvh_socket_waited_ms(-1), 0);
     uvh_socket_close(client);
     uvh_socket_close(accepted);
     uvh_socket_close(listener);

@@ -544,7 +544,7 @@ static void invalid_arguments_are_refused(void **state)
     assert_int_equal(uvhttp_router_add(router, NULL), UVHTTP_EINVAL);
     assert_int_equal(
         uvhttp_router_add(router,
-                          &(uvhttp_route_t){.pattern = "/a", .handler = handler, .flags = 4}),
+                          &(uvhttp_route_t){.pattern = "/a", .handler = handler, .flags = 8}),
         UVHTTP_EINVAL);
     assert_int_equal(uvhttp_router_add_route(router, NULL, handler), UVHTTP_EINVAL);
     assert_int_equal(add("", "/a"), UVHTTP_EINVAL);

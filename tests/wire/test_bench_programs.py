@@ -21,6 +21,7 @@ TEXT = b"Hello, world\n"
 WEBSOCKET = (pathlib.Path(os.environ["UVHTTP_BUILD_DIR"]) / "dist/bin/benchmark_websocket").exists()
 SERVERS = {
     "benchmark_rps": ["0"], "benchmark_unified": ["0"],
+    "overload_server": ["--guard", "1", "--work", "1", "0"],
     "performance_static_server": ["-d", SITE, "-p",
                                   "0"], **({"benchmark_websocket": ["0"]} if WEBSOCKET else {})
 }

@@ -2,6 +2,7 @@
 server is safe."""
 
 import concurrent.futures
+import time
 
 import pytest
 import raw
@@ -182,6 +183,42 @@ def test_blocking_handler_sends_file(server, tmp_path):
     response = server.request("GET", f"/block/back?how=file&path={tmp_path}/file.txt")
     assert response.body == raw.pattern(200_000) and response.get("Content-Type").startswith(
         "text/plain")
+
+
+def test_waiting_time_for_thread_is_limited(start):
+    server = start(blocking_threads=1, blocking_wait_ms=50)
+    with server.connect() as first:
+        first.send(raw.request("GET", "/block/gate"))
+        at_gate(server, 1)
+        waiting = [server.connect() for _ in range(3)]
+        for connection, path in zip(waiting, ("tell", "tell", "tell-late")):
+            connection.send(raw.request("GET", f"/block/{path}/x"))
+        server.settle()
+        time.sleep(0.1)
+        server.request("GET", "/open-gate")
+        assert first.response().status == 200
+        for connection in waiting[:2]:
+            response = connection.response()
+            assert (response.status, response.get("Retry-After")) == (503, "1")
+        assert waiting[2].response().status == 202
+        assert waiting[0].request("GET", "/block/tell/x").status == 202, "it is kept open"
+        for connection in waiting:
+            connection.close()
+    assert server.stats()["shed_requests"] == 2
+    assert server.log().count("(blocking_wait_ms)") == 1
+    assert state(server)[1] == 1
+
+
+def test_without_limit_requests_wait_for_a_thread(start):
+    server = start(blocking_threads=1)
+    with server.connect() as first, server.connect() as second:
+        first.send(raw.request("GET", "/block/gate"))
+        at_gate(server, 1)
+        second.send(raw.request("GET", "/block/tell/x"))
+        server.settle()
+        server.request("GET", "/open-gate")
+        assert (first.response().status, second.response().status) == (200, 202)
+    assert server.stats()["shed_requests"] == 0
 
 
 def test_disconnect_during_blocking_handler(start):

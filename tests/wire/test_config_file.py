@@ -693,7 +693,10 @@ def test_precedence_of_options_variables_file_defaults(write):
     assert (found["write_timeout"], found["max_body_size"]) == (60, 4096)
 
 
-@pytest.mark.parametrize("name", sorted(set(limits()) - {"http2"}))
+SWITCHES = {"http2": "true", "overload_guard": "false"}  # numbers that are booleans, their defaults
+
+
+@pytest.mark.parametrize("name", sorted(set(limits()) - {*SWITCHES}))
 def test_limit_has_key_and_variable(write, name):
     plain, path = write(RESPOND, "plain.yaml"), write("")
     _, low, high = re.search(rf"^  {name}: (\d+)  # \w+, (\d+) to (\d+):",
@@ -712,22 +715,24 @@ def test_limit_has_key_and_variable(write, name):
     assert done.returncode == 2 and f"UVHTTP_{name.upper()}: {name}: 'x' is not a" in done.stderr
 
 
-def test_http2_is_switched_by_a_boolean(write):
+@pytest.mark.parametrize("name", SWITCHES)
+def test_switch_is_a_boolean(write, name):
     def printed(*arguments, **environment):
         done = run("uvhttp", "run", "--print-config", *arguments, environment=environment)
-        return re.search(r"^  http2: (\w+)  # ", done.stdout, re.M).group(1)
+        return re.search(rf"^  {name}: (\w+)  # ", done.stdout, re.M).group(1)
 
     plain, path = write(RESPOND, "plain.yaml"), write("")
-    assert printed(plain) == "true"
+    variable, flag = "UVHTTP_" + name.upper(), name.replace("_", "-")
+    assert printed(plain) == SWITCHES[name]
     for text, shown in (("false", "false"), ("no", "false"), ("0", "false"), ("true", "true"),
                         ("on", "true"), ("1", "true")):
-        path.write_text(f"server: {{http2: {text}}}\n" + RESPOND)
-        assert printed(path) == printed(plain, UVHTTP_HTTP2=text) == shown
-    assert printed(plain, "--no-http2") == "false"
-    path.write_text("server: {http2: 2}\n" + RESPOND)
-    assert problems(path) == ["1:17: http2 is '2'; allowed are true and false"]
-    done = run("uvhttp", "check", plain, environment={"UVHTTP_HTTP2": "x"})
-    assert done.returncode == 2 and "UVHTTP_HTTP2: 'x' is invalid" in done.stderr
+        path.write_text(f"server: {{{name}: {text}}}\n" + RESPOND)
+        assert printed(path) == printed(plain, **{variable: text}) == shown
+    assert (printed(plain, "--" + flag), printed(plain, "--no-" + flag)) == ("true", "false")
+    path.write_text(f"server: {{{name}: 2}}\n" + RESPOND)
+    assert problems(path) == [f"1:{len(name) + 12}: {name} is '2'; allowed are true and false"]
+    done = run("uvhttp", "check", plain, environment={variable: "x"})
+    assert done.returncode == 2 and f"{variable}: 'x' is invalid" in done.stderr
 
 
 def test_exit_codes_of_usage_and_file_errors(write):

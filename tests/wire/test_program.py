@@ -1,6 +1,7 @@
 """The program `uvhttp`, tested from outside: help, start output, errors, every option as flag and
 as environment variable, signals."""
 
+import contextlib
 import ctypes
 import errno
 import ipaddress
@@ -288,7 +289,10 @@ def config_options():
     ]
 
 
-@pytest.mark.parametrize("option", sorted(set(config_options()) - {"http2"}))  # is a switch
+SWITCHES = {"http2", "overload-guard"}
+
+
+@pytest.mark.parametrize("option", sorted(set(config_options()) - SWITCHES))
 def test_limit_out_of_range_is_reported_with_range(site, option):
     done = run("uvhttp", "serve", f"--{option}", "99999999999999999999999", site)
     assert done.returncode == 2
@@ -785,15 +789,23 @@ def test_cache_entries_flag(serve, site):
         assert 1 <= kept <= 4 if entries == 4 else kept == 12
 
 
+def thread_count(program):
+    return len(os.listdir(f"/proc/{program.process.pid}/task"))
+
+
 @pytest.mark.parametrize("given, threads", [("1", 1), ("3", 3), ("0", None), ("auto", None),
                                             (None, None)])
 def test_workers_flag(serve, given, threads):
     program = serve(*(["--workers", given] if given else []))
     cores = len(os.sched_getaffinity(0))
     jobs = 4 + min(4, cores)  # the quick and the heavy job threads, shared by all workers
-    wanted = jobs + (threads or cores)
-    eventually(lambda: len(os.listdir(f"/proc/{program.process.pid}/task")) == wanted,
-               f"{wanted} threads")
+    wanted = jobs + (threads or cores) + 1  # which watches for stuck loops
+    eventually(lambda: thread_count(program) == wanted, f"{wanted} threads")
+
+
+def test_stuck_loop_ms_flag(serve):
+    watched, unwatched = serve("--workers=1"), serve("--workers=1", "--stuck-loop-ms=0")
+    assert thread_count(watched) == thread_count(unwatched) + 1
 
 
 def test_revalidate_ms_flag(serve, site):
@@ -1245,6 +1257,30 @@ def test_health_flag(serve, site, tmp_path):
     assert program.stop() == 0
     assert "/file.txt" in log.read_text() and "z HTTP" not in log.read_text()
     assert serve().request("/readyz").status == 404
+
+
+def test_overload_guard_spares_probes(serve):
+    program = serve("--health", "--overload-guard", "--overload-target-ms=1",
+                    "--overload-interval-ms=1", "--workers=1")
+    shed = 0
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(program.connect()) for _ in range(2000)]
+        for client in clients:
+            client.send(raw.request("GET", "/file.txt"))
+        for client in clients:
+            client.response()
+        while not shed:
+            # All connections have a request at the same time, which takes several iterations of
+            # the loop, and the requests have waited.
+            program.send_signal(signal.SIGSTOP)
+            for i, client in enumerate(clients):
+                client.send(raw.request("GET", "/healthz" if i % 10 == 9 else "/file.txt"))
+            time.sleep(0.05)
+            program.send_signal(signal.SIGCONT)
+            for i, client in enumerate(clients):
+                status = client.response().status
+                assert status == 200 or (status == 503 and i % 10 != 9)
+                shed += status == 503
 
 
 def test_drain_delay_serves_while_not_ready(serve, tmp_path):

@@ -162,6 +162,9 @@ int add_blocking(uvhttp_router_t *router)
 {
     static const uvhttp_route_t routes[] = {
         {.pattern = "/block/tell/:id", .handler = report, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/block/tell-late/:id",
+         .handler = report,
+         .flags = UVHTTP_ROUTE_BLOCKING | UVHTTP_ROUTE_NEVER_SHED},
         {.pattern = "/block/gate", .handler = wait_at_gate, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/block/gate-briefly",
          .handler = wait_at_gate,

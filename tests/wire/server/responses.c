@@ -53,6 +53,15 @@ int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_static(res, 200, "text/plain", text, sizeof text - 1);
 }
 
+/* Uses the loop for `ms` milliseconds. */
+int spin(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
+{
+    uint64_t end = uv_hrtime() + strtoull(uvhttp_request_param(req, "ms"), NULL, 10) * 1000000;
+    while (uv_hrtime() < end)
+        ;
+    return hello(req, res, arg);
+}
+
 int echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     uvhttp_slice_t body = uvhttp_request_body(req);

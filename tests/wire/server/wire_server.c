@@ -63,31 +63,32 @@ static int report(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         ",\"writing_connections\":%zu,\"closing_connections\":%zu,\"active_http2\":%zu"
         ",\"active_upgraded\":%zu,\"active_websockets\":%zu"
         ",\"rejected_connections\":%" PRIu64 ",\"total_requests\":%" PRIu64
-        ",\"responses_1xx\":%" PRIu64 ",\"responses_2xx\":%" PRIu64 ",\"responses_3xx\":%" PRIu64
-        ",\"responses_4xx\":%" PRIu64 ",\"responses_5xx\":%" PRIu64 ",\"parse_errors\":%" PRIu64
-        ",\"timeouts\":%" PRIu64 ",\"aborted_exchanges\":%" PRIu64 ",\"bytes_received\":%" PRIu64
-        ",\"bytes_sent\":%" PRIu64 ",\"cache_hits\":%" PRIu64 ",\"cache_misses\":%" PRIu64
-        ",\"memory\":%" PRIu64 ",\"aborts\":%" PRIu64 ",\"releases\":%" PRIu64
-        ",\"deferred\":%" PRIu64 ",\"deferred_disconnected\":%" PRIu64 ",\"guarded_runs\":%" PRIu64
-        ",\"seen_by_middleware\":%" PRIu64 ",\"rejected_writes\":%" PRIu64
-        ",\"streams_closed\":%" PRIu64 ",\"http2_connections\":%" PRIu64
-        ",\"http2_requests\":%" PRIu64 ",\"http2_refused\":%" PRIu64 ",\"http2_errors\":%" PRIu64
-        ",\"tls_handshakes\":%" PRIu64 ",\"tls_resumed\":%" PRIu64 ",\"tls_failures\":%" PRIu64
+        ",\"shed_requests\":%" PRIu64 ",\"responses_1xx\":%" PRIu64 ",\"responses_2xx\":%" PRIu64
+        ",\"responses_3xx\":%" PRIu64 ",\"responses_4xx\":%" PRIu64 ",\"responses_5xx\":%" PRIu64
+        ",\"parse_errors\":%" PRIu64 ",\"timeouts\":%" PRIu64 ",\"aborted_exchanges\":%" PRIu64
+        ",\"bytes_received\":%" PRIu64 ",\"bytes_sent\":%" PRIu64 ",\"cache_hits\":%" PRIu64
+        ",\"cache_misses\":%" PRIu64 ",\"memory\":%" PRIu64 ",\"aborts\":%" PRIu64
+        ",\"releases\":%" PRIu64 ",\"deferred\":%" PRIu64 ",\"deferred_disconnected\":%" PRIu64
+        ",\"guarded_runs\":%" PRIu64 ",\"seen_by_middleware\":%" PRIu64
+        ",\"rejected_writes\":%" PRIu64 ",\"streams_closed\":%" PRIu64
+        ",\"http2_connections\":%" PRIu64 ",\"http2_requests\":%" PRIu64
+        ",\"http2_refused\":%" PRIu64 ",\"http2_errors\":%" PRIu64 ",\"tls_handshakes\":%" PRIu64
+        ",\"tls_resumed\":%" PRIu64 ",\"tls_failures\":%" PRIu64
         ",\"last_error\":\"%s\",\"duplicate_error\":\"%s\",\"frozen_"
         "error\":\"%s\",\"heap_calls\":%" PRIu64 ",\"heap_live\":%" PRId64 ",\"heap_peak\":%" PRId64
         ",\"libuv_calls\":%" PRIu64 ",\"libuv_live\":%" PRId64 "}\n",
         (int)getpid(), s->active_connections, s->idle_connections, s->total_connections,
         s->handshaking_connections, s->reading_connections, s->writing_connections,
         s->closing_connections, s->active_http2, s->active_upgraded, s->active_websockets,
-        s->rejected_connections, s->total_requests, s->responses_1xx, s->responses_2xx,
-        s->responses_3xx, s->responses_4xx, s->responses_5xx, s->parse_errors, s->timeouts,
-        s->aborted_exchanges, s->bytes_received, s->bytes_sent, s->cache_hits, s->cache_misses,
-        s->memory, app.aborts, app.releases, app.deferred, app.deferred_disconnected,
-        app.guarded_runs, app.seen_by_middleware, app.rejected_writes, app.streams_closed,
-        s->http2_connections, s->http2_requests, s->http2_refused, s->http2_errors,
-        s->tls_handshakes, s->tls_resumed, s->tls_failures, uvhttp_error_name(app.last_error),
-        uvhttp_error_name(app.duplicate_error), uvhttp_error_name(app.frozen_error), calls, live,
-        peak, libuv_calls, libuv_live);
+        s->rejected_connections, s->total_requests, s->shed_requests, s->responses_1xx,
+        s->responses_2xx, s->responses_3xx, s->responses_4xx, s->responses_5xx, s->parse_errors,
+        s->timeouts, s->aborted_exchanges, s->bytes_received, s->bytes_sent, s->cache_hits,
+        s->cache_misses, s->memory, app.aborts, app.releases, app.deferred,
+        app.deferred_disconnected, app.guarded_runs, app.seen_by_middleware, app.rejected_writes,
+        app.streams_closed, s->http2_connections, s->http2_requests, s->http2_refused,
+        s->http2_errors, s->tls_handshakes, s->tls_resumed, s->tls_failures,
+        uvhttp_error_name(app.last_error), uvhttp_error_name(app.duplicate_error),
+        uvhttp_error_name(app.frozen_error), calls, live, peak, libuv_calls, libuv_live);
     return uvhttp_response_send_json(res, 200, text);
 }
 
@@ -154,10 +155,11 @@ static const struct {
     {"GET", "/open-gate", gate, NULL, 0},
     {"GET", "/guarded", guarded, NULL, 0},
     {"GET", "/stop", stop, NULL, 0},
-    {"GET", "/stats", report, NULL, 0},
+    {"GET", "/spin/:ms", spin, NULL, 0},
+    {"GET", "/alive", uvhttp_health_handle_live, NULL, 0},
 };
 
-/* Streamed bodies, and deferred middleware. */
+/* With flags: streamed bodies, for example. */
 #define ROUTE(verb, path, function)                          \
     {                                                        \
         .method = verb, .pattern = path, .handler = function \
@@ -167,6 +169,7 @@ static const struct {
         .method = verb, .pattern = path, .handler = function, __VA_ARGS__ \
     }
 static const uvhttp_route_t stream_routes[] = {
+    ROUTE_WITH("GET", "/stats", report, .flags = UVHTTP_ROUTE_NEVER_SHED),
     ROUTE("GET", "/pieces-out", stream_out),
     ROUTE("GET", "/pulled", pulled),
     ROUTE("GET", "/pieces-of-length", stream_of_length),
@@ -290,12 +293,17 @@ static bool read_flag(uvhttp_config_t *config, int *port, const char *flag)
                    NUMBER(max_connection_age),
                    NUMBER(blocking_threads),
                    NUMBER(blocking_queue),
+                   NUMBER(blocking_wait_ms),
                    NUMBER(write_backlog),
                    NUMBER(response_cache_memory),
                    NUMBER(buffer_size),
                    NUMBER(handshake_timeout),
                    NUMBER(handshake_threads),
                    NUMBER(max_handshakes),
+                   NUMBER(overload_guard),
+                   NUMBER(overload_target_ms),
+                   NUMBER(overload_interval_ms),
+                   NUMBER(stuck_loop_ms),
                    NUMBER(route_stats),
                    NUMBER(http2),
                    NUMBER(http2_max_streams),

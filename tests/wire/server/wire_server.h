@@ -65,6 +65,7 @@ static inline uint32_t fnv_add(uint32_t hash, const char *data, size_t size)
 
 /* responses.c */
 int hello(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
+int spin(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int echo(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int digest(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
 int trailer(uvhttp_request_t *req, uvhttp_response_t *res, void *arg);
