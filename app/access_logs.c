@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "log_path.h"
 #include "user_files.h"
 
 static const struct uvh_setup_log *log_at(const struct uvh_setup *setup, size_t index)
@@ -29,12 +30,6 @@ static size_t first_index(const struct uvh_setup *setup, size_t index)
     return first;
 }
 
-bool uvh_access_logs_is_file(const char *path)
-{
-    return strcmp(path, "-") != 0 && strncmp(path, "syslog:", 7) != 0 &&
-           strncmp(path, "journal:", 8) != 0;
-}
-
 /* 0, or why a message cannot be sent: the path of the socket may follow the kind. */
 static int check_socket(const char *path)
 {
@@ -47,7 +42,7 @@ static int check_socket(const char *path)
 const char *uvh_access_logs_file(const struct uvh_setup *setup, size_t index)
 {
     const char *path = log_at(setup, index)->path.text;
-    bool own = path != NULL && uvh_access_logs_is_file(path) && first_index(setup, index) == index;
+    bool own = path != NULL && uvh_log_path_is_file(path) && first_index(setup, index) == index;
     return own ? path : NULL;
 }
 
@@ -79,9 +74,9 @@ static void check_log(const struct uvh_setup_log *wanted, struct uvh_problems *p
                          "; for JSON use 'format: json' instead",
                          error.reason);
     uvhttp_access_log_free(log);
-    int err = uvh_access_logs_is_file(path->text) ? uvh_user_files_check_log(path->text)
-              : strcmp(path->text, "-") == 0      ? 0
-                                                  : check_socket(path->text);
+    int err = uvh_log_path_is_file(path->text) ? uvh_user_files_check_log(path->text)
+              : strcmp(path->text, "-") == 0   ? 0
+                                               : check_socket(path->text);
     if (err != 0)
         uvh_problems_add(problems, path->mark, "the access log '%s' cannot be written: %s",
                          path->text, uvhttp_strerror(err));

@@ -11,9 +11,6 @@ struct uvh_access_logs {
     bool any;                    /* is open */
 };
 
-/* False for "-", "syslog:..." and "journal:...". */
-bool uvh_access_logs_is_file(const char *path);
-
 /* Checks that the logs can be opened, without creating their files. False with problems noted. */
 bool uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems);
 

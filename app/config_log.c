@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "access_logs.h"
+#include "log_path.h"
 
 static const char *const formats[] = {"common", "combined", "json"};
 
@@ -24,7 +24,7 @@ static const char *foreign_path(const char *path)
 static void read_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                       void *into)
 {
-    bool output = value->kind == UVH_YAML_SCALAR && !uvh_access_logs_is_file(value->text);
+    bool output = value->kind == UVH_YAML_SCALAR && !uvh_log_path_is_file(value->text);
     const char *path = output ? value->text : uvh_config_path(reader, value);
     const char *why = path == NULL ? NULL : foreign_path(value->text);
     if (why != NULL)

@@ -14,6 +14,7 @@
 #include "help.h"
 #include "inherited.h"
 #include "listen.h"
+#include "log_path.h"
 #include "service.h"
 #include "setup_server.h"
 #include "site.h"
@@ -96,7 +97,7 @@ static int merge(struct run *run)
     if (options->proxy_sources.count > 0)
         setup->proxy_sources = uvh_option_texts(&options->proxy_sources, run->proxy_sources);
     const char *path = options->access_log;
-    if (path != NULL && path != setup->access_log.path.text && uvh_access_logs_is_file(path))
+    if (path != NULL && path != setup->access_log.path.text && uvh_log_path_is_file(path))
         path = absolute_path(run, path);
     if (path == NULL && options->access_log != NULL)
         return fail(UVHTTP_ENOMEM);

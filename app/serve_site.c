@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "absolute_path.h"
-#include "access_logs.h"
 #include "client_rules.h"
+#include "log_path.h"
 #include "mapping.h"
 #include "named_files.h"
 
@@ -212,7 +212,7 @@ static int add_cors(struct uvh_serve_site *made, const struct uvh_option_list *o
 static int add_access_log(struct uvh_serve_site *made, const char *file)
 {
     made->access_log = file;
-    if (file == NULL || !uvh_access_logs_is_file(file))
+    if (file == NULL || !uvh_log_path_is_file(file))
         return UVH_EXIT_OK;
     made->access_log = keep(made, uvh_absolute_path(file));
     return made->access_log == NULL ? no_memory() : UVH_EXIT_OK;

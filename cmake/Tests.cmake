@@ -34,7 +34,7 @@ endif()
 file(GLOB config_sources CONFIGURE_DEPENDS app/config_*.c)
 uvhttp_require(UVHTTP_LIBYAML "yaml-0.1" libyaml-dev)
 uvhttp_add_objects(uvhttp_config_objects ${config_sources} app/absolute_path.c app/address.c
-    app/client_rules.c app/error_pages.c app/expand.c app/mapping.c app/named_files.c
+    app/client_rules.c app/error_pages.c app/expand.c app/log_path.c app/mapping.c app/named_files.c
     app/option_hint.c app/option_table.c app/option_text.c app/options.c app/placeholder_hint.c
     app/print_config.c app/problems.c app/suggest.c app/user_id.c app/utf8.c app/yaml_reader.c)
 target_link_libraries(uvhttp_config_objects PRIVATE PkgConfig::UVHTTP_LIBYAML)
