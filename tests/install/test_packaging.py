@@ -407,6 +407,16 @@ def test_expressions_of_the_dashboard_are_valid(tmp_path):
     run(tool("promtool"), "check", "rules", tmp_path / "rules.yml")
 
 
+def test_metric_of_autoscaler_is_valid(tmp_path, metrics):
+    rule, = load("kubernetes/adapter.yaml")["rules"]["custom"]
+    query = rule["metricsQuery"].replace("<<.GroupBy>>", "pod")
+    query = query.replace("<<.LabelMatchers>>", 'pod="a"')
+    assert set(re.findall(r"uvhttp_\w+", query)) <= metrics
+    rules = [{"record": rule["name"]["as"], "expr": query}]
+    (tmp_path / "rules.yml").write_text(yaml.dump({"groups": [{"name": "a", "rules": rules}]}))
+    run(tool("promtool"), "check", "rules", tmp_path / "rules.yml")
+
+
 def test_panels_of_the_dashboard_do_not_overlap():
     panels = json.loads((PACKAGING / "grafana/uvhttp.json").read_text())["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
@@ -474,6 +484,9 @@ def test_kubernetes_manifests_name_each_other():
     target = found["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]
     deployment = found["Deployment"]
     assert (target["kind"], target["name"]) == ("Deployment", deployment["metadata"]["name"])
+    metrics = found["HorizontalPodAutoscaler"]["spec"]["metrics"]
+    rule, = load("kubernetes/adapter.yaml")["rules"]["custom"]
+    assert metrics[0]["pods"]["metric"]["name"] == rule["name"]["as"]
     kustomization = load("kubernetes/kustomization.yaml")
     pod = deployment["spec"]["template"]["spec"]
     container, = pod["containers"]
