@@ -271,6 +271,7 @@ struct AccessLogOptions {
     std::string_view pattern = {};
     std::size_t bufferSize = 0;
     std::chrono::milliseconds flush = {};
+    std::uint32_t sample = 1; /* one line for this many requests below status 400 */
 };
 
 class AccessLog
@@ -319,6 +320,7 @@ private:
         raw.pattern = options.pattern.data() == nullptr ? nullptr : pattern.c_str();
         raw.buffer_size = options.bufferSize;
         raw.flush_ms = detail::toMs(options.flush);
+        raw.sample = options.sample;
         raw.log = report;
         raw.log_arg = arg;
         uvhttp_access_log_t *log = nullptr;

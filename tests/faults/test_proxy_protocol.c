@@ -140,8 +140,8 @@ static void connections_of_the_proxy_itself_keep_their_address(void **state)
 
 static void source_without_header_is_closed(void **state)
 {
-    static const char *const invalid[] = {LAST, "PROXY TCP4 192.0.2.7\r\n" LAST, "PROXYING\r\n\r\n",
-                                          "\r\n\r\nGET"};
+    static const char *const invalid[] = {LAST, ("PROXY TCP4 192.0.2.7\r\n" LAST),
+                                          "PROXYING\r\n\r\n", "\r\n\r\nGET"};
     (void)state;
     for (size_t i = 0; i < UVH_COUNT_OF(invalid); i++) {
         begin("127.0.0.1", UVHTTP_PROXY_OTHERS_DIRECT);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 #include <pthread.h>
+#include <sched.h>
 #include <uv.h>
 #include <uvhttp.h>
 
@@ -77,7 +78,7 @@ static void block(void)
 {
     atomic_store(&blocks, true);
     while (!atomic_load(&stops_blocking))
-        uv_sleep(1);
+        sched_yield();
     atomic_store(&blocks, false);
 }
 
@@ -165,7 +166,7 @@ static void iterate_until(size_t count)
     while (atomic_load(&line_count) < count) {
         raw_client_step(&client, 65536);
         uv_run(&loop, UV_RUN_NOWAIT);
-        uv_sleep(1);
+        sched_yield();
     }
 }
 
@@ -314,7 +315,7 @@ static void stuck_worker_is_named(void **state)
     while (atomic_load(&line_count) < 2) {
         for (size_t i = 0; i < CLIENTS; i++)
             raw_client_step(&clients[i], 65536);
-        uv_sleep(1);
+        sched_yield();
     }
     assert_line(0, "the loop of worker 1 has been stuck for ",
                 " ms in the handler of GET /late/:id (stuck_loop_ms)");

@@ -56,7 +56,7 @@ int main(int argc, char **argv)
         return 1;
     uvhttp_server_on_signal(server, SIGHUP, reload, NULL);
     uvhttp_server_stop_on_signals(server);
-    int err = uvhttp_server_listen(server, "0.0.0.0", atoi(argv[1]));
+    int err = uvhttp_server_listen(server, "0.0.0.0", (int)strtol(argv[1], NULL, 10));
     if (err == 0)
         err = uvhttp_server_run(server);
     fprintf(stderr, "%s\n", uvhttp_server_error(server)->text);

@@ -50,7 +50,8 @@ class Upgraded:
         if text is not None:
             self.write(text)
         os.kill(old, signal.SIGUSR2)
-        eventually(lambda: self.pid_path.exists() and self.pid_path.read_text() not in ("", f"{old}\n")
+        eventually(lambda: self.pid_path.exists()
+                   and self.pid_path.read_text() not in ("", f"{old}\n")
                    and f"upgrade: process {self.pid} serves" in self.log(), "the new one serves")
         return old
 
@@ -197,7 +198,8 @@ def test_metrics_and_redirect_addresses_are_passed_on(start):
     metrics, plain, status = free_port(), free_port(), free_port()
     text = (f"listen: 127.0.0.1:0\nmetrics: {{listen: 127.0.0.1:{metrics}}}\n"
             f"status: {{listen: 127.0.0.1:{status}}}\n"
-            f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}], redirect_http: {plain}}}\n")
+            f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}],"
+            f" redirect_http: {plain}}}\n")
     program = start(text + SITES.format("x"))
     for _ in range(2):
         program.wait_for_end(program.upgrade())
