@@ -78,8 +78,8 @@ static void check_log(const struct uvh_setup_log *wanted, struct uvh_problems *p
               : strcmp(path->text, "-") == 0   ? 0
                                                : check_socket(path->text);
     if (err != 0)
-        uvh_problems_add(problems, path->mark, "the access log '%s' cannot be written: %s",
-                         path->text, uvhttp_strerror(err));
+        uvh_problems_add(problems, path->mark, "the access log '%s' cannot be written: %s%s",
+                         path->text, uvhttp_strerror(err), uvh_user_files_advice(err));
 }
 
 bool uvh_access_logs_check(const struct uvh_setup *setup, struct uvh_problems *problems)

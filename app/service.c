@@ -16,6 +16,8 @@
 
 #include <uvhttp/error.h>
 
+#include "user_files.h"
+
 /* ---- messages ---- */
 
 static void send_message(const char *text)
@@ -126,8 +128,8 @@ bool uvh_service_write_pid(struct uvh_service *service, const struct uvh_text *p
     if (descriptor >= 0)
         close(descriptor);
     if (!written)
-        uvh_problems_add(problems, path->mark, "the pid file '%s' cannot be written: %s",
-                         path->text, strerror(error));
+        uvh_problems_add(problems, path->mark, "the pid file '%s' cannot be written: %s%s",
+                         path->text, uvhttp_strerror(-error), uvh_user_files_advice(-error));
     service->pid_file = written ? path->text : NULL;
     return written;
 }

@@ -3,10 +3,13 @@
 #include "setup_server.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <uv.h>
 
 #include <uvhttp/embedding.h>
 #include <uvhttp/health.h>
@@ -36,11 +39,13 @@ struct loaded {
     struct running *running;
     struct uvh_access_logs logs;
     struct uvh_setup_server *given; /* NULL: that of the start */
+    uv_thread_t closer;             /* closes the logs, and then sets `closed` */
+    atomic_bool closed;
 };
 
 struct running {
     const struct uvh_setup_server *given; /* the current one */
-    struct loaded *loaded;
+    struct loaded *loaded, *closing; /* the current one and those before; their logs are closed */
     uvhttp_server_t *server;
     uvhttp_config_t config; /* of the server */
     struct uvh_site_log log;
@@ -86,6 +91,8 @@ static bool change_user(struct running *running)
                     running);
     if (running->as.change)
         uvh_user_files_check(given->setup, &running->tls, log_warning, running);
+    else
+        uvh_user_files_check_uploads(given->setup, log_warning, running);
     return true;
 }
 
@@ -144,6 +151,8 @@ static int report_check(struct running *running)
         return UVH_EXIT_FAILED;
     if (running->as.user != NULL && geteuid() == running->as.uid)
         uvh_user_files_check(given->setup, &running->tls, print_warning, running);
+    else
+        uvh_user_files_check_uploads(given->setup, print_warning, running);
     uvh_listen_check_limit(&running->config, print_warning, running);
     printf("%s: configuration OK\n", given->what);
     return UVH_EXIT_OK;
@@ -158,16 +167,52 @@ static int print_setup(const struct uvh_setup_server *given)
     return UVH_EXIT_OK;
 }
 
-static void release_loaded(void *arg)
+static void close_logs(void *arg)
 {
-    struct loaded *loaded = arg, **link = &loaded->running->loaded;
-    while (*link != loaded)
-        link = &(*link)->next;
-    *link = loaded->next;
+    struct loaded *loaded = arg;
     uvh_access_logs_close(&loaded->logs);
+    atomic_store(&loaded->closed, true);
+}
+
+static void free_loaded(struct loaded *loaded)
+{
     if (loaded->given != NULL)
         loaded->given->release(loaded->given);
     free(loaded);
+}
+
+/* Frees the generations whose logs are closed, or all of them. */
+static void free_closed(struct running *running, bool all)
+{
+    struct loaded **link = &running->closing, *loaded;
+    while ((loaded = *link) != NULL) {
+        if (!all && !atomic_load(&loaded->closed)) {
+            link = &loaded->next;
+            continue;
+        }
+        *link = loaded->next;
+        uv_thread_join(&loaded->closer);
+        free_loaded(loaded);
+    }
+}
+
+/* Closing a log can take a second if its reader is stalled, so after a reload a thread does it. */
+static void release_loaded(void *arg)
+{
+    struct loaded *loaded = arg, **link = &loaded->running->loaded;
+    struct running *running = loaded->running;
+    while (*link != loaded)
+        link = &(*link)->next;
+    *link = loaded->next;
+    free_closed(running, false);
+    if (running->loaded != NULL && loaded->logs.any &&
+        uv_thread_create(&loaded->closer, close_logs, loaded) == 0) {
+        loaded->next = running->closing;
+        running->closing = loaded;
+        return;
+    }
+    close_logs(loaded);
+    free_loaded(loaded);
 }
 
 /* The first object of a generation, so that it is released last. Takes ownership of `given`. */
@@ -502,6 +547,7 @@ int uvh_setup_server_run(const struct uvh_setup_server *given)
     uvh_metrics_close(&running.status, server);
     uvh_metrics_close(&running.metrics, server);
     uvhttp_server_free(server);
+    free_closed(&running, true);
     uvh_tls_close(&running.tls);
     uvh_service_remove_pid(&running.service);
     free(running.fixed);

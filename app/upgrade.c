@@ -3,6 +3,7 @@
  * environment has the numbers of these. */
 #include "upgrade.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static int open_tickets(const struct uvh_upgrade *upgrade)
     unsigned char state[UVHTTP_TLS_TICKET_STATE_SIZE];
     int ends[2];
     if (upgrade->tls == NULL || uvhttp_tls_save_tickets(upgrade->tls, state) != 0 ||
-        pipe(ends) != 0)
+        pipe2(ends, O_CLOEXEC) != 0)
         return -1;
     bool written = write(ends[1], state, sizeof(state)) == (ssize_t)sizeof(state);
     explicit_bzero(state, sizeof(state));

@@ -32,6 +32,12 @@ int uvh_user_files_check_log(const char *path)
     return result == 0 ? 0 : -errno;
 }
 
+const char *uvh_user_files_advice(int err)
+{
+    bool denied = err == -EACCES || err == -EPERM || err == -EROFS;
+    return denied ? "; choose a writable directory" : "";
+}
+
 static void warn(const struct checker *checker, const char *verb, const char *path, int err,
                  const char *consequence)
 {
@@ -86,6 +92,24 @@ static void check_route(const struct checker *checker, const struct uvh_setup_ro
         check(checker, route->more_roots.items[i].text, R_OK | X_OK, no_files);
     if (route->files.uploads)
         check(checker, route->root.text, W_OK | X_OK, "uploads to it fail");
+}
+
+void uvh_user_files_check_uploads(const struct uvh_setup *setup, uvh_advice_cb tell, void *arg)
+{
+    for (size_t i = 0; i < setup->site_count; i++) {
+        const struct uvh_setup_site *site = &setup->sites[i];
+        for (size_t j = 0; j < site->route_count; j++) {
+            const struct uvh_setup_route *route = &site->routes[j];
+            if (route->kind != UVH_ROUTE_STATIC || !route->files.uploads ||
+                access(route->root.text, W_OK | X_OK) == 0)
+                continue;
+            int err = -errno;
+            char text[PATH_MAX + 256];
+            snprintf(text, sizeof(text), "uploads to '%s' fail: %s%s", route->root.text,
+                     uvhttp_strerror(err), uvh_user_files_advice(err));
+            tell(text, arg);
+        }
+    }
 }
 
 void uvh_user_files_check(const struct uvh_setup *setup, const struct uvh_tls *tls,

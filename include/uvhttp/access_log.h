@@ -62,7 +62,7 @@ typedef struct uvhttp_access_log_options {
     uint32_t flush_ms; /* milliseconds a line is buffered at most before it is written; 0: 1,000 */
     const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the log. */
     /* Called on the log's thread when writing fails (once, not at every attempt), works again,
-     * or lines are lost. NULL: none. */
+     * or lines are lost (at most every 10 seconds). NULL: none. */
     uvhttp_log_cb log;
     void *log_arg;
 } uvhttp_access_log_options_t;

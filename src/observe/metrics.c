@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "observe/metrics_text.h"
 #include "options/field_lines.h"
+#include "platform/line_writer.h"
 #include "platform/process.h"
 
 enum { FIRST_SIZE = 24576, GROWTH = 4096, LABELS_SIZE = 32 }; /* bytes */
@@ -302,6 +303,8 @@ static void process(struct uvh_metrics_text *text)
 {
     struct uvh_process_figures figures;
     uvh_process_read(&figures);
+    counter(text, "uvhttp_access_log_dropped_lines",
+            "Lines that the access logs of the process have lost.", uvh_line_writer_all_dropped());
     begin(text, "process_cpu_seconds", "counter", "User and system time of the process.");
     uvh_metrics_text_add(text, "process_cpu_seconds_total");
     uvh_metrics_text_add_time(text, figures.cpu_us);

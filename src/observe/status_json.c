@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codec/text/json.h"
+#include "platform/line_writer.h"
 
 enum { THOUSAND = 1000 };
 
@@ -151,6 +152,7 @@ static void process(struct uvh_bytes *json, const struct uvh_status_view *view)
     number(json, "resident_bytes", figures->resident_bytes);
     number(json, "open_fds", figures->open_fds);
     number(json, "max_fds", figures->max_fds);
+    number(json, "dropped_log_lines", uvh_line_writer_all_dropped());
     add(json, "}");
 }
 

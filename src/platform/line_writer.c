@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,15 +18,19 @@
 #include <uvhttp/error.h>
 
 #include "base/alloc.h"
+#include "platform/clock.h"
 #include "platform/line_socket.h"
 #include "platform/thread.h"
 
 enum {
     /* between retries while the target is not writable; also the delay until close is noticed */
     RETRY_MS = 250,
+    REPORT_MS = 10000, /* the shortest time between reports of dropped lines */
     MOST_PER_WRITE = 1 << 20,
     FILE_MODE = 0640, /* a log of requests is private */
 };
+
+static _Atomic uint64_t all_dropped; /* of all writers */
 
 struct uvh_line_writer {
     pthread_mutex_t lock;
@@ -51,6 +56,8 @@ struct uvh_line_writer {
     bool regular;                /* a regular file: writes do not wait for a reader */
     enum uvh_line_socket socket; /* the other kinds of targets: a message for each line */
     bool failing;                /* the error has been reported */
+    uint64_t unreported;         /* dropped lines */
+    uint64_t reported_us;        /* time of the last report of dropped lines; 0: none */
 
     /* Constant. */
     size_t capacity;
@@ -213,16 +220,30 @@ static bool is_stopping(struct uvh_line_writer *writer)
     return stopping;
 }
 
-/* A write failed: reports it once and waits. False if the writer is being closed and the patience
- * is exhausted. */
+static bool is_dropping(struct uvh_line_writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    bool dropping = writer->missing > 0;
+    pthread_mutex_unlock(&writer->lock);
+    return dropping;
+}
+
+/* Once for each failure. A target that accepts nothing has failed when lines are dropped. */
+static void report_failure(struct uvh_line_writer *writer, int err)
+{
+    if (writer->failing || (err == -EAGAIN && !is_dropping(writer)))
+        return;
+    report(writer, UVHTTP_LOG_ERROR, "log %s: %s; retrying", writer->path,
+           err == -EAGAIN ? "the reader is stalled, and lines are dropped" : uvhttp_strerror(err));
+    writer->failing = true;
+}
+
+/* A write failed: reports it and waits. False if the writer is being closed and the patience is
+ * exhausted. */
 static bool try_again(struct uvh_line_writer *writer, int err, unsigned *tries_left)
 {
-    if (err != -EAGAIN && !writer->failing) {
-        report(writer, UVHTTP_LOG_ERROR, "log %s: %s; retrying", writer->path,
-               uvhttp_strerror(err));
-        writer->failing = true;
-    }
-    if (is_stopping(writer) && (writer->failing || (*tries_left)-- == 0))
+    report_failure(writer, err);
+    if (is_stopping(writer) && (err != -EAGAIN || (*tries_left)-- == 0))
         return false;
     if (err != -EAGAIN) { /* otherwise poll has waited */
         pthread_mutex_lock(&writer->lock);
@@ -261,6 +282,7 @@ static bool write_all(struct uvh_line_writer *writer)
 /* With the lock held: swaps the buffers and appends the notice of dropped lines. */
 static void swap_buffers(struct uvh_line_writer *writer)
 {
+    writer->unreported += writer->missing;
     char *filled = writer->filling;
     writer->filling = writer->writing;
     writer->writing = filled;
@@ -276,6 +298,19 @@ static void swap_buffers(struct uvh_line_writer *writer)
     writer->urgent = false;
 }
 
+/* Rarely, since a target that is too slow drops lines again and again; `last`: in any case. */
+static void report_dropped(struct uvh_line_writer *writer, bool last)
+{
+    uint64_t now = uvh_clock_monotonic_us();
+    bool early = writer->reported_us != 0 && now - writer->reported_us < REPORT_MS * 1000U;
+    if (writer->unreported == 0 || (early && !last))
+        return;
+    report(writer, UVHTTP_LOG_WARNING, "log %s: %llu lines dropped because the buffer was full",
+           writer->path, (unsigned long long)writer->unreported);
+    writer->unreported = 0;
+    writer->reported_us = now;
+}
+
 /* The writer is being closed and its target is not writable: queued lines are lost, including a
  * partly written one. */
 static void give_up(struct uvh_line_writer *writer)
@@ -287,6 +322,8 @@ static void give_up(struct uvh_line_writer *writer)
     uint64_t lost = writer->lines - complete + writer->filled_lines;
     writer->counts.written += complete;
     writer->counts.dropped += lost;
+    atomic_fetch_add_explicit(&all_dropped, lost, memory_order_relaxed);
+    lost += writer->missing + writer->unreported;
     pthread_mutex_unlock(&writer->lock);
     report(writer, UVHTTP_LOG_ERROR, "log %s: %llu lines lost on close", writer->path,
            (unsigned long long)lost);
@@ -310,6 +347,7 @@ static void *run(void *arg)
             give_up(writer);
             return NULL;
         }
+        report_dropped(writer, stopping);
         reopen_if_requested(writer); /* after the earlier lines */
     }
     return NULL;
@@ -328,6 +366,7 @@ void uvh_line_writer_put(struct uvh_line_writer *writer, const char *line, size_
             pthread_cond_signal(&writer->wake);
         }
         writer->counts.dropped++;
+        atomic_fetch_add_explicit(&all_dropped, 1, memory_order_relaxed);
         pthread_mutex_unlock(&writer->lock);
         return;
     }
@@ -357,6 +396,11 @@ struct uvh_line_writer_counts uvh_line_writer_counts(struct uvh_line_writer *wri
     struct uvh_line_writer_counts counts = writer->counts;
     pthread_mutex_unlock(&writer->lock);
     return counts;
+}
+
+uint64_t uvh_line_writer_all_dropped(void)
+{
+    return atomic_load_explicit(&all_dropped, memory_order_relaxed);
 }
 
 static void release(struct uvh_line_writer *writer)

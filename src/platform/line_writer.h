@@ -54,6 +54,9 @@ void uvh_line_writer_reopen(struct uvh_line_writer *writer);
 /* Any thread. */
 struct uvh_line_writer_counts uvh_line_writer_counts(struct uvh_line_writer *writer);
 
+/* The number of lines that all writers of the process have dropped. Any thread. */
+uint64_t uvh_line_writer_all_dropped(void);
+
 /* Writes the queued lines and ends the thread. After UVH_LINE_WRITER_PATIENCE_MS without a writable
  * target it gives up and reports the number of lost lines. NULL is allowed. No other thread may use
  * the writer during and after the call. */

@@ -344,9 +344,10 @@ static void log_path_error(struct uvh_server *server, const char *path, int err)
                            "root may set another owner, and others only groups that they belong to",
                            path);
     else
-        uvh_error_sentence(error, "path", path, "cannot listen on '%s': %s", path,
-                           err == UV_EEXIST ? "the file exists and is not a socket"
-                                            : uvhttp_strerror(err));
+        uvh_error_sentence(
+            error, "path", path, "cannot listen on '%s': %s%s", path,
+            err == UV_EEXIST ? "the file exists and is not a socket" : uvhttp_strerror(err),
+            err == UV_EACCES || err == UV_EROFS ? "; choose a writable directory" : "");
     uvh_server_log(server, UVHTTP_LOG_ERROR, "%s", error->text);
 }
 

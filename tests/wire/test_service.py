@@ -118,7 +118,7 @@ def test_pid_file_that_cannot_be_written_is_an_error(tmp_path):
     done = run("uvhttp", "run", path)
     assert (done.returncode, done.stderr) == (
         1, f"{path}:3:11: the pid file '{tmp_path}/none/pid' cannot be written: "
-        "No such file or directory\n")
+        "no such file or directory\n")
 
 
 def reload(path, *arguments):

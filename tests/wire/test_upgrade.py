@@ -228,20 +228,6 @@ def test_service_manager_is_told_of_the_new_process(start, tmp_path, monkeypatch
             manager.recv(4096) # no STOPPING of the old one
 
 
-def descriptors(pid):
-    return len(os.listdir(f"/proc/{pid}/fd"))
-
-
-def test_many_upgrades_leave_nothing(start):
-    program = start("listen: 127.0.0.1:0\n" + SITES.format("x"))
-    program.wait_for_end(program.upgrade())
-    before = descriptors(program.pid)
-    for _ in range(int(os.environ.get("UVHTTP_UPGRADES", 5))):
-        program.wait_for_end(program.upgrade())
-        assert body(program.port) == b"x"
-    eventually(lambda: descriptors(program.pid) == before, "the descriptors are the same")
-
-
 def test_stop_during_an_upgrade_ends_both(start, tmp_path):
     program = start("listen: 127.0.0.1:0\n" + SITES.format("x"))
     program.write("listen: 127.0.0.1:0\ninclude: fifo\n" + SITES.format("x"))
