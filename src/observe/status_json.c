@@ -98,6 +98,8 @@ static void requests(struct uvh_bytes *json, const struct uvh_status_view *view)
     number(json, "parse_errors", after->parse_errors);
     number(json, "timeouts", after->timeouts);
     number(json, "aborted_exchanges", after->aborted_exchanges);
+    number(json, "shed_requests", after->shed_requests);
+    number(json, "stuck_loops", after->stuck_loops);
     counter(json, view, "received_bytes", before->bytes_received, after->bytes_received);
     counter(json, view, "sent_bytes", before->bytes_sent, after->bytes_sent);
     open(json, "cache");

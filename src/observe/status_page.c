@@ -252,6 +252,8 @@ static void responses(struct uvh_bytes *page, const struct uvh_status_view *view
     add_total(page, after->timeouts);
     add(page, "</dd><dt>aborted by clients</dt><dd>");
     add_total(page, after->aborted_exchanges);
+    add(page, "</dd><dt>shed because of overload</dt><dd>");
+    add_total(page, after->shed_requests);
     add(page, "</dd></dl></section>\n");
 }
 

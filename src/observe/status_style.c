@@ -81,6 +81,7 @@ const char uvh_status_style[] =
     "  .wide { width: 25%; }\n"
     "}\n"
     "@media (max-width: 22rem) {\n"
+    "  table { font-size: .75rem; }\n"
     "  th, td { padding-left: .25rem; }\n"
     "  #workers .wide, #routes th:nth-child(5),\n"
     "  #routes td:nth-child(5) { display: none; }\n"

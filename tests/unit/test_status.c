@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "observe/status_json.h"
 #include "observe/status_sample.h"
 #include "observe/status_text.h"
 
@@ -98,6 +99,24 @@ static void rates_are_of_the_interval(void **state)
     assert_true(uvh_status_interval_us(&view) == 1);
     assert_true(uvh_status_share(1, 3) == 333 && uvh_status_share(2, 3) == 667);
     assert_true(uvh_status_share(1, 0) == 0);
+}
+
+static void json_has_shed_requests_and_stuck_loops(void **state)
+{
+    (void)state;
+    static struct uvh_status_sample before, after;
+    static struct uvh_status_history history;
+    struct uvh_status_view view = {.before = &before, .after = &after, .history = &history};
+    struct uvh_bytes json;
+    after.at_us = 1000000;
+    after.stats.shed_requests = 7;
+    after.stats.stuck_loops = 3;
+    uvh_bytes_init(&json, uvh_alloc_default(), MAX);
+    uvh_status_json_append(&json, &view);
+    assert_int_equal(uvh_bytes_append(&json, "", 1), 0);
+    assert_non_null(strstr(json.data, "\"shed_requests\":7"));
+    assert_non_null(strstr(json.data, "\"stuck_loops\":3"));
+    uvh_bytes_release(&json);
 }
 
 static void history_keeps_the_last_values(void **state)
@@ -286,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_readable),
         cmocka_unit_test(rates_are_of_the_interval),
+        cmocka_unit_test(json_has_shed_requests_and_stuck_loops),
         cmocka_unit_test(history_keeps_the_last_values),
         cmocka_unit_test(page_allows_only_its_own_script),
         cmocka_unit_test(json_has_the_counters),

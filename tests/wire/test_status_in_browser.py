@@ -74,6 +74,11 @@ def test_layout_in_both_schemes_and_widths(opened, start, width, dark):
     open_live(opened, start(), width, dark)
     assert own_troubles(opened) == []
     assert not opened.evaluate(WIDER)
+    # The longest values of a worker.
+    opened.evaluate("""document.querySelectorAll('#workers tbody tr').forEach(row =>
+        ['100 %', '123,456', '12,345', '< 16.8 s'].forEach((text, i) => {
+            row.cells[i + 2].textContent = text;
+        }))""")
     # No section is wider than its content allows, which would cut it off.
     assert opened.evaluate("""[...document.querySelectorAll('section')].filter(section =>
         section.scrollWidth > section.clientWidth).map(section => section.id)""") == []
