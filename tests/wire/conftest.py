@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+import browser
 import http2_client
 from wire_server import WireServer
 
@@ -58,3 +59,13 @@ def client(server):
     """An HTTP/2 client with prior knowledge, on a connection to `server`."""
     with http2_client.Client(server.port) as connection:
         yield connection
+
+
+@pytest.fixture(scope="module")
+def opened():
+    """A headless Chromium."""
+    if browser.find() is None:
+        pytest.skip("Chromium is not installed")
+    one = browser.Browser()
+    yield one
+    one.close()

@@ -15,7 +15,6 @@ from program import Program
 pytestmark = pytest.mark.release_only  # independent clients; one build suffices
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-import browser
 
 # The defaults of src/middleware/security_headers.c, which test_guards.py tests.
 POLICY = re.search(
@@ -30,15 +29,6 @@ sites:
       - {{path: /favicon.ico, respond: {{status: 204}}}}
       - {{path: /files/, static: {root}, listing: true, archive: true}}
 """
-
-
-@pytest.fixture(scope="module")
-def opened():
-    if browser.find() is None:
-        pytest.skip("Chromium is not installed")
-    one = browser.Browser()
-    yield one
-    one.close()
 
 
 @pytest.fixture

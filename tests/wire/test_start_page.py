@@ -4,20 +4,10 @@ import pathlib
 
 import pytest
 
-import browser
 from program import Program
 
 pytestmark = pytest.mark.release_only  # independent clients; one build suffices
 SITE = pathlib.Path(__file__).resolve().parents[2] / "examples/site"
-
-
-@pytest.fixture(scope="module")
-def opened():
-    if browser.find() is None:
-        pytest.skip("Chromium is not installed")
-    one = browser.Browser()
-    yield one
-    one.close()
 
 
 @pytest.fixture(scope="module")

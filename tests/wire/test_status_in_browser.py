@@ -8,7 +8,6 @@ import re
 
 import pytest
 
-import browser
 from program import Program
 from test_listing_in_browser import WIDER, luminance
 from wire_server import eventually, free_port
@@ -28,15 +27,6 @@ sites:
 """
 TOTAL = "Number(document.querySelector('#requests data').value)"
 STATE = "document.getElementById('state').textContent"
-
-
-@pytest.fixture(scope="module")
-def opened():
-    if browser.find() is None:
-        pytest.skip("Chromium is not installed")
-    one = browser.Browser()
-    yield one
-    one.close()
 
 
 @pytest.fixture

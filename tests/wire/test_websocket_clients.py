@@ -32,7 +32,6 @@ SAMPLES = [
 # Ends a hanging process.
 HANG_SECONDS = 300
 
-import browser
 
 
 def fetch(*command, environment=None, **options):
@@ -325,15 +324,6 @@ IN_THE_PAGE = """
   return 'ok';
 })()
 """
-
-
-@pytest.fixture(scope="module")
-def opened():
-    if browser.find() is None:
-        pytest.skip("Chromium is not installed")
-    one = browser.Browser()
-    yield one
-    one.close()
 
 
 def test_chromium_client(server, opened):

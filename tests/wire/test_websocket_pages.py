@@ -21,15 +21,6 @@ LOG = ("[...document.querySelectorAll('#log li')].map(item => item.className + '
 TEXTS = "[...document.querySelectorAll('li')].map(item => item.textContent)"
 
 
-@pytest.fixture(scope="module")
-def opened():
-    if browser.find() is None:
-        pytest.skip("Chromium is not installed")
-    one = browser.Browser()
-    yield one
-    one.close()
-
-
 @pytest.fixture
 def started():
     running = []
