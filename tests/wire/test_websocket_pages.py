@@ -13,7 +13,6 @@ from wire_server import eventually
 pytestmark = pytest.mark.release_only  # independent clients; one build suffices
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-import browser
 
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 LOG = ("[...document.querySelectorAll('#log li')].map(item => item.className + ' ' + "
