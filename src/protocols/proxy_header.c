@@ -17,8 +17,9 @@ static struct uvh_worker *worker_of(const struct uvh_conn *conn)
     return UVH_CONTAINER_OF(conn->shared, struct uvh_worker, conns);
 }
 
-static bool is_source(const struct uvh_conn *conn, const struct uvh_proxies *sources)
+static bool is_source(const struct uvh_conn *conn)
 {
+    const struct uvh_proxies *sources = worker_of(conn)->use->generation->proxy_sources;
     char peer[UVH_SOCKET_ADDRESS_TEXT];
     uvh_socket_peer_text(&conn->peer, peer);
     return sources != NULL && uvh_proxies_include(sources, peer);
@@ -29,8 +30,7 @@ enum uvh_proxy_start uvh_proxy_header_start(struct uvh_worker *worker, const str
     const struct uvh_generation *generation = worker->use->generation;
     if (generation->proxy_sources == NULL)
         return UVH_PROXY_START_DIRECT;
-    if (is_source(conn, generation->proxy_sources) ||
-        generation->proxy_others == UVHTTP_PROXY_OTHERS_IGNORE)
+    if (is_source(conn) || generation->proxy_others == UVHTTP_PROXY_OTHERS_IGNORE)
         return UVH_PROXY_START_HEADER;
     return generation->proxy_others == UVHTTP_PROXY_OTHERS_REFUSE ? UVH_PROXY_START_REFUSE
                                                                   : UVH_PROXY_START_DIRECT;
@@ -86,7 +86,7 @@ static size_t receive(struct uvh_conn *conn, char *data, size_t size)
 {
     struct uvh_proxy_header header;
     enum uvh_proxy_result result = uvh_proxy_parse(data, size, &header);
-    bool believed = is_source(conn, worker_of(conn)->use->generation->proxy_sources);
+    bool believed = is_source(conn);
     if (result == UVH_PROXY_MORE)
         return 0;
     if (result == UVH_PROXY_INVALID && believed) {
@@ -132,22 +132,25 @@ static bool wants_drain(const struct uvh_conn *conn)
     return false;
 }
 
+/* While the server drains, a connection without a byte is closed, as one without a request is. */
 static bool is_done(const struct uvh_conn *conn)
 {
-    (void)conn;
-    return false;
+    return worker_of(conn)->closes_idle && conn->in.length == 0 && !conn->socket.readable;
 }
 
+/* A connection that need not have a header waits for its first request. */
 static enum uvh_conn_timeout settle(struct uvh_conn *conn)
 {
-    (void)conn;
-    return UVH_CONN_TIMEOUT_HEADER;
+    bool idle = conn->owner == NULL && conn->in.length == 0 && !is_source(conn);
+    return idle ? UVH_CONN_TIMEOUT_IDLE : UVH_CONN_TIMEOUT_HEADER;
 }
 
 static void timed_out(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
 {
     conn->shared->callbacks->ended_by(conn, timeout);
-    fail(conn, "there is no header within header_timeout");
+    if (is_source(conn))
+        fail(conn, "there is no header within header_timeout");
+    uvh_conn_close(conn);
 }
 
 static void closed(struct uvh_conn *conn)

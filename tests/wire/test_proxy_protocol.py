@@ -179,3 +179,16 @@ def test_keys_are_printed(write):
     path = write(SOURCE + "proxy_protocol_others: refuse\n" + SHOW)
     done = run("uvhttp", "run", "--print-config", path)
     assert 'proxy_protocol:\n  - "127.0.0.1"\nproxy_protocol_others: refuse\n' in done.stdout
+
+
+def test_rejected_connection_with_tls_is_closed(start):
+    program = start(SOURCE + "server: {max_connections: 1}\n" + secure() + SHOW)
+    with socket.create_connection(("127.0.0.1", program.port)) as plain:
+        plain.sendall(LINE)
+        with tls.context().wrap_socket(plain, server_hostname="localhost"):
+            with socket.create_connection(("127.0.0.1", program.port)) as rejected:
+                try:
+                    rejected.sendall(LINE)
+                    assert rejected.recv(65536) == b""
+                except ConnectionError:
+                    pass
