@@ -38,9 +38,11 @@ enum uvh_proxy_start uvh_proxy_header_start(struct uvh_worker *worker, const str
 
 /* ---- the header ---- */
 
+/* Others need no header, so there is nothing to report. */
 static void fail(struct uvh_conn *conn, const char *reason)
 {
-    uvh_worker_log_failure(conn, "PROXY protocol", reason);
+    if (is_source(conn))
+        uvh_worker_log_failure(conn, "PROXY protocol", reason);
     uvh_conn_close(conn);
 }
 
@@ -59,13 +61,15 @@ static bool keep_values(struct uvh_conn *conn, uvhttp_slice_t values)
 
 static bool believe(struct uvh_conn *conn, const struct uvh_proxy_header *header)
 {
+    if (!keep_values(conn, header->tlvs))
+        return false;
     if (header->source == UVH_PROXY_IP) {
         conn->peer.kind = UVH_SOCKET_PEER_IP;
         memcpy(conn->peer.ip, header->client.bytes, sizeof(conn->peer.ip));
     } else if (header->source == UVH_PROXY_UNIX) {
         conn->peer.kind = UVH_SOCKET_PEER_UNIX;
     }
-    return keep_values(conn, header->tlvs);
+    return true;
 }
 
 /* The rest of the bytes belongs to TLS or HTTP. */
@@ -148,9 +152,7 @@ static enum uvh_conn_timeout settle(struct uvh_conn *conn)
 static void timed_out(struct uvh_conn *conn, enum uvh_conn_timeout timeout)
 {
     conn->shared->callbacks->ended_by(conn, timeout);
-    if (is_source(conn))
-        fail(conn, "there is no header within header_timeout");
-    uvh_conn_close(conn);
+    fail(conn, "there is no header within header_timeout");
 }
 
 static void closed(struct uvh_conn *conn)

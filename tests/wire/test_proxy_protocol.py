@@ -94,6 +94,18 @@ def test_other_connections(start, others, status):
     assert text(program, GET) == "127.0.0.1 http localhost"
 
 
+def test_client_whose_header_is_ignored_is_not_logged(start):
+    program = start("proxy_protocol: [192.0.2.1]\nproxy_protocol_others: ignore\n"
+                    "log: {level: info}\n" + SHOW)
+    with raw.Connection(program.port) as connection:
+        connection.send(b"P")
+    with raw.Connection(program.port) as connection:
+        connection.send(b"P")
+        connection.socket.shutdown(socket.SHUT_WR)
+        assert connection.socket.recv(65536) == b""
+    assert "PROXY protocol with" not in program.log()
+
+
 def test_header_precedes_tls(start):
     program = start(SOURCE + secure() + SHOW)
     for header, client in ((LINE, b"2001:db8::7"), (binary("192.0.2.9"), b"192.0.2.9")):
