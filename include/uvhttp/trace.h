@@ -22,7 +22,7 @@ enum {
     UVHTTP_TRACEPARENT_SIZE = 56, /* "00-TRACE-SPAN-FLAGS", and NUL */
 };
 
-/* The ids are lower-case hexadecimal text. */
+/* The trace of a request. Ids are lower-case hexadecimal digits. */
 typedef struct uvhttp_trace {
     char trace_id[UVHTTP_TRACE_ID_SIZE];
     /* of the request that has caused this one; "" if the trace begins here */

@@ -114,7 +114,10 @@ int uvh_protocols_accept(struct uvh_worker *worker, int socket, struct uvh_tls_c
         uvh_conn_close(conn);
     } else if (reject) {
         uvh_counter_add(&worker->counters.rejected_connections, 1);
-        uvh_h1_reject(uvh_h1_of(conn), 503, "too many connections");
+        if (start == UVH_PROXY_START_HEADER && session != NULL)
+            uvh_conn_close(conn); /* TLS cannot start before the header */
+        else
+            uvh_h1_reject(uvh_h1_of(conn), 503, "too many connections");
     }
     uvh_conn_event_end(conn);
     return 0;

@@ -17,8 +17,9 @@ static struct uvh_worker *worker_of(const struct uvh_conn *conn)
     return UVH_CONTAINER_OF(conn->shared, struct uvh_worker, conns);
 }
 
-static bool is_source(const struct uvh_conn *conn, const struct uvh_proxies *sources)
+static bool is_source(const struct uvh_conn *conn)
 {
+    const struct uvh_proxies *sources = worker_of(conn)->use->generation->proxy_sources;
     char peer[UVH_SOCKET_ADDRESS_TEXT];
     uvh_socket_peer_text(&conn->peer, peer);
     return sources != NULL && uvh_proxies_include(sources, peer);
@@ -29,8 +30,7 @@ enum uvh_proxy_start uvh_proxy_header_start(struct uvh_worker *worker, const str
     const struct uvh_generation *generation = worker->use->generation;
     if (generation->proxy_sources == NULL)
         return UVH_PROXY_START_DIRECT;
-    if (is_source(conn, generation->proxy_sources) ||
-        generation->proxy_others == UVHTTP_PROXY_OTHERS_IGNORE)
+    if (is_source(conn) || generation->proxy_others == UVHTTP_PROXY_OTHERS_IGNORE)
         return UVH_PROXY_START_HEADER;
     return generation->proxy_others == UVHTTP_PROXY_OTHERS_REFUSE ? UVH_PROXY_START_REFUSE
                                                                   : UVH_PROXY_START_DIRECT;
@@ -38,9 +38,11 @@ enum uvh_proxy_start uvh_proxy_header_start(struct uvh_worker *worker, const str
 
 /* ---- the header ---- */
 
+/* Others need no header, so there is nothing to report. */
 static void fail(struct uvh_conn *conn, const char *reason)
 {
-    uvh_worker_log_failure(conn, "PROXY protocol", reason);
+    if (is_source(conn))
+        uvh_worker_log_failure(conn, "PROXY protocol", reason);
     uvh_conn_close(conn);
 }
 
@@ -59,13 +61,15 @@ static bool keep_values(struct uvh_conn *conn, uvhttp_slice_t values)
 
 static bool believe(struct uvh_conn *conn, const struct uvh_proxy_header *header)
 {
+    if (!keep_values(conn, header->tlvs))
+        return false;
     if (header->source == UVH_PROXY_IP) {
         conn->peer.kind = UVH_SOCKET_PEER_IP;
         memcpy(conn->peer.ip, header->client.bytes, sizeof(conn->peer.ip));
     } else if (header->source == UVH_PROXY_UNIX) {
         conn->peer.kind = UVH_SOCKET_PEER_UNIX;
     }
-    return keep_values(conn, header->tlvs);
+    return true;
 }
 
 /* The rest of the bytes belongs to TLS or HTTP. */
@@ -86,7 +90,7 @@ static size_t receive(struct uvh_conn *conn, char *data, size_t size)
 {
     struct uvh_proxy_header header;
     enum uvh_proxy_result result = uvh_proxy_parse(data, size, &header);
-    bool believed = is_source(conn, worker_of(conn)->use->generation->proxy_sources);
+    bool believed = is_source(conn);
     if (result == UVH_PROXY_MORE)
         return 0;
     if (result == UVH_PROXY_INVALID && believed) {
@@ -132,16 +136,17 @@ static bool wants_drain(const struct uvh_conn *conn)
     return false;
 }
 
+/* While the server drains, a connection without a byte is closed, as one without a request is. */
 static bool is_done(const struct uvh_conn *conn)
 {
-    (void)conn;
-    return false;
+    return worker_of(conn)->closes_idle && conn->in.length == 0 && !conn->socket.readable;
 }
 
+/* A connection that need not have a header waits for its first request. */
 static enum uvh_conn_timeout settle(struct uvh_conn *conn)
 {
-    (void)conn;
-    return UVH_CONN_TIMEOUT_HEADER;
+    bool idle = conn->owner == NULL && conn->in.length == 0 && !is_source(conn);
+    return idle ? UVH_CONN_TIMEOUT_IDLE : UVH_CONN_TIMEOUT_HEADER;
 }
 
 static void timed_out(struct uvh_conn *conn, enum uvh_conn_timeout timeout)

@@ -9,6 +9,7 @@
 
 #include <uvhttp/embedding.h>
 #include <uvhttp/error.h>
+#include <uvhttp/trace.h>
 
 #include "base/alloc.h"
 #include "conn/conn.h"
@@ -311,9 +312,20 @@ static int begin_stream(struct blocking_job *job)
     return err;
 }
 
+/* The id that the handler has set lives as long as the job. */
+static void hand_over_exemplar(struct blocking_job *job)
+{
+    struct uvhttp_request *request = &job->real->request;
+    const char *id = uvh_request_exemplar(&job->proxy.request);
+    if (id != NULL && id != uvh_request_exemplar(request))
+        (void)uvhttp_request_attach(request, &uvh_request_exemplar_key, (void *)(uintptr_t)id,
+                                    NULL);
+}
+
 static int end_stream(struct blocking_job *job)
 {
     struct uvhttp_response *response = &job->real->response;
+    hand_over_exemplar(job);
     response->close_after = job->proxy.response.close_after;
     int err = copy_list(response->arena, &response->trailers, &job->proxy.response.trailers);
     if (err != 0) /* the client must not take an incomplete body for a complete one */
@@ -338,6 +350,7 @@ static void finish(struct blocking_job *job)
 {
     struct uvh_exchange *real = job->real;
     note_late(real->worker, job->is_late);
+    hand_over_exemplar(job);
     unsigned char state = job->proxy.response.state;
     int result = job->result;
     if (!uvhttp_response_open(&real->response)) {
@@ -489,6 +502,7 @@ static int prepare(struct blocking_job *job)
     struct uvh_exchange *real = job->real, *proxy = &job->proxy;
     const char *address = uvhttp_request_peer_address(&real->request);
     uvhttp_request_client_address(&real->request); /* evaluates the fields of proxies */
+    (void)uvhttp_request_trace(&real->request);    /* else an access log would have another one */
     proxy->peer_text = uvh_arena_copy(&proxy->arena, address, strlen(address));
     proxy->client = real->client;
     proxy->tls = real->tls; /* outlives the job */

@@ -49,7 +49,8 @@ void uvh_exchange_init(struct uvh_exchange *exchange, struct uvh_worker *worker,
     exchange->protocol = protocol;
     uvh_timeout_init(&exchange->timeout);
     exchange->timeout_class = UVH_EXCHANGE_TIMEOUT_NONE;
-    exchange->response.arena = &exchange->arena;
+    /* also of a request that is refused because it is malformed */
+    exchange->request.arena = exchange->response.arena = &exchange->arena;
     exchange->response.status = 200;
     exchange->response.body_limit = UINT64_MAX;
 }

@@ -226,9 +226,11 @@ static int listen_on_localhost(struct uvh_server *server, int port, struct uvh_t
     }
     err = accept_or_close(server, sockets[1], tls);
     if (err != 0) {
+        /* with running threads it is the first worker's, as in uvh_workers_listen_on */
+        size_t workers = server->threads_started ? 1 : server->worker_count;
         struct uvh_listening *first = server->listening;
         server->listening = first->next;
-        for (size_t i = 0; i < server->worker_count; i++)
+        for (size_t i = 0; i < workers; i++)
             uvh_accept_drop(&server->workers[i], first->id);
         release(server, first);
         server->port = port_before;

@@ -43,13 +43,13 @@ bool uvh_overload_admits_some(struct uvh_overload *overload, uint64_t now, bool 
     return exempt || next_random(overload) >= overload->shed_part;
 }
 
-/* The smoothed load including this window. */
-static uint64_t measure_load(const struct uvh_overload *overload, uint64_t length)
+/* The smoothed load including this window. In one without an admitted request, they take as long as
+ * before. */
+static uint64_t measure_load(struct uvh_overload *overload, uint64_t length)
 {
-    if (overload->admitted == 0)
-        return overload->load;
-    uint64_t needed = overload->busy / overload->admitted * overload->requests;
-    uint64_t load = needed / (length / WHOLE + 1);
+    if (overload->admitted > 0)
+        overload->cost = overload->busy / overload->admitted;
+    uint64_t load = overload->cost * overload->requests / (length / WHOLE + 1);
     if (overload->shed_part == 0)
         return load;
     return (overload->load * (SMOOTHING - 1) + load) / SMOOTHING;

@@ -46,6 +46,7 @@ struct uvh_overload {
     uint32_t random;
     uint32_t shed_part; /* of UVH_OVERLOAD_ALL requests; 0: not overloaded */
     uint64_t load;      /* what the requests would take, in thousandths of the loop's time */
+    uint64_t cost;      /* time of the loop for an admitted request */
     uint64_t ended;     /* the last iteration */
     uint64_t delay;     /* the smallest one of the last window */
 

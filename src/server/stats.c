@@ -89,7 +89,7 @@ int uvhttp_server_read_stats(uvhttp_server_t *view, uvhttp_stats_t *stats)
     read_workers(server, 0, uvh_server_workers(server) == NULL ? 0 : server->worker_count, stats);
     uvh_jobs_read_stats(server, stats);
     stats->tls_expires = tls_expires(server);
-    stats->started_ms = server->started_ms;
+    stats->started_ms = uvh_server_workers(server) == NULL ? 0 : server->started_ms;
     return 0;
 }
 

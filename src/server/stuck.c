@@ -112,6 +112,7 @@ static void watch(void *arg)
 static int begin(struct uvh_server *server)
 {
     struct uvh_stuck_watcher *watcher = &server->stuck;
+    watcher->ending = false; /* an earlier start may have failed */
     int err = uv_mutex_init(&watcher->lock);
     if (err != 0)
         return err;

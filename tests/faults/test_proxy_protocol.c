@@ -203,6 +203,45 @@ static bool is_open(void *arg)
     return uvhttp_server_stats(arg)->active_connections == 1;
 }
 
+/* It waits for its first request: keep_alive_timeout applies. */
+static void silent_connection_whose_header_is_ignored_is_idle(void **state)
+{
+    (void)state;
+    begin("192.0.2.0/24", UVHTTP_PROXY_OTHERS_IGNORE);
+    stage_drive(&stage, &client, MEGABYTE, is_open, stage.server);
+    stage_iterations(&stage, 3);
+    assert_int_equal(uvhttp_server_stats(stage.server)->idle_connections, 1);
+    raw_client_send_text(&client, "P");
+    raw_client_step(&client, MEGABYTE);
+    stage_iterations(&stage, 3);
+    assert_int_equal(uvhttp_server_stats(stage.server)->reading_connections, 1);
+    raw_client_send_text(&client, "OST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    size_t offset = 0;
+    assert_memory_equal(next_body(&offset), "405", 3);
+    end();
+}
+
+static void silent_connection_does_not_delay_the_stop(void **state)
+{
+    (void)state;
+    stage_begin(&stage);
+    stage.config->header_timeout = stage.config->drain_timeout = 3600;
+    assert_non_null(stage_new_server(&stage));
+    const char *source = "192.0.2.1";
+    assert_int_equal(
+        uvhttp_server_accept_proxy_protocol(stage.server, &source, 1, UVHTTP_PROXY_OTHERS_IGNORE),
+        0);
+    stage_listen(&stage);
+    raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+    stage_drive(&stage, &client, MEGABYTE, is_open, stage.server);
+    stage_iterations(&stage, 3);
+    uvhttp_server_stop(stage.server);
+    stage_iterations(&stage, 100);
+    raw_client_step(&client, MEGABYTE);
+    assert_true(client.ended);
+    end();
+}
+
 static void connection_without_header_ends_with_the_server(void **state)
 {
     (void)state;
@@ -265,6 +304,8 @@ int main(void)
         cmocka_unit_test(source_without_header_is_closed),
         cmocka_unit_test(source_that_sends_no_header_in_time_is_closed),
         cmocka_unit_test(others_are_direct_ignored_or_refused),
+        cmocka_unit_test(silent_connection_whose_header_is_ignored_is_idle),
+        cmocka_unit_test(silent_connection_does_not_delay_the_stop),
         cmocka_unit_test(connection_without_header_ends_with_the_server),
         cmocka_unit_test(failing_allocations_close_or_serve),
         cmocka_unit_test(invalid_sources_get_einval),

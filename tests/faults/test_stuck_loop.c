@@ -293,6 +293,39 @@ static void missing_thread_makes_listening_fail(void **state)
     end_on_loop();
 }
 
+static bool fails_to_start(size_t nth)
+{
+    struct fault_heap heap;
+    fault_heap_init(&heap);
+    uvhttp_config_t *config = uvhttp_config_new();
+    assert_non_null(config);
+    config->stuck_loop_ms = LIMIT_MS;
+    config->log = on_log;
+    config->allocator = &heap.allocator;
+    atomic_store(&line_count, 0);
+    server = uvhttp_server_new_with(NULL, config);
+    uvhttp_config_free(config);
+    assert_non_null(server);
+    fault_heap_arm(&heap, nth, false);
+    int err = uvhttp_server_listen(server, "127.0.0.1", 0);
+    fault_heap_arm(&heap, 0, false);
+    if (err != 0)
+        assert_int_equal(uvhttp_server_listen(server, "127.0.0.1", 0), 0);
+    assert_true(uvh_server_of(server)->stuck.running);
+    assert_false(uvh_server_of(server)->stuck.ending);
+    uvhttp_server_free(server);
+    return err != 0;
+}
+
+static void failed_start_can_be_repeated(void **state)
+{
+    (void)state;
+    size_t n = 1;
+    while (fails_to_start(n))
+        n++;
+    assert_true(n > 5);
+}
+
 static void run(void *arg)
 {
     (void)arg;
@@ -338,6 +371,7 @@ int main(void)
         cmocka_unit_test(waiting_loop_is_not_busy),
         cmocka_unit_test(without_limit_there_is_no_thread),
         cmocka_unit_test(missing_thread_makes_listening_fail),
+        cmocka_unit_test(failed_start_can_be_repeated),
         cmocka_unit_test(stuck_worker_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

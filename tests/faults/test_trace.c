@@ -12,6 +12,7 @@
 #include <uvhttp/test.h>
 
 #include "base/compiler.h"
+#include "support/stage.h"
 
 #define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"
 #define PARENT "00f067aa0ba902b7"
@@ -223,6 +224,93 @@ static void own_tracing_sets_an_exemplar(void **state)
     assert_int_equal(count_exemplars("own \"id\""), 1);
 }
 
+static void note_whether_new(uvhttp_request_t *request, uvhttp_response_t *response,
+                             const uvhttp_outcome_t *outcome, void *arg)
+{
+    (void)response, (void)outcome;
+    const uvhttp_trace_t *trace = uvhttp_request_trace(request);
+    size_t *count = arg;
+    if (trace != NULL && strlen(trace->trace_id) == 32 && trace->parent_id[0] == '\0')
+        ++*count;
+}
+
+static void malformed_request_has_a_new_trace(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {"x\r\n\r\n", "GET / HTTP/1.1\r\n" VALID "\r\n\r\n",
+                                           "GET /%zz HTTP/1.1\r\nHost: h\r\n" VALID "\r\n\r\n"};
+    for (size_t i = 0; i < UVH_COUNT_OF(requests); i++) {
+        struct stage stage;
+        struct raw_client client;
+        size_t count = 0;
+        stage_begin(&stage);
+        assert_non_null(stage_new_server(&stage));
+        uvhttp_server_on_finished(stage.server, note_whether_new, &count);
+        stage_listen(&stage);
+        raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
+        raw_client_send_text(&client, requests[i]);
+        stage_drive_to_end(&stage, &client, 1000);
+        assert_memory_equal(client.data, "HTTP/1.1 400", 12);
+        assert_int_equal(count, 1);
+        raw_client_close(&client, false);
+        stage_end(&stage);
+    }
+}
+
+static char logged[UVHTTP_TRACE_ID_SIZE], logged_span[UVHTTP_SPAN_ID_SIZE];
+
+static void note_trace(uvhttp_request_t *request, uvhttp_response_t *response,
+                       const uvhttp_outcome_t *outcome, void *arg)
+{
+    (void)response, (void)outcome, (void)arg;
+    const uvhttp_trace_t *trace = uvhttp_request_trace(request);
+    snprintf(logged, sizeof(logged), "%s", trace->trace_id);
+    snprintf(logged_span, sizeof(logged_span), "%s", trace->span_id);
+}
+
+static int stream_own(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)arg;
+    assert_int_equal(uvhttp_request_set_exemplar(request, "own \"id\""), 0);
+    assert_int_equal(uvhttp_response_begin(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN), 0);
+    return uvhttp_response_end(response);
+}
+
+static void request_blocking(const char *target, uvhttp_handler_cb handler)
+{
+    uvhttp_test_response_t *response;
+    const uvhttp_test_request_t wanted = {.target = target};
+    const uvhttp_route_t route = {
+        .pattern = target, .handler = handler, .flags = UVHTTP_ROUTE_BLOCKING};
+    assert_int_equal(uvhttp_router_add(uvhttp_server_router(server), &route), 0);
+    assert_int_equal(uvhttp_test_request(server, &wanted, &response), 0);
+    assert_true(response->status < 300);
+    uvhttp_test_response_free(response);
+}
+
+static void blocking_handler_has_the_trace_of_the_access_log(void **state)
+{
+    (void)state;
+    uvhttp_server_on_finished(server, note_trace, NULL);
+    request_blocking("/blocking", see);
+    assert_string_equal(logged, seen.trace_id);
+    assert_string_equal(logged_span, seen.span_id);
+}
+
+static void blocking_handler_sets_an_exemplar(void **state)
+{
+    (void)state;
+    request_blocking("/blocking", set_own);
+    assert_int_equal(count_exemplars("own \"id\""), 1);
+}
+
+static void streaming_blocking_handler_sets_an_exemplar(void **state)
+{
+    (void)state;
+    request_blocking("/blocking", stream_own);
+    assert_int_equal(count_exemplars("own \"id\""), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +321,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(sampled_trace_is_an_exemplar, begin, end),
         cmocka_unit_test_setup_teardown(trace_of_an_access_log_is_an_exemplar, begin, end),
         cmocka_unit_test_setup_teardown(own_tracing_sets_an_exemplar, begin, end),
+        cmocka_unit_test(malformed_request_has_a_new_trace),
+        cmocka_unit_test_setup_teardown(blocking_handler_has_the_trace_of_the_access_log, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(blocking_handler_sets_an_exemplar, begin, end),
+        cmocka_unit_test_setup_teardown(streaming_blocking_handler_sets_an_exemplar, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

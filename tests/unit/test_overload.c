@@ -215,13 +215,30 @@ static void shedding_ends_after_an_idle_interval(void **state)
     assert_int_equal(guard.shed_part, 0);
 }
 
-static void no_admitted_request_keeps_the_load(void **state)
+/* Other events run the loop all the time, so that it is never idle for an interval. */
+static void shedding_ends_without_requests(void **state)
 {
     (void)state;
     overload();
-    uint64_t before = guard.load;
-    run(0, 30, 0);
-    assert_int_equal(guard.load, before);
+    guard.load = 100000;
+    for (unsigned i = 0; i < 20; i++)
+        run(29, 1, 0);
+    assert_int_equal(guard.shed_part, 0);
+}
+
+/* Requests take 10 ms each. */
+static void load_is_known_without_an_admitted_request(void **state)
+{
+    (void)state;
+    overload();
+    guard.load = 3000;
+    guard.shed_part = ALL;
+    run(0, 30, 9);
+    assert_int_equal(guard.admitted, 0);
+    assert_in_range(guard.load, 2995, 3000);
+    guard.shed_part = ALL;
+    run(29, 1, 1);
+    assert_in_range(guard.load, 2330, 2334); /* (3 * 3000 + 333) / 4 */
 }
 
 static void time_that_goes_back_is_ignored(void **state)
@@ -383,7 +400,8 @@ int main(void)
         TEST(shedding_ends_when_the_load_fits),
         TEST(load_is_averaged_while_shedding),
         TEST(shedding_ends_after_an_idle_interval),
-        TEST(no_admitted_request_keeps_the_load),
+        TEST(shedding_ends_without_requests),
+        TEST(load_is_known_without_an_admitted_request),
         TEST(time_that_goes_back_is_ignored),
         TEST(first_line_names_the_first_window),
         TEST(exempt_requests_are_in_the_line),

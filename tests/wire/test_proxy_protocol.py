@@ -94,6 +94,18 @@ def test_other_connections(start, others, status):
     assert text(program, GET) == "127.0.0.1 http localhost"
 
 
+def test_client_whose_header_is_ignored_is_not_logged(start):
+    program = start("proxy_protocol: [192.0.2.1]\nproxy_protocol_others: ignore\n"
+                    "log: {level: info}\n" + SHOW)
+    with raw.Connection(program.port) as connection:
+        connection.send(b"P")
+    with raw.Connection(program.port) as connection:
+        connection.send(b"P")
+        connection.socket.shutdown(socket.SHUT_WR)
+        assert connection.socket.recv(65536) == b""
+    assert "PROXY protocol with" not in program.log()
+
+
 def test_header_precedes_tls(start):
     program = start(SOURCE + secure() + SHOW)
     for header, client in ((LINE, b"2001:db8::7"), (binary("192.0.2.9"), b"192.0.2.9")):
@@ -179,3 +191,16 @@ def test_keys_are_printed(write):
     path = write(SOURCE + "proxy_protocol_others: refuse\n" + SHOW)
     done = run("uvhttp", "run", "--print-config", path)
     assert 'proxy_protocol:\n  - "127.0.0.1"\nproxy_protocol_others: refuse\n' in done.stdout
+
+
+def test_rejected_connection_with_tls_is_closed(start):
+    program = start(SOURCE + "server: {max_connections: 1}\n" + secure() + SHOW)
+    with socket.create_connection(("127.0.0.1", program.port)) as plain:
+        plain.sendall(LINE)
+        with tls.context().wrap_socket(plain, server_hostname="localhost"):
+            with socket.create_connection(("127.0.0.1", program.port)) as rejected:
+                try:
+                    rejected.sendall(LINE)
+                    assert rejected.recv(65536) == b""
+                except ConnectionError:
+                    pass
