@@ -110,7 +110,7 @@ const struct uvh_option uvh_option_table[] = {
      .preset = "on",
      .words = no_new_privs_words,
      .help = "executed programs get no privileges: on (without a value), off, or auto, which is on "
-             "with --confine and after a change of the user (default: auto)"},
+             "after a change of the user and if the process is confined (default: auto)"},
     {.name = "confine",
      .kind = UVH_OPTION_WORD,
      .offset = FIELD(confine),
