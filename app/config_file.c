@@ -66,6 +66,58 @@ static void read_group(struct uvh_config_reader *reader, const struct uvh_yaml_n
     ((struct uvh_setup *)into)->group = (struct uvh_text){name, value->mark};
 }
 
+static void read_no_new_privs(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                              void *into)
+{
+    /* in the order of enum uvh_no_new_privs */
+    static const char *const words[] = {"auto", "off", "on"};
+    struct uvh_setup *setup = into;
+    int word = uvh_config_read_switch_or_word(reader, value, words, 3);
+    setup->no_new_privs_mark = value->mark;
+    if (word >= 0)
+        setup->no_new_privs = (unsigned)word;
+}
+
+static void read_confine_mode(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                              void *into)
+{
+    /* in the order of enum uvh_confine_mode */
+    static const char *const words[] = {"off", "on", "best-effort"};
+    struct uvh_setup_confine *confine = into;
+    int word = uvh_config_read_switch_or_word(reader, value, words, 3);
+    if (word >= 0)
+        confine->mode = (unsigned)word;
+}
+
+static void read_confine_read(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                              void *into)
+{
+    uvh_config_read_paths(reader, value, &((struct uvh_setup_confine *)into)->read);
+}
+
+static void read_confine_write(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                               void *into)
+{
+    uvh_config_read_paths(reader, value, &((struct uvh_setup_confine *)into)->write);
+}
+
+static void read_confine(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                         void *into)
+{
+    static const struct uvh_config_key keys[] = {{"mode", read_confine_mode},
+                                                 {"read", read_confine_read},
+                                                 {"write", read_confine_write},
+                                                 {NULL, NULL}};
+    struct uvh_setup_confine *confine = &((struct uvh_setup *)into)->confine;
+    confine->mark = value->mark;
+    if (value->kind != UVH_YAML_MAP) {
+        read_confine_mode(reader, value, confine);
+        return;
+    }
+    confine->mode = UVH_CONFINE_ON;
+    uvh_config_read_map(reader, value, "confine", keys, confine);
+}
+
 static void read_level(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                        void *into)
 {
@@ -240,6 +292,8 @@ static bool interpret(struct uvh_config_file *file, struct uvh_problems *problem
                                                  {"listen", uvh_config_listen_read},
                                                  {"user", read_user},
                                                  {"group", read_group},
+                                                 {"no_new_privs", read_no_new_privs},
+                                                 {"confine", read_confine},
                                                  {"pid_file", read_pid_file},
                                                  {"log", read_log},
                                                  {"access_log", read_access_log},

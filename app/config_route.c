@@ -111,16 +111,7 @@ static void read_file(struct uvh_config_reader *reader, const struct uvh_yaml_no
 static void read_more_roots(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                             void *into)
 {
-    struct uvh_text_list *roots = &begin_static_option(into, value)->more_roots;
-    uvh_config_read_texts(reader, value, roots);
-    for (size_t i = 0; i < roots->count; i++) {
-        if (roots->items[i].text != NULL && *roots->items[i].text != '\0')
-            roots->items[i].text =
-                uvh_config_below_directory(reader, roots->items[i].mark, roots->items[i].text);
-        else
-            uvh_problems_add(reader->problems, roots->items[i].mark,
-                             "more_roots has an empty path");
-    }
+    uvh_config_read_paths(reader, value, &begin_static_option(into, value)->more_roots);
 }
 
 static void read_hide(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,

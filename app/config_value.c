@@ -296,6 +296,18 @@ int uvh_config_read_word(struct uvh_config_reader *reader, const struct uvh_yaml
     return -1;
 }
 
+int uvh_config_read_switch_or_word(struct uvh_config_reader *reader,
+                                   const struct uvh_yaml_node *value, const char *const *words,
+                                   size_t count)
+{
+    bool on;
+    for (size_t i = 0; value->kind == UVH_YAML_SCALAR && i < count; i++) {
+        if (uvh_options_switch(value->text, &on) && strcmp(words[i], on ? "on" : "off") == 0)
+            return (int)i;
+    }
+    return uvh_config_read_word(reader, value, words, count);
+}
+
 const char *uvh_config_pattern(struct uvh_config_reader *reader, const struct uvh_yaml_node *value)
 {
     const char *text = uvh_config_text(reader, value);
@@ -316,6 +328,20 @@ const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_y
         return NULL;
     }
     return uvh_config_below_directory(reader, value->mark, text);
+}
+
+void uvh_config_read_paths(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                           struct uvh_text_list *list)
+{
+    uvh_config_read_texts(reader, value, list);
+    for (size_t i = 0; i < list->count; i++) {
+        struct uvh_text *path = &list->items[i];
+        if (path->text != NULL && *path->text != '\0')
+            path->text = uvh_config_below_directory(reader, path->mark, path->text);
+        else
+            uvh_problems_add(reader->problems, path->mark, "%s has an empty path",
+                             value->key->text);
+    }
 }
 
 const char *uvh_config_below_directory(struct uvh_config_reader *reader, struct uvh_mark mark,

@@ -77,6 +77,11 @@ void uvh_config_read_number_or_off(struct uvh_config_reader *reader,
 int uvh_config_read_word(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                          const char *const *words, size_t count);
 
+/* The same, where true and false are "on" and "off", too. */
+int uvh_config_read_switch_or_word(struct uvh_config_reader *reader,
+                                   const struct uvh_yaml_node *value, const char *const *words,
+                                   size_t count);
+
 /* The path of a route or rewrite: a pattern of uvhttp/router.h; NULL if it is no scalar. A problem
  * is noted for a regular expression. */
 const char *uvh_config_pattern(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
@@ -84,6 +89,10 @@ const char *uvh_config_pattern(struct uvh_config_reader *reader, const struct uv
 /* A file system path, relative to the directory of the file it is in; NULL, with a problem, if
  * invalid. */
 const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
+
+/* A list of such paths, or one. */
+void uvh_config_read_paths(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
+                           struct uvh_text_list *list);
 
 /* The path of a non-empty text at `mark`; NULL, with a problem, if out of memory. */
 const char *uvh_config_below_directory(struct uvh_config_reader *reader, struct uvh_mark mark,

@@ -71,8 +71,8 @@ static bool differ(const char *one, const char *other, const char *key)
 
 void uvh_fixed_keys_warn(const char *start, const struct uvh_setup *next, uvhttp_server_t *server)
 {
-    static const char *const keys[] = {"server", "user", "group",   "pid_file",
-                                       "tls",    "log",  "metrics", "status"};
+    static const char *const keys[] = {"server",   "user", "group", "no_new_privs", "confine",
+                                       "pid_file", "tls",  "log",   "metrics",      "status"};
     char *now = start == NULL ? NULL : uvh_fixed_keys_of(next);
     for (size_t i = 0; now != NULL && i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (differ(start, now, keys[i]))

@@ -18,6 +18,12 @@ bool uvh_self_signed_open(struct uvh_self_signed *found,
     return false;
 }
 
+bool uvh_self_signed_find_directory(char directory[PATH_MAX], bool make)
+{
+    (void)directory, (void)make;
+    return false;
+}
+
 void uvh_tls_advise(const uvhttp_tls_options_t *config, bool dates, uvh_advice_cb tell, void *arg)
 {
     (void)config, (void)dates, (void)tell, (void)arg;

@@ -81,6 +81,10 @@ static const char *const client_auth_words[] = {"off", "optional", "required", N
 /* In the order of uvhttp_static_symlinks_t. */
 static const char *const symlink_words[] = {"inside", "all", "none", "owner", NULL};
 
+/* In the order of enum uvh_no_new_privs, and of enum uvh_confine_mode. */
+static const char *const no_new_privs_words[] = {"auto", "off", "on", NULL};
+static const char *const confine_words[] = {"off", "on", "best-effort", NULL};
+
 /* in the order of uvhttp_forwarding_t */
 static const char *const proxy_words[] = {"x-forwarded", "forwarded", NULL};
 
@@ -99,6 +103,23 @@ const struct uvh_option uvh_option_table[] = {
            "change from root to this user, by name or number, before the first request"),
     OPTION("group", 0, TEXT, FIELD(group), 0, 0, "GROUP",
            "with --user: change to this group (default: that of the user)"),
+    {.name = "no-new-privs",
+     .kind = UVH_OPTION_WORD,
+     .offset = FIELD(no_new_privs),
+     .value = "WHEN",
+     .preset = "on",
+     .words = no_new_privs_words,
+     .help = "executed programs get no privileges: on (without a value), off, or auto, which is on "
+             "after a change of the user and if the process is confined (default: auto)"},
+    {.name = "confine",
+     .kind = UVH_OPTION_WORD,
+     .offset = FIELD(confine),
+     .value = "WHEN",
+     .preset = "on",
+     .words = confine_words,
+     .help = "restrict the process to the files and system calls that it needs (Linux): on "
+             "(without a value), best-effort (also start where the kernel cannot), or off "
+             "(default: off)"},
     OPTION("pid-file", 0, TEXT, FIELD(pid_file), 0, 0, "FILE",
            "write the process id to this file, for scripts and uvhttp reload"),
     {.name = "trusted-proxy",

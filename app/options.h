@@ -20,6 +20,11 @@ struct uvh_option_list {
     size_t count;
 };
 
+/* AUTO: on if root changes to another user, or with `confine`. */
+enum uvh_no_new_privs { UVH_NO_NEW_PRIVS_AUTO, UVH_NO_NEW_PRIVS_OFF, UVH_NO_NEW_PRIVS_ON };
+
+enum uvh_confine_mode { UVH_CONFINE_OFF, UVH_CONFINE_ON, UVH_CONFINE_BEST_EFFORT };
+
 /* The TLS options. */
 struct uvh_tls_options {
     struct uvh_option_list certificates, keys;
@@ -48,6 +53,8 @@ struct uvh_options {
     struct uvh_address listen[UVH_OPTIONS_LISTEN_MAX];
     size_t listen_count;                         /* 0: every address */
     const char *user, *group;                    /* see run_as.h; or NULL */
+    unsigned no_new_privs;                       /* enum uvh_no_new_privs */
+    unsigned confine;                            /* enum uvh_confine_mode */
     uvhttp_static_options_t files;               /* roots, `types` and `rules` unset */
     struct uvh_option_list types, cache_control; /* see file_rules.h */
     struct uvh_option_list downloads, headers;   /* the same */

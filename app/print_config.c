@@ -431,6 +431,16 @@ static void print_site(const struct uvh_setup_site *site, FILE *out)
         print_route(&site->routes[i], out);
 }
 
+static void print_confine(const struct uvh_setup_confine *confine, FILE *out)
+{
+    static const char *const words[] = {"off", "on", "best-effort"};
+    if (confine->mode == UVH_CONFINE_OFF && confine->mark.line == 0)
+        return;
+    fprintf(out, "confine:\n  mode: %s\n", words[confine->mode]);
+    print_list(out, 2, "read", &confine->read);
+    print_list(out, 2, "write", &confine->write);
+}
+
 void uvh_print_config(const struct uvh_setup *setup, FILE *out)
 {
     static const char *const levels[] = {"error", "warning", "info", "debug"};
@@ -440,6 +450,10 @@ void uvh_print_config(const struct uvh_setup *setup, FILE *out)
     print_listen(setup, out);
     print_key_if(out, 0, "user", setup->user.text);
     print_key_if(out, 0, "group", setup->group.text);
+    if (setup->no_new_privs != UVH_NO_NEW_PRIVS_AUTO)
+        fprintf(out, "no_new_privs: %s\n",
+                setup->no_new_privs == UVH_NO_NEW_PRIVS_ON ? "true" : "false");
+    print_confine(&setup->confine, out);
     print_key_if(out, 0, "pid_file", setup->pid_file.text);
     print_tls(&setup->tls, out);
     fprintf(out, "log:\n  level: %s\n", levels[setup->log_level]);

@@ -57,6 +57,13 @@ static void replace(struct uvh_text *text, const char *option)
         *text = (struct uvh_text){.text = option};
 }
 
+static void replace_word(unsigned *word, struct uvh_mark *mark, unsigned option)
+{
+    if (option != *word)
+        *mark = UVH_MARK_NONE;
+    *word = option;
+}
+
 /* The file's values become the defaults for environment and flags; the result is copied back to the
  * setup. */
 static int merge(struct run *run)
@@ -69,6 +76,8 @@ static int merge(struct run *run)
     options->access_log = setup->access_log.path.text;
     options->user = setup->user.text;
     options->group = setup->group.text;
+    options->no_new_privs = setup->no_new_privs;
+    options->confine = setup->confine.mode;
     options->proxy_fields = setup->proxy_fields;
     options->proxy_others = setup->proxy_others;
     options->health = setup->health;
@@ -88,6 +97,8 @@ static int merge(struct run *run)
     memcpy(setup->listen, options->listen, sizeof(setup->listen));
     replace(&setup->user, options->user);
     replace(&setup->group, options->group);
+    replace_word(&setup->no_new_privs, &setup->no_new_privs_mark, options->no_new_privs);
+    replace_word(&setup->confine.mode, &setup->confine.mark, options->confine);
     setup->proxy_fields = options->proxy_fields;
     setup->proxy_others = options->proxy_others;
     setup->health = options->health;

@@ -66,11 +66,29 @@ bool uvh_run_as_find(struct uvh_run_as *as, const struct uvh_setup *setup, bool 
                          key_of(user, "--user"));
         return false;
     }
-#ifdef PR_SET_NO_NEW_PRIVS
-    if (as->change)
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* threads inherit it; fails before Linux 3.5 */
-#endif
     return true;
+}
+
+bool uvh_run_as_give_up_privileges(const struct uvh_run_as *as, const struct uvh_setup *setup,
+                                   bool only_check, struct uvh_problems *problems)
+{
+    bool confine = setup->confine.mode != UVH_CONFINE_OFF;
+    bool on = setup->no_new_privs == UVH_NO_NEW_PRIVS_ON;
+    int err = ENOSYS;
+    if (setup->no_new_privs == UVH_NO_NEW_PRIVS_OFF && confine) {
+        uvh_problems_add(problems, setup->no_new_privs_mark,
+                         "'confine' requires 'no_new_privs'; omit one of them");
+        return false;
+    }
+    if (setup->no_new_privs == UVH_NO_NEW_PRIVS_OFF || !(on || confine || as->change) || only_check)
+        return true;
+#ifdef PR_SET_NO_NEW_PRIVS
+    err = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? 0 : errno; /* threads inherit it */
+#endif
+    if (err == 0 || !on) /* fails before Linux 3.5; then `confine` fails, too */
+        return true;
+    uvh_problems_add(problems, setup->no_new_privs_mark, "no_new_privs: %s", strerror(err));
+    return false;
 }
 
 void uvh_run_as_create(const struct uvh_run_as *as, const char *path, mode_t mode)

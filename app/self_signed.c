@@ -130,6 +130,13 @@ static int make_directory(const char *directory)
     return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : errno;
 }
 
+bool uvh_self_signed_find_directory(char directory[PATH_MAX], bool make)
+{
+    char text[PATH_MAX];
+    const struct message message = {text, sizeof(text)};
+    return find_directory(directory, &message) && (!make || make_directory(directory) == 0);
+}
+
 /* Opens the directory, which must belong to this user; `close_it`: removes the permissions of
  * others. -1 with errno set. */
 static int open_directory(const char *directory, bool close_it)

@@ -17,6 +17,9 @@ struct uvh_self_signed {
     char fingerprint[96]; /* SHA-256, "AB:CD:..."; "" if there is no certificate yet */
 };
 
+/* Finds the directory of the file, and creates it with `make`. False if there is none. */
+bool uvh_self_signed_find_directory(char directory[PATH_MAX], bool make);
+
 /* Finds the file. `make`: creates it if it is missing, not valid, or does not cover all
  * `addresses`; the new certificate keeps the addresses of the old one. False with a NUL-terminated
  * message of at most `size` bytes. */

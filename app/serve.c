@@ -291,6 +291,8 @@ static int serve(const struct uvh_options *options, struct uvh_serve_site *made)
                               .log_level = options->log_level,
                               .user = {.text = options->user},
                               .group = {.text = options->group},
+                              .no_new_privs = options->no_new_privs,
+                              .confine = {.mode = options->confine},
                               .tls = made->tls,
                               .access_log = {.path = {.text = made->access_log},
                                              .options = {.format = UVHTTP_ACCESS_COMBINED}},

@@ -146,6 +146,12 @@ struct uvh_own_servers {
     uvhttp_server_t *metrics, *status;
 };
 
+struct uvh_setup_confine {
+    unsigned mode;                    /* enum uvh_confine_mode */
+    struct uvh_mark mark;             /* line 0: configured by options */
+    struct uvh_text_list read, write; /* directories and files, besides those of other keys */
+};
+
 struct uvh_setup {
     const struct uvh_source *sources; /* files that a reload reads again; NULL: none */
     uvhttp_config_t config;           /* `log` unset */
@@ -154,7 +160,10 @@ struct uvh_setup {
     struct uvh_mark listen_marks[UVH_OPTIONS_LISTEN_MAX]; /* of the addresses in the file */
     size_t listen_count;                                  /* 0: every address */
     struct uvh_text user, group;                          /* see run_as.h; text NULL: none */
-    struct uvh_text pid_file;                             /* text NULL: none */
+    unsigned no_new_privs;                                /* enum uvh_no_new_privs */
+    struct uvh_mark no_new_privs_mark;
+    struct uvh_setup_confine confine;
+    struct uvh_text pid_file; /* text NULL: none */
     struct uvh_setup_tls tls;
     struct uvh_setup_log access_log;
     struct uvh_text_list proxies; /* trusted */

@@ -15,6 +15,7 @@
 #include <uvhttp/health.h>
 
 #include "banner.h"
+#include "confine.h"
 #include "error_pages.h"
 #include "fixed_keys.h"
 #include "hangup.h"
@@ -54,6 +55,7 @@ struct running {
     struct uvh_redirect redirect;
     struct uvh_tls tls;
     struct uvh_run_as as;
+    struct uvh_confine confine;
     struct uvh_service service;
     struct uvh_hangup hangup; /* its stop may be told within uvhttp_server_free */
     struct uvh_upgrade upgrade;
@@ -111,7 +113,8 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
     uvh_inherited_done(server);
     if (!uvh_service_write_pid(&running->service, &given->setup->pid_file, given->problems))
         return UVH_EXIT_FAILED;
-    if (!change_user(running))
+    if (!change_user(running) ||
+        !uvh_confine_calls(&running->confine, given->setup, log_warning, running))
         return UVH_EXIT_FAILED;
     int err = uvhttp_server_stop_on_signals(server);
     if (err == 0) {
@@ -342,6 +345,10 @@ static int build(struct running *running)
     const struct uvh_setup *setup = given->setup;
     struct uvh_problems *problems = given->problems;
     bool found = uvh_run_as_find(&running->as, setup, given->test, problems);
+    found = uvh_run_as_give_up_privileges(&running->as, setup, given->test, problems) && found;
+    found =
+        found && uvh_confine_files(&running->confine, setup, given->options, given->test,
+                                   given->test ? print_warning : log_warning, running, problems);
     if (!given->test)
         uvh_run_as_create(&running->as, setup->tls.config.key_log_file, 0600);
     bool loaded = uvh_tls_open(&running->tls, &setup->tls, given->options, given->test, problems);
@@ -363,6 +370,8 @@ static bool build_next(struct running *running, const struct uvh_setup_server *n
 {
     struct uvh_access_logs *logs = &running->loaded->logs;
     int code;
+    if (!uvh_confine_allows(&running->confine, next->setup, next->options, next->problems))
+        return false;
     uvh_site_log_set_quiet(true);
     bool built = build_sites(running, next, &code);
     uvh_site_log_set_quiet(false);
@@ -484,6 +493,12 @@ static void pass_on(long pid, void *arg)
 static void upgrade(struct running *running)
 {
     struct uvh_upgrade *upgrade = &running->upgrade;
+    if (running->confine.active) {
+        uvhttp_server_log(running->server, UVHTTP_LOG_ERROR,
+                          "upgrade: with 'confine' the process cannot start another one; restart "
+                          "it, without a refused connection if systemd has the sockets");
+        return;
+    }
     upgrade->servers[0] = running->server;
     upgrade->servers[1] = running->metrics.server;
     upgrade->servers[2] = running->status.server;
@@ -550,6 +565,7 @@ int uvh_setup_server_run(const struct uvh_setup_server *given)
     free_closed(&running, true);
     uvh_tls_close(&running.tls);
     uvh_service_remove_pid(&running.service);
+    uvh_confine_release(&running.confine);
     free(running.fixed);
     return code;
 }

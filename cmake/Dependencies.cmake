@@ -80,6 +80,16 @@ if(BUILD_WITH_CRYPT)
     target_compile_definitions(uvhttp_libcrypt INTERFACE UVH_WITH_CRYPT)
 endif()
 
+# libseccomp, for `confine` of the program; on if it is found.
+pkg_check_modules(UVHTTP_LIBSECCOMP QUIET IMPORTED_TARGET GLOBAL "libseccomp>=2.5")
+option(BUILD_WITH_SECCOMP "Use libseccomp: the option confine of the program"
+    ${UVHTTP_LIBSECCOMP_FOUND})
+add_library(uvhttp_seccomp INTERFACE)
+if(BUILD_WITH_SECCOMP)
+    uvhttp_require(UVHTTP_LIBSECCOMP "libseccomp>=2.5" libseccomp-dev)
+    target_link_libraries(uvhttp_seccomp INTERFACE PkgConfig::UVHTTP_LIBSECCOMP)
+endif()
+
 # md4c, for the README of a directory listing; on if it is found.
 pkg_check_modules(UVHTTP_MD4C QUIET IMPORTED_TARGET GLOBAL "md4c>=0.4.7")
 option(BUILD_WITH_MARKDOWN "Use md4c: Markdown in directory listings" ${UVHTTP_MD4C_FOUND})

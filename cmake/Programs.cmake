@@ -19,13 +19,19 @@ if(app_sources)
     else()
         list(FILTER app_sources EXCLUDE REGEX "/hash_make\\.c$")
     endif()
+    if(BUILD_WITH_SECCOMP)
+        list(FILTER app_sources EXCLUDE REGEX "/no_confine\\.c$")
+    else()
+        list(FILTER app_sources EXCLUDE REGEX
+            "/(confine|confine_paths|landlock|seccomp_calls)\\.c$")
+    endif()
     add_executable(uvhttp_program ${app_sources})
     target_link_libraries(uvhttp_program PRIVATE uvhttp_flags uvhttp_static
-        PkgConfig::UVHTTP_LIBYAML uvhttp_openssl)
+        PkgConfig::UVHTTP_LIBYAML uvhttp_openssl uvhttp_seccomp)
     # What `uvhttp --version` lists.
     set(features "")
     foreach(feature tls:BUILD_WITH_HTTPS compression:BUILD_WITH_COMPRESSION
-            passwords:BUILD_WITH_CRYPT)
+            passwords:BUILD_WITH_CRYPT confine:BUILD_WITH_SECCOMP)
         string(REPLACE ":" ";" feature ${feature})
         list(GET feature 0 name)
         list(GET feature 1 option)

@@ -11,7 +11,8 @@
 set -eu
 
 serve="gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev libcrypt-dev
-    libmimalloc-dev libbrotli-dev libzstd-dev zlib1g-dev libmd4c-dev libyaml-dev"
+    libmimalloc-dev libbrotli-dev libzstd-dev zlib1g-dev libmd4c-dev libseccomp-dev
+    libyaml-dev"
 test="$serve g++ binutils git libcmocka-dev libsimde-dev clang clang-format libclang-rt-14-dev
     python3 python3-pytest python3-pytest-xdist python3-httpx python3-aiohttp python3-websockets
     python3-yaml python3-html5lib python3-cryptography curl openssl nodejs golang-go strace wrk

@@ -79,6 +79,13 @@ def test_missing_md4c_error_names_package_if_required(tmp_path):
                                                       PKG_CONFIG_LIBDIR=str(tmp_path))
 
 
+def test_missing_libseccomp_error_names_package_if_required(tmp_path):
+    module(tmp_path, "libuv", "1.44.0")
+    module(tmp_path, "libxxhash", "0.8.1")
+    assert "Debian package: libseccomp-dev" in configure(tmp_path, "-DBUILD_WITH_SECCOMP=ON",
+                                                         PKG_CONFIG_LIBDIR=str(tmp_path))
+
+
 @pytest.mark.parametrize("present, package", [([], "libbrotli-dev"),
                                               (["libbrotlienc"], "libzstd-dev"),
                                               (["libbrotlienc", "libzstd"], "zlib1g-dev"), ])
@@ -98,6 +105,7 @@ def test_missing_optional_libraries_are_omitted(tmp_path):
     assert "BUILD_WITH_HTTPS:BOOL=OFF" in without and "BUILD_WITH_COMPRESSION:BOOL=OFF" in without
     assert "BUILD_WITH_CRYPT:BOOL=OFF" in without and "BUILD_WITH_LIBCRYPTO:BOOL=OFF" in without
     assert "BUILD_WITH_MARKDOWN:BOOL=OFF" in without
+    assert "BUILD_WITH_SECCOMP:BOOL=OFF" in without
     configured_targets(tmp_path / "with", *options)
     with_them = (tmp_path / "with/build/CMakeCache.txt").read_text()
     assert "BUILD_WITH_HTTPS:BOOL=ON" in with_them and "BUILD_WITH_COMPRESSION:BOOL=ON" in with_them

@@ -12,7 +12,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SERVE = """gcc libc6-dev cmake ninja-build pkg-config libuv1-dev libxxhash-dev libssl-dev
 libcrypt-dev libmimalloc-dev libbrotli-dev libzstd-dev zlib1g-dev libmd4c-dev
-libyaml-dev""".split()
+libseccomp-dev libyaml-dev""".split()
 
 
 class System:

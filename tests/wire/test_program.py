@@ -144,7 +144,7 @@ def test_version(flag):
     assert first == f"uvhttp {version}"
     assert re.fullmatch(rf"build: {re.escape(version)} (gcc|clang) \S+ \w+( \w+)*", second)
     features = third.removeprefix("features: ").split(" ")
-    assert set(features) <= {"tls", "compression", "passwords"}
+    assert set(features) <= {"tls", "compression", "passwords", "confine"}
     assert ("tls" in features) == ("TLS is not supported" not in run(
         "uvhttp", "cert", "/dev/null").stderr)
 
