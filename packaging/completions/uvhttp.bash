@@ -95,21 +95,38 @@ _uvhttp()
         argument="file"
         options="-p --port -l --listen --tls-self-signed --no-tls-self-signed --hidden --no-hidden
             --compress --no-compress --uploads --no-uploads --spa --no-spa --auth --cors -v
-            --verbose --user --group --pid-file --trusted-proxy --proxy-fields --proxy-protocol
-            --proxy-protocol-others --tls-cert --tls-key --tls-passphrase-file --tls-profile
-            --tls-client-auth --tls-client-ca --tls-client-crl --tls-key-log
-            --tls-one-time-tickets --no-tls-one-time-tickets --tls-early-data --tls-ktls
-            --no-tls-ktls --tls-watch --no-tls-watch --redirect-http --hsts --listing
-            --no-listing --listing-max --archive --no-archive --archive-entries --archive-size
-            --hide --index --cache-memory --cache-entries --memory-file-size --revalidate-ms
-            --precompressed --no-precompressed --compress-min-size --compress-max-size
-            --gzip-level --brotli-level --zstd-level --watch --no-watch --negative-ms
-            --cache-descriptors --prewarm --type --default-type --cache-control --download
-            --header --immutable-assets --no-immutable-assets --rate-limit --rate-burst
-            --upload-max-size --upload-overwrite --no-upload-overwrite --upload-directories
-            --no-upload-directories --upload-sync --no-upload-sync --clean-urls --no-clean-urls
-            --fallback --try-files --error-pages --symlinks --more-root --alias --upload-auth
-            --allow --deny --limit-requests --rewrite --redirect --metrics --status --health
+            --verbose --user --group --no-new-privs --confine --pid-file --trusted-proxy
+            --proxy-fields --proxy-protocol --proxy-protocol-others --tls-cert --tls-key
+            --tls-passphrase-file --tls-profile --tls-client-auth --tls-client-ca
+            --tls-client-crl --tls-key-log --tls-one-time-tickets --no-tls-one-time-tickets
+            --tls-early-data --tls-ktls --no-tls-ktls --tls-watch --no-tls-watch --redirect-http
+            --hsts --listing --no-listing --listing-max --archive --no-archive --archive-entries
+            --archive-size --hide --index --cache-memory --cache-entries --memory-file-size
+            --revalidate-ms --precompressed --no-precompressed --compress-min-size
+            --compress-max-size --gzip-level --brotli-level --zstd-level --watch --no-watch
+            --negative-ms --cache-descriptors --prewarm --type --default-type --cache-control
+            --download --header --immutable-assets --no-immutable-assets --rate-limit
+            --rate-burst --upload-max-size --upload-overwrite --no-upload-overwrite
+            --upload-directories --no-upload-directories --upload-sync --no-upload-sync
+            --clean-urls --no-clean-urls --fallback --try-files --error-pages --symlinks
+            --more-root --alias --upload-auth --allow --deny --limit-requests --rewrite
+            --redirect --metrics --status --health --no-health --workers --max-connections
+            --max-requests-per-connection --max-connection-age --http2 --no-http2
+            --http2-max-streams --http2-stream-window --http2-connection-window
+            --http2-header-table --http2-control-frames --http2-resets --http2-total-resets
+            --max-target-size --max-header-size --max-header-count --max-body-size
+            --max-trailer-size --max-chunk-extension --listen-backlog --quick-threads
+            --quick-queue --heavy-threads --heavy-queue --handshake-threads --max-handshakes
+            --response-cache-memory --buffer-size --overload-guard --no-overload-guard
+            --overload-target-ms --overload-interval-ms --stuck-loop-ms --route-stats
+            --keep-alive-timeout --header-timeout --http2-ping-interval --handshake-timeout
+            --body-timeout --write-timeout --linger-timeout --drain-delay --drain-timeout
+            --drain-grace -q --quiet --access-log -h --help --print-config"
+        ;;
+    run)
+        argument="file"
+        options="-p --port -l --listen --user --group --no-new-privs --confine --pid-file
+            --trusted-proxy --proxy-fields --proxy-protocol --proxy-protocol-others --health
             --no-health --workers --max-connections --max-requests-per-connection
             --max-connection-age --http2 --no-http2 --http2-max-streams --http2-stream-window
             --http2-connection-window --http2-header-table --http2-control-frames --http2-resets
@@ -120,72 +137,56 @@ _uvhttp()
             --no-overload-guard --overload-target-ms --overload-interval-ms --stuck-loop-ms
             --route-stats --keep-alive-timeout --header-timeout --http2-ping-interval
             --handshake-timeout --body-timeout --write-timeout --linger-timeout --drain-delay
-            --drain-timeout --drain-grace -q --quiet --access-log -h --help --print-config"
-        ;;
-    run)
-        argument="file"
-        options="-p --port -l --listen --user --group --pid-file --trusted-proxy --proxy-fields
-            --proxy-protocol --proxy-protocol-others --health --no-health --workers
-            --max-connections --max-requests-per-connection --max-connection-age --http2
-            --no-http2 --http2-max-streams --http2-stream-window --http2-connection-window
-            --http2-header-table --http2-control-frames --http2-resets --http2-total-resets
-            --max-target-size --max-header-size --max-header-count --max-body-size
-            --max-trailer-size --max-chunk-extension --listen-backlog --quick-threads
-            --quick-queue --heavy-threads --heavy-queue --handshake-threads --max-handshakes
-            --response-cache-memory --buffer-size --overload-guard --no-overload-guard
-            --overload-target-ms --overload-interval-ms --stuck-loop-ms --route-stats
-            --keep-alive-timeout --header-timeout --http2-ping-interval --handshake-timeout
-            --body-timeout --write-timeout --linger-timeout --drain-delay --drain-timeout
-            --drain-grace -q --quiet -v --verbose --access-log -t --test --print-config -h
-            --help"
+            --drain-timeout --drain-grace -q --quiet -v --verbose --access-log -t --test
+            --print-config -h --help"
         ;;
     check)
         argument="file"
-        options="-p --port -l --listen --user --group --pid-file --trusted-proxy --proxy-fields
-            --proxy-protocol --proxy-protocol-others --health --no-health --workers
-            --max-connections --max-requests-per-connection --max-connection-age --http2
-            --no-http2 --http2-max-streams --http2-stream-window --http2-connection-window
-            --http2-header-table --http2-control-frames --http2-resets --http2-total-resets
-            --max-target-size --max-header-size --max-header-count --max-body-size
-            --max-trailer-size --max-chunk-extension --listen-backlog --quick-threads
-            --quick-queue --heavy-threads --heavy-queue --handshake-threads --max-handshakes
-            --response-cache-memory --buffer-size --overload-guard --no-overload-guard
-            --overload-target-ms --overload-interval-ms --stuck-loop-ms --route-stats
-            --keep-alive-timeout --header-timeout --http2-ping-interval --handshake-timeout
-            --body-timeout --write-timeout --linger-timeout --drain-delay --drain-timeout
-            --drain-grace -q --quiet -v --verbose --access-log -h --help"
+        options="-p --port -l --listen --user --group --no-new-privs --confine --pid-file
+            --trusted-proxy --proxy-fields --proxy-protocol --proxy-protocol-others --health
+            --no-health --workers --max-connections --max-requests-per-connection
+            --max-connection-age --http2 --no-http2 --http2-max-streams --http2-stream-window
+            --http2-connection-window --http2-header-table --http2-control-frames --http2-resets
+            --http2-total-resets --max-target-size --max-header-size --max-header-count
+            --max-body-size --max-trailer-size --max-chunk-extension --listen-backlog
+            --quick-threads --quick-queue --heavy-threads --heavy-queue --handshake-threads
+            --max-handshakes --response-cache-memory --buffer-size --overload-guard
+            --no-overload-guard --overload-target-ms --overload-interval-ms --stuck-loop-ms
+            --route-stats --keep-alive-timeout --header-timeout --http2-ping-interval
+            --handshake-timeout --body-timeout --write-timeout --linger-timeout --drain-delay
+            --drain-timeout --drain-grace -q --quiet -v --verbose --access-log -h --help"
         ;;
     reload)
         argument="file"
-        options="-p --port -l --listen --user --group --pid-file --trusted-proxy --proxy-fields
-            --proxy-protocol --proxy-protocol-others --health --no-health --workers
-            --max-connections --max-requests-per-connection --max-connection-age --http2
-            --no-http2 --http2-max-streams --http2-stream-window --http2-connection-window
-            --http2-header-table --http2-control-frames --http2-resets --http2-total-resets
-            --max-target-size --max-header-size --max-header-count --max-body-size
-            --max-trailer-size --max-chunk-extension --listen-backlog --quick-threads
-            --quick-queue --heavy-threads --heavy-queue --handshake-threads --max-handshakes
-            --response-cache-memory --buffer-size --overload-guard --no-overload-guard
-            --overload-target-ms --overload-interval-ms --stuck-loop-ms --route-stats
-            --keep-alive-timeout --header-timeout --http2-ping-interval --handshake-timeout
-            --body-timeout --write-timeout --linger-timeout --drain-delay --drain-timeout
-            --drain-grace -q --quiet -v --verbose --access-log -h --help"
+        options="-p --port -l --listen --user --group --no-new-privs --confine --pid-file
+            --trusted-proxy --proxy-fields --proxy-protocol --proxy-protocol-others --health
+            --no-health --workers --max-connections --max-requests-per-connection
+            --max-connection-age --http2 --no-http2 --http2-max-streams --http2-stream-window
+            --http2-connection-window --http2-header-table --http2-control-frames --http2-resets
+            --http2-total-resets --max-target-size --max-header-size --max-header-count
+            --max-body-size --max-trailer-size --max-chunk-extension --listen-backlog
+            --quick-threads --quick-queue --heavy-threads --heavy-queue --handshake-threads
+            --max-handshakes --response-cache-memory --buffer-size --overload-guard
+            --no-overload-guard --overload-target-ms --overload-interval-ms --stuck-loop-ms
+            --route-stats --keep-alive-timeout --header-timeout --http2-ping-interval
+            --handshake-timeout --body-timeout --write-timeout --linger-timeout --drain-delay
+            --drain-timeout --drain-grace -q --quiet -v --verbose --access-log -h --help"
         ;;
     upgrade)
         argument="file"
-        options="-p --port -l --listen --user --group --pid-file --trusted-proxy --proxy-fields
-            --proxy-protocol --proxy-protocol-others --health --no-health --workers
-            --max-connections --max-requests-per-connection --max-connection-age --http2
-            --no-http2 --http2-max-streams --http2-stream-window --http2-connection-window
-            --http2-header-table --http2-control-frames --http2-resets --http2-total-resets
-            --max-target-size --max-header-size --max-header-count --max-body-size
-            --max-trailer-size --max-chunk-extension --listen-backlog --quick-threads
-            --quick-queue --heavy-threads --heavy-queue --handshake-threads --max-handshakes
-            --response-cache-memory --buffer-size --overload-guard --no-overload-guard
-            --overload-target-ms --overload-interval-ms --stuck-loop-ms --route-stats
-            --keep-alive-timeout --header-timeout --http2-ping-interval --handshake-timeout
-            --body-timeout --write-timeout --linger-timeout --drain-delay --drain-timeout
-            --drain-grace -q --quiet -v --verbose --access-log"
+        options="-p --port -l --listen --user --group --no-new-privs --confine --pid-file
+            --trusted-proxy --proxy-fields --proxy-protocol --proxy-protocol-others --health
+            --no-health --workers --max-connections --max-requests-per-connection
+            --max-connection-age --http2 --no-http2 --http2-max-streams --http2-stream-window
+            --http2-connection-window --http2-header-table --http2-control-frames --http2-resets
+            --http2-total-resets --max-target-size --max-header-size --max-header-count
+            --max-body-size --max-trailer-size --max-chunk-extension --listen-backlog
+            --quick-threads --quick-queue --heavy-threads --heavy-queue --handshake-threads
+            --max-handshakes --response-cache-memory --buffer-size --overload-guard
+            --no-overload-guard --overload-target-ms --overload-interval-ms --stuck-loop-ms
+            --route-stats --keep-alive-timeout --header-timeout --http2-ping-interval
+            --handshake-timeout --body-timeout --write-timeout --linger-timeout --drain-delay
+            --drain-timeout --drain-grace -q --quiet -v --verbose --access-log"
         ;;
     precompress)
         argument="directory"
