@@ -88,13 +88,15 @@ static int add_rules(scmp_filter_ctx filter)
     for (size_t i = 0; i < COUNT(names) && err == 0; i++)
         err = allow(filter, names[i]);
     for (size_t i = 0; i < COUNT(families) && err == 0; i++)
-        err = allow_with(filter, SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i]));
+        err = allow_with(filter, SCMP_SYS(socket),
+                         SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i], 0));
     if (err == 0)
-        err = allow_with(filter, SCMP_SYS(socketpair), SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+        err = allow_with(filter, SCMP_SYS(socketpair), SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
     for (size_t i = 0; i < COUNT(requests) && err == 0; i++)
-        err = allow_with(filter, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, requests[i]));
+        err = allow_with(filter, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, requests[i], 0));
     for (size_t i = 0; i < COUNT(controls) && err == 0; i++)
-        err = allow_with(filter, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)controls[i]));
+        err =
+            allow_with(filter, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)controls[i], 0));
     return err;
 }
 
