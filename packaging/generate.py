@@ -19,8 +19,9 @@ OPTION = re.compile(
     r"  (?:-(\w), |    )--(\[no-\])?([\w-]+)(?: (\S.*?)|\[=(\S+?)\])?(?:  +(\S.*))?$")
 USAGE_COLUMNS = slice(9, 29)
 # What an argument of a command is, and the values with these names.
-ARGUMENTS = {"serve": "file", "run": "file", "check": "file", "reload": "file", "cert": "file",
-             "precompress": "directory", "help": "command", "hash-password": "", "version": ""}
+ARGUMENTS = {"serve": "file", "run": "file", "check": "file", "reload": "file", "upgrade": "file",
+             "cert": "file", "precompress": "directory", "help": "command", "hash-password": "",
+             "version": ""}
 KINDS = {"FILE": "file", "DIRECTORY": "directory", "USER": "user", "GROUP": "group"}
 LIBRARIES = ("uvhttp", "uvhttp_parser", "uvhttp_redis")
 

@@ -4,21 +4,22 @@
 _uvhttp_kind()
 {
     case $1 in
-    -p | --port | -l | --listen | --cors | --trusted-proxy | --tls-early-data | \
-        --redirect-http | --hsts | --listing-max | --archive-entries | --archive-size | --hide | \
-        --index | --cache-memory | --cache-entries | --memory-file-size | --revalidate-ms | \
-        --compress-min-size | --compress-max-size | --gzip-level | --brotli-level | \
-        --zstd-level | --negative-ms | --cache-descriptors | --prewarm | --type | \
-        --default-type | --cache-control | --download | --header | --rate-limit | --rate-burst | \
-        --upload-max-size | --try-files | --error-pages | --alias | --allow | --deny | \
-        --limit-requests | --rewrite | --redirect | --workers | --max-connections | \
-        --max-requests-per-connection | --max-connection-age | --http2-max-streams | \
-        --http2-stream-window | --http2-connection-window | --http2-header-table | \
-        --http2-control-frames | --http2-resets | --http2-total-resets | --max-target-size | \
-        --max-header-size | --max-header-count | --max-body-size | --max-trailer-size | \
-        --max-chunk-extension | --listen-backlog | --quick-threads | --quick-queue | \
-        --heavy-threads | --heavy-queue | --handshake-threads | --max-handshakes | \
-        --response-cache-memory | --buffer-size | --route-stats | --keep-alive-timeout | \
+    -p | --port | -l | --listen | --cors | --trusted-proxy | --proxy-protocol | \
+        --tls-early-data | --redirect-http | --hsts | --listing-max | --archive-entries | \
+        --archive-size | --hide | --index | --cache-memory | --cache-entries | \
+        --memory-file-size | --revalidate-ms | --compress-min-size | --compress-max-size | \
+        --gzip-level | --brotli-level | --zstd-level | --negative-ms | --cache-descriptors | \
+        --prewarm | --type | --default-type | --cache-control | --download | --header | \
+        --rate-limit | --rate-burst | --upload-max-size | --try-files | --error-pages | \
+        --alias | --allow | --deny | --limit-requests | --rewrite | --redirect | --workers | \
+        --max-connections | --max-requests-per-connection | --max-connection-age | \
+        --http2-max-streams | --http2-stream-window | --http2-connection-window | \
+        --http2-header-table | --http2-control-frames | --http2-resets | --http2-total-resets | \
+        --max-target-size | --max-header-size | --max-header-count | --max-body-size | \
+        --max-trailer-size | --max-chunk-extension | --listen-backlog | --quick-threads | \
+        --quick-queue | --heavy-threads | --heavy-queue | --handshake-threads | \
+        --max-handshakes | --response-cache-memory | --buffer-size | --overload-target-ms | \
+        --overload-interval-ms | --stuck-loop-ms | --route-stats | --keep-alive-timeout | \
         --header-timeout | --http2-ping-interval | --handshake-timeout | --body-timeout | \
         --write-timeout | --linger-timeout | --drain-delay | --drain-timeout | --drain-grace | \
         --codings | --level | --min-size | -j | --jobs)
@@ -37,6 +38,9 @@ _uvhttp_kind()
         ;;
     --proxy-fields)
         echo "words:x-forwarded forwarded"
+        ;;
+    --proxy-protocol-others)
+        echo "words:direct ignore refuse"
         ;;
     --tls-profile)
         echo "words:intermediate modern"
@@ -75,7 +79,7 @@ _uvhttp_complete()
 _uvhttp()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="serve run check reload precompress cert hash-password help version"
+    local commands="serve run check reload upgrade precompress cert hash-password help version"
     local command="" options="" argument="" kind
     # "=" is a word of its own.
     if [ "$cur" = = ]; then
@@ -91,42 +95,45 @@ _uvhttp()
         argument="file"
         options="-p --port -l --listen --tls-self-signed --no-tls-self-signed --hidden --no-hidden
             --compress --no-compress --uploads --no-uploads --spa --no-spa --auth --cors -v
-            --verbose --user --group --pid-file --trusted-proxy --proxy-fields --tls-cert
-            --tls-key --tls-passphrase-file --tls-profile --tls-client-auth --tls-client-ca
-            --tls-client-crl --tls-key-log --tls-one-time-tickets --no-tls-one-time-tickets
-            --tls-early-data --tls-ktls --no-tls-ktls --tls-watch --no-tls-watch --redirect-http
-            --hsts --listing --no-listing --listing-max --archive --no-archive --archive-entries
-            --archive-size --hide --index --cache-memory --cache-entries --memory-file-size
-            --revalidate-ms --precompressed --no-precompressed --compress-min-size
-            --compress-max-size --gzip-level --brotli-level --zstd-level --watch --no-watch
-            --negative-ms --cache-descriptors --prewarm --type --default-type --cache-control
-            --download --header --immutable-assets --no-immutable-assets --rate-limit
-            --rate-burst --upload-max-size --upload-overwrite --no-upload-overwrite
-            --upload-directories --no-upload-directories --upload-sync --no-upload-sync
-            --clean-urls --no-clean-urls --fallback --try-files --error-pages --symlinks
-            --more-root --alias --upload-auth --allow --deny --limit-requests --rewrite
-            --redirect --metrics --status --health --no-health --workers --max-connections
-            --max-requests-per-connection --max-connection-age --http2 --no-http2
-            --http2-max-streams --http2-stream-window --http2-connection-window
-            --http2-header-table --http2-control-frames --http2-resets --http2-total-resets
-            --max-target-size --max-header-size --max-header-count --max-body-size
-            --max-trailer-size --max-chunk-extension --listen-backlog --quick-threads
-            --quick-queue --heavy-threads --heavy-queue --handshake-threads --max-handshakes
-            --response-cache-memory --buffer-size --route-stats --keep-alive-timeout
-            --header-timeout --http2-ping-interval --handshake-timeout --body-timeout
-            --write-timeout --linger-timeout --drain-delay --drain-timeout --drain-grace -q
-            --quiet --access-log -h --help --print-config"
-        ;;
-    run)
-        argument="file"
-        options="-p --port -l --listen --user --group --pid-file --trusted-proxy --proxy-fields
-            --health --no-health --workers --max-connections --max-requests-per-connection
+            --verbose --user --group --pid-file --trusted-proxy --proxy-fields --proxy-protocol
+            --proxy-protocol-others --tls-cert --tls-key --tls-passphrase-file --tls-profile
+            --tls-client-auth --tls-client-ca --tls-client-crl --tls-key-log
+            --tls-one-time-tickets --no-tls-one-time-tickets --tls-early-data --tls-ktls
+            --no-tls-ktls --tls-watch --no-tls-watch --redirect-http --hsts --listing
+            --no-listing --listing-max --archive --no-archive --archive-entries --archive-size
+            --hide --index --cache-memory --cache-entries --memory-file-size --revalidate-ms
+            --precompressed --no-precompressed --compress-min-size --compress-max-size
+            --gzip-level --brotli-level --zstd-level --watch --no-watch --negative-ms
+            --cache-descriptors --prewarm --type --default-type --cache-control --download
+            --header --immutable-assets --no-immutable-assets --rate-limit --rate-burst
+            --upload-max-size --upload-overwrite --no-upload-overwrite --upload-directories
+            --no-upload-directories --upload-sync --no-upload-sync --clean-urls --no-clean-urls
+            --fallback --try-files --error-pages --symlinks --more-root --alias --upload-auth
+            --allow --deny --limit-requests --rewrite --redirect --metrics --status --health
+            --no-health --workers --max-connections --max-requests-per-connection
             --max-connection-age --http2 --no-http2 --http2-max-streams --http2-stream-window
             --http2-connection-window --http2-header-table --http2-control-frames --http2-resets
             --http2-total-resets --max-target-size --max-header-size --max-header-count
             --max-body-size --max-trailer-size --max-chunk-extension --listen-backlog
             --quick-threads --quick-queue --heavy-threads --heavy-queue --handshake-threads
-            --max-handshakes --response-cache-memory --buffer-size --route-stats
+            --max-handshakes --response-cache-memory --buffer-size --overload-guard
+            --no-overload-guard --overload-target-ms --overload-interval-ms --stuck-loop-ms
+            --route-stats --keep-alive-timeout --header-timeout --http2-ping-interval
+            --handshake-timeout --body-timeout --write-timeout --linger-timeout --drain-delay
+            --drain-timeout --drain-grace -q --quiet --access-log -h --help --print-config"
+        ;;
+    run)
+        argument="file"
+        options="-p --port -l --listen --user --group --pid-file --trusted-proxy --proxy-fields
+            --proxy-protocol --proxy-protocol-others --health --no-health --workers
+            --max-connections --max-requests-per-connection --max-connection-age --http2
+            --no-http2 --http2-max-streams --http2-stream-window --http2-connection-window
+            --http2-header-table --http2-control-frames --http2-resets --http2-total-resets
+            --max-target-size --max-header-size --max-header-count --max-body-size
+            --max-trailer-size --max-chunk-extension --listen-backlog --quick-threads
+            --quick-queue --heavy-threads --heavy-queue --handshake-threads --max-handshakes
+            --response-cache-memory --buffer-size --overload-guard --no-overload-guard
+            --overload-target-ms --overload-interval-ms --stuck-loop-ms --route-stats
             --keep-alive-timeout --header-timeout --http2-ping-interval --handshake-timeout
             --body-timeout --write-timeout --linger-timeout --drain-delay --drain-timeout
             --drain-grace -q --quiet -v --verbose --access-log -t --test --print-config -h
@@ -135,13 +142,15 @@ _uvhttp()
     check)
         argument="file"
         options="-p --port -l --listen --user --group --pid-file --trusted-proxy --proxy-fields
-            --health --no-health --workers --max-connections --max-requests-per-connection
-            --max-connection-age --http2 --no-http2 --http2-max-streams --http2-stream-window
-            --http2-connection-window --http2-header-table --http2-control-frames --http2-resets
-            --http2-total-resets --max-target-size --max-header-size --max-header-count
-            --max-body-size --max-trailer-size --max-chunk-extension --listen-backlog
-            --quick-threads --quick-queue --heavy-threads --heavy-queue --handshake-threads
-            --max-handshakes --response-cache-memory --buffer-size --route-stats
+            --proxy-protocol --proxy-protocol-others --health --no-health --workers
+            --max-connections --max-requests-per-connection --max-connection-age --http2
+            --no-http2 --http2-max-streams --http2-stream-window --http2-connection-window
+            --http2-header-table --http2-control-frames --http2-resets --http2-total-resets
+            --max-target-size --max-header-size --max-header-count --max-body-size
+            --max-trailer-size --max-chunk-extension --listen-backlog --quick-threads
+            --quick-queue --heavy-threads --heavy-queue --handshake-threads --max-handshakes
+            --response-cache-memory --buffer-size --overload-guard --no-overload-guard
+            --overload-target-ms --overload-interval-ms --stuck-loop-ms --route-stats
             --keep-alive-timeout --header-timeout --http2-ping-interval --handshake-timeout
             --body-timeout --write-timeout --linger-timeout --drain-delay --drain-timeout
             --drain-grace -q --quiet -v --verbose --access-log -h --help"
@@ -149,16 +158,34 @@ _uvhttp()
     reload)
         argument="file"
         options="-p --port -l --listen --user --group --pid-file --trusted-proxy --proxy-fields
-            --health --no-health --workers --max-connections --max-requests-per-connection
-            --max-connection-age --http2 --no-http2 --http2-max-streams --http2-stream-window
-            --http2-connection-window --http2-header-table --http2-control-frames --http2-resets
-            --http2-total-resets --max-target-size --max-header-size --max-header-count
-            --max-body-size --max-trailer-size --max-chunk-extension --listen-backlog
-            --quick-threads --quick-queue --heavy-threads --heavy-queue --handshake-threads
-            --max-handshakes --response-cache-memory --buffer-size --route-stats
+            --proxy-protocol --proxy-protocol-others --health --no-health --workers
+            --max-connections --max-requests-per-connection --max-connection-age --http2
+            --no-http2 --http2-max-streams --http2-stream-window --http2-connection-window
+            --http2-header-table --http2-control-frames --http2-resets --http2-total-resets
+            --max-target-size --max-header-size --max-header-count --max-body-size
+            --max-trailer-size --max-chunk-extension --listen-backlog --quick-threads
+            --quick-queue --heavy-threads --heavy-queue --handshake-threads --max-handshakes
+            --response-cache-memory --buffer-size --overload-guard --no-overload-guard
+            --overload-target-ms --overload-interval-ms --stuck-loop-ms --route-stats
             --keep-alive-timeout --header-timeout --http2-ping-interval --handshake-timeout
             --body-timeout --write-timeout --linger-timeout --drain-delay --drain-timeout
             --drain-grace -q --quiet -v --verbose --access-log -h --help"
+        ;;
+    upgrade)
+        argument="file"
+        options="-p --port -l --listen --user --group --pid-file --trusted-proxy --proxy-fields
+            --proxy-protocol --proxy-protocol-others --health --no-health --workers
+            --max-connections --max-requests-per-connection --max-connection-age --http2
+            --no-http2 --http2-max-streams --http2-stream-window --http2-connection-window
+            --http2-header-table --http2-control-frames --http2-resets --http2-total-resets
+            --max-target-size --max-header-size --max-header-count --max-body-size
+            --max-trailer-size --max-chunk-extension --listen-backlog --quick-threads
+            --quick-queue --heavy-threads --heavy-queue --handshake-threads --max-handshakes
+            --response-cache-memory --buffer-size --overload-guard --no-overload-guard
+            --overload-target-ms --overload-interval-ms --stuck-loop-ms --route-stats
+            --keep-alive-timeout --header-timeout --http2-ping-interval --handshake-timeout
+            --body-timeout --write-timeout --linger-timeout --drain-delay --drain-timeout
+            --drain-grace -q --quiet -v --verbose --access-log"
         ;;
     precompress)
         argument="directory"
@@ -174,7 +201,7 @@ _uvhttp()
         options="--bcrypt -h --help"
         ;;
     help)
-        argument="words:serve run check reload precompress cert hash-password help version"
+        argument="words:serve run check reload upgrade precompress cert hash-password help version"
         options=""
         ;;
     version)
