@@ -4,7 +4,8 @@ state, during a rolling restart, and after the failure of one instance. docs/sca
 
 Requests arrive at random (Poisson) and take a random time (exponential) on one of the workers of
 an instance. The balancer takes the instances in turn, leaving out those that it knows to be down.
-A failed instance loses what it serves, and what the balancer sends to it until checks have failed."""
+A failed instance loses what it serves, and what the balancer sends to it until checks have failed.
+"""
 
 import argparse
 import heapq
@@ -86,7 +87,8 @@ def main():
     parser.add_argument("--instances", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2, help="of each instance")
     parser.add_argument("--load", type=float, default=4000, help="requests a second, in all")
-    parser.add_argument("--time", type=float, default=0.001, help="seconds of a request on a worker")
+    parser.add_argument("--time", type=float, default=0.001,
+                        help="seconds of a request on a worker")
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--interval", type=float, default=0.2, help="seconds between checks")
     parser.add_argument("--fall", type=int, default=1, help="failed checks until it is left out")

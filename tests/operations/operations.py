@@ -134,8 +134,9 @@ class Instance:
     def upgrade(self):
         pid = self.pid
         os.kill(pid, signal.SIGUSR2)
-        wait(lambda: (self.directory / "pid").exists() and (self.directory / "pid").read_text().strip()
-             not in ("", str(pid)), "the new process serves")
+        path = self.directory / "pid"
+        wait(lambda: path.exists() and path.read_text().strip() not in ("", str(pid)),
+             "the new process serves")
         self.wait_for_end(pid)
 
     def reload(self):

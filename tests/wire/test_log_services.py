@@ -36,8 +36,8 @@ def requests(program, count, target="/"):
 
 def test_syslog_gets_a_message_for_each_line(start, tmp_path):
     service = Service(tmp_path / "log")
-    program = start(f"access_log: {{path: 'syslog:{tmp_path}/log', pattern: '{{request}} {{status}}',"
-                    " flush_ms: 1}\n" + SITE)
+    program = start(f"access_log: {{path: 'syslog:{tmp_path}/log', flush_ms: 1, "
+                    "pattern: '{request} {status}'}\n" + SITE)
     requests(program, 2)
     for _ in range(2):
         assert re.fullmatch(r"<30>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d uvhttp\[\d+\]: "
@@ -93,7 +93,8 @@ def test_restarted_service_gets_the_lines(start, tmp_path):
 
 def test_missing_service_is_a_problem(write, tmp_path):
     [line] = problems(write(f"access_log: 'syslog:{tmp_path}/none'\n" + SITE))
-    assert line.startswith(f"1:13: the access log 'syslog:{tmp_path}/none' cannot be written: no such")
+    assert line.startswith(f"1:13: the access log 'syslog:{tmp_path}/none' cannot be written: "
+                           "no such")
 
 
 @pytest.mark.parametrize("sample, expected", [(1, 40), (4, 10), (1000, 1)])
