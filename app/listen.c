@@ -228,7 +228,7 @@ void uvh_listen_leave(uvhttp_server_t *server, const struct uvh_listening *from,
 {
     for (size_t i = 0; i < from->count; i++) {
         const struct uvh_address *address = &from->addresses[i];
-        if (find(to, &from->wanted[i]) < to->count)
+        if (find(to, &from->wanted[i]) < to->count || uvh_inherited_leave(server, address))
             continue;
         if (uvh_address_path(address) != NULL)
             (void)uvhttp_server_unlisten_unix(server, uvh_address_path(address));

@@ -116,6 +116,7 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
     }
     if (err == 0) {
         uvh_upgrade_tell_ready();
+        uvh_inherited_remove_unused_files();
         err = uvhttp_server_run(server);
     }
     return err == 0 ? UVH_EXIT_OK : fail(err);

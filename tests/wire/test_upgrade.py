@@ -50,9 +50,18 @@ class Upgraded:
         if text is not None:
             self.write(text)
         os.kill(old, signal.SIGUSR2)
-        eventually(lambda: self.pid_path.exists() and self.pid_path.read_text() not in ("", f"{old}\n")
-                   and f"upgrade: process {self.pid} serves" in self.log(), "the new one serves")
+        path = self.pid_path
+        eventually(lambda: path.exists() and path.read_text() not in ("", f"{old}\n") and
+                   f"upgrade: process {self.pid} serves" in self.log(), "the new one serves")
         return old
+
+    def reload(self, text):
+        """Returns the lines of the log about it."""
+        before = len(self.log())
+        self.write(text)
+        os.kill(self.pid, signal.SIGHUP)
+        return eventually(lambda: self.log()[before:] if "reload: " in self.log()[before:] else "",
+                          "the reload")
 
     def wait_for_end(self, pid):
         eventually(lambda: not is_running(pid), "the old process ends")
@@ -166,6 +175,36 @@ def test_addresses_are_those_of_the_new_configuration(start, tmp_path):
     assert not path.exists() and not program.pid_path.exists()
 
 
+def is_refused(port):
+    try:
+        body(port)
+    except (ConnectionRefusedError, ConnectionResetError):
+        return True
+    return False
+
+
+def test_reload_changes_inherited_addresses(start, tmp_path):
+    one, two, path = free_port(), free_port(), tmp_path / "gone.sock"
+    both = f"listen: [127.0.0.1:{one}, 127.0.0.1:{two}, 'unix:{path}']\n"
+    program = start(both + SITES.format("one"))
+    program.wait_for_end(program.upgrade())
+    program.reload(f"listen: 127.0.0.1:{one}\n" + SITES.format("two"))
+    assert body(one) == b"two"
+    eventually(lambda: is_refused(two) and not path.exists(), "the others are closed")
+    program.reload(both + SITES.format("three"))
+    assert body(one) == body(two) == b"three" and path.exists()
+
+
+def test_reload_adds_an_address_that_only_the_old_process_had(start, tmp_path):
+    one, two, path = free_port(), free_port(), tmp_path / "gone.sock"
+    both = f"listen: [127.0.0.1:{one}, 127.0.0.1:{two}, 'unix:{path}']\n"
+    program = start(both + SITES.format("one"))
+    program.wait_for_end(program.upgrade(f"listen: 127.0.0.1:{one}\n" + SITES.format("two")))
+    eventually(lambda: is_refused(two) and not path.exists(), "the others are closed")
+    log = program.reload(both + SITES.format("three"))
+    assert body(one) == body(two) == b"three" and path.exists(), log
+
+
 def test_tls_sessions_are_resumed(start):
     text = f"listen: 127.0.0.1:0\ntls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\n"
     program = start(text + SITES.format("x"))
@@ -197,7 +236,8 @@ def test_metrics_and_redirect_addresses_are_passed_on(start):
     metrics, plain, status = free_port(), free_port(), free_port()
     text = (f"listen: 127.0.0.1:0\nmetrics: {{listen: 127.0.0.1:{metrics}}}\n"
             f"status: {{listen: 127.0.0.1:{status}}}\n"
-            f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}], redirect_http: {plain}}}\n")
+            f"tls: {{redirect_http: {plain}, "
+            f"certificates: [{{certificate: {tls.default_cert()}}}]}}\n")
     program = start(text + SITES.format("x"))
     for _ in range(2):
         program.wait_for_end(program.upgrade())
