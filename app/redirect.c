@@ -58,7 +58,8 @@ static int make_server(struct uvh_redirect *redirect, const struct uvh_setup *se
 {
     struct uvh_problems problems = {.count = 0}; /* the same as of the sites, noted already */
     uvhttp_config_t own = *config;
-    own.workers = 1; /* required on the caller's loop */
+    own.workers = 1;       /* required on the caller's loop */
+    own.stuck_loop_ms = 0; /* the other server watches that loop */
     bool verbose = own.log_level >= UVHTTP_LOG_DEBUG;
     /* The other server logs start and stop. */
     if (own.log_level > UVHTTP_LOG_WARNING && !verbose)

@@ -420,21 +420,35 @@ static void reload(struct running *running)
 /* ---- upgrade ---- */
 
 /* Both processes accept until this one stops to; probes still find it ready until then. */
-static void pass_on(long pid, void *arg)
+static bool pass_on(long pid, void *arg)
 {
     struct running *running = arg;
     uvhttp_server_t *server = running->server;
+    if (!uvhttp_server_is_ready(server, NULL, 0)) {
+        uvhttp_server_log(server, UVHTTP_LOG_INFO, "upgrade: process %ld ends, as this one does",
+                          pid);
+        return false;
+    }
     uvhttp_drain_t times = {.grace = running->config.drain_grace,
                             .timeout = running->config.drain_timeout};
     uvhttp_server_log(server, UVHTTP_LOG_INFO,
                       "upgrade: process %ld serves; this one serves its connections to the end",
                       pid);
-    uvh_service_replaced(&running->service, pid);
+    uvh_service_replaced(pid);
     running->hangup.replaced = true;
     for (size_t i = 0; i < UVH_UPGRADE_SERVERS; i++) {
-        if (running->upgrade.servers[i] != NULL)
-            (void)uvhttp_server_drain(running->upgrade.servers[i], &times);
+        if (running->upgrade.servers[i] == NULL)
+            continue;
+        uvhttp_server_keep_socket_files(running->upgrade.servers[i]);
+        (void)uvhttp_server_drain(running->upgrade.servers[i], &times);
     }
+    return true;
+}
+
+static void go_on(void *arg)
+{
+    struct running *running = arg;
+    uvh_service_restore_pid(&running->service);
 }
 
 static void upgrade(struct running *running)
@@ -446,6 +460,7 @@ static void upgrade(struct running *running)
     upgrade->servers[3] = running->redirect.server;
     upgrade->tls = running->tls.tls;
     upgrade->done = pass_on;
+    upgrade->failed = go_on;
     upgrade->arg = running;
     uvh_upgrade_start(upgrade);
 }

@@ -3,9 +3,10 @@ sockets, and no client notices."""
 
 import os
 import re
+import shutil
 import signal
 import socket
-import ssl
+import subprocess
 import threading
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 import raw
 import tls
 from program import Program, run
-from wire_server import eventually, free_port
+from wire_server import built, eventually, free_port
 
 SITES = "sites: [{{routes: [{{path: /, respond: {{body: {}}}}}]}}]\n"
 
@@ -271,22 +272,125 @@ def descriptors(pid):
 
 
 def test_many_upgrades_leave_nothing(start):
-    program = start("listen: 127.0.0.1:0\n" + SITES.format("x"))
-    program.wait_for_end(program.upgrade())
+    program = start("listen: 127.0.0.1:0\n"
+                    f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\n" +
+                    SITES.format("x"))
     before = descriptors(program.pid)
+    program.wait_for_end(program.upgrade())
     for _ in range(int(os.environ.get("UVHTTP_UPGRADES", 5))):
         program.wait_for_end(program.upgrade())
-        assert body(program.port) == b"x"
     eventually(lambda: descriptors(program.pid) == before, "the descriptors are the same")
 
 
-def test_stop_during_an_upgrade_ends_both(start, tmp_path):
-    program = start("listen: 127.0.0.1:0\n" + SITES.format("x"))
-    program.write("listen: 127.0.0.1:0\ninclude: fifo\n" + SITES.format("x"))
-    old = program.pid
-    os.mkfifo(tmp_path / "fifo") # the new process waits for its writer
-    os.kill(old, signal.SIGUSR2)
-    eventually(lambda: re.search(r"upgrade: process (\d+) starts", program.log()), "it has begun")
-    new = int(re.search(r"upgrade: process (\d+) starts", program.log())[1])
+@pytest.fixture
+def slow(start, tmp_path):
+    """slow(text): a server whose next upgrade has begun, the pids of both processes, and a function
+    that lets the new one go on."""
+    link, fifo, script = tmp_path / "uvhttp", tmp_path / "fifo", tmp_path / "slow"
+    link.symlink_to(built("uvhttp"))
+    os.mkfifo(fifo)
+    script.write_text(f'#!/bin/sh\nread line <{fifo}\nexec {built("uvhttp")} "$@"\n')
+    script.chmod(0o755)
+
+    def starter(text, use=lambda program: None):
+        program = start(text, wrapper=["sh", "-c", f'shift; exec {link} "$@"', "sh"])
+        use(program)
+        link.unlink()
+        link.symlink_to(script)
+        os.kill(program.pid, signal.SIGUSR2)
+        found = eventually(lambda: re.search(r"upgrade: process (\d+) starts", program.log()),
+                           "it starts")
+        return program, program.pid, int(found[1]), lambda: fifo.write_text("\n")
+
+    return starter
+
+
+def test_stop_during_an_upgrade_ends_both(slow):
+    _, old, new, _ = slow("listen: 127.0.0.1:0\n" + SITES.format("x"))
     os.kill(old, signal.SIGTERM)
     eventually(lambda: not is_running(old) and not is_running(new), "both end")
+
+
+def test_second_upgrade_names_the_process_of_the_first(slow):
+    program, old, new, go_on = slow("listen: 127.0.0.1:0\n" + SITES.format("x"))
+    os.kill(old, signal.SIGUSR2)
+    eventually(lambda: f"upgrade: process {new} has been started and does not serve yet; to start "
+               "another one, end it" in program.log(), "the warning")
+    go_on()
+    eventually(lambda: program.pid_path.read_text() == f"{new}\n", "the new one serves")
+    program.wait_for_end(old)
+
+
+@pytest.mark.parametrize("delay", [0, 60])
+def test_new_process_ends_if_the_old_one_stops_meanwhile(slow, tmp_path, delay):
+    (tmp_path / "big").write_bytes(raw.pattern(30_000_000))
+    connections = []
+
+    def download(program):
+        connections.append(raw.Connection(program.port, receive_buffer=4096))
+        connections[0].send(raw.request("GET", "/big"))
+        connections[0].receive_exactly(1000)
+
+    program, old, new, go_on = slow(
+        f"listen: 127.0.0.1:0\nserver: {{drain_delay: {delay}}}\n"
+        f"sites: [{{routes: [{{path: /, static: {tmp_path}}}]}}]\n", download)
+    os.kill(old, signal.SIGTERM)
+    eventually(lambda: "stopping" in program.log(), "the old one stops")
+    go_on()
+    if delay > 0:
+        eventually(lambda: program.log().count("stopping in 60 seconds") == 2, "the new one, too")
+        os.kill(new, signal.SIGTERM)
+    eventually(lambda: not is_running(new), "the new one ends")
+    eventually(lambda: program.pid_path.exists() and program.pid == old, "the pid file")
+    assert is_running(old)
+    connections[0].close()
+    os.kill(old, signal.SIGTERM)
+    program.wait_for_end(old)
+
+
+def test_stopping_server_does_not_upgrade(start):
+    program = start("listen: 127.0.0.1:0\nserver: {drain_delay: 60}\n" + SITES.format("x"))
+    pid = program.pid
+    os.kill(pid, signal.SIGTERM)
+    eventually(lambda: "stopping in" in program.log(), "the old one stops")
+    os.kill(pid, signal.SIGUSR2)
+    os.kill(pid, signal.SIGTERM)
+    program.wait_for_end(pid)
+    assert "upgrade:" not in program.log()
+
+
+def test_pid_file_is_that_of_the_old_process_after_a_failure(slow):
+    program, old, new, _ = slow("listen: 127.0.0.1:0\n" + SITES.format("x"))
+    program.pid_path.unlink()
+    os.kill(new, signal.SIGKILL)
+    eventually(lambda: program.pid_path.exists() and program.pid_path.read_text() == f"{old}\n",
+               "the pid file")
+
+
+@pytest.mark.parametrize("host", ["[0:0:0:0:0:0:0:1]", "[::0001]"])
+def test_addresses_are_compared_as_numbers(start, host):
+    with socket.socket(socket.AF_INET6) as chosen:
+        chosen.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        chosen.bind(("::1", 0))
+        program = start(f"listen: '{host}:{chosen.getsockname()[1]}'\n" + SITES.format("x"))
+        program.wait_for_end(program.upgrade())
+
+
+def test_program_may_be_a_symbolic_link(tmp_path):
+    """As with directories of versions and a link to the current one."""
+    for version in ("1", "2"):
+        (tmp_path / version).mkdir()
+        shutil.copy(built("uvhttp"), tmp_path / version)
+    link, pid_path = tmp_path / "current", tmp_path / "pid"
+    link.symlink_to("1")
+    with subprocess.Popen([link / "uvhttp", "serve", "-l127.0.0.1:0", f"--pid-file={pid_path}",
+                           tmp_path], stdout=subprocess.DEVNULL) as program:
+        eventually(lambda: pid_path.exists() and pid_path.read_text(), "it serves")
+        link.unlink()
+        link.symlink_to("2")
+        program.send_signal(signal.SIGUSR2)
+        assert program.wait(60) == 0
+    pid = int(pid_path.read_text())
+    assert os.readlink(f"/proc/{pid}/exe") == f"{tmp_path}/2/uvhttp"
+    os.kill(pid, signal.SIGTERM)
+    eventually(lambda: not is_running(pid), "it ends")
