@@ -365,15 +365,20 @@ static bool change_outside(struct running *running, const struct uvh_setup_serve
 static bool change(struct running *running, const struct uvh_setup_server *next, int *err)
 {
     struct uvh_listening listening = {.count = 0};
+    const struct uvh_setup_tls *tls = running->tls.setup;
     bool right = build_next(running, next) && change_outside(running, next, &listening);
     if (right)
         *err = apply_reload(running);
     right = right && *err == 0;
     uvh_listen_leave(running->server, right ? &running->listening : &listening,
                      right ? &listening : &running->listening);
-    if (right)
-        running->listening = listening;
-    return right;
+    if (!right) {
+        running->tls.setup = tls; /* that of `next` is released */
+        return false;
+    }
+    running->listening = listening;
+    uvh_redirect_follow(&running->redirect, listening.addresses, listening.count);
+    return true;
 }
 
 /* Takes ownership. False, with problems printed, if nothing changes. */

@@ -360,3 +360,14 @@ def test_reload_does_not_hide_lines_of_other_workers(start):
     for thread in threads:
         thread.join()
     eventually(lambda: program.log().count("GET /counted ") == sum(counts), "every line is there")
+
+
+def test_redirects_follow_the_port_of_https(start):
+    one, two, plain = free_port(), free_port(), free_port()
+    text = (f"tls: {{redirect_http: {plain}, "
+            f"certificates: [{{certificate: {tls.default_cert()}}}]}}\n" + respond("x"))
+    program = start(f"listen: 127.0.0.1:{one}\n" + text)
+    program.reload(f"listen: 127.0.0.1:{two}\n" + text)
+    with raw.Connection(plain) as connection:
+        location = connection.request("GET", "/").get("Location")
+    assert location.endswith(f":{two}/")
