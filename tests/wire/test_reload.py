@@ -371,3 +371,17 @@ def test_redirects_follow_the_port_of_https(start):
     with raw.Connection(plain) as connection:
         location = connection.request("GET", "/").get("Location")
     assert location.endswith(f":{two}/")
+
+
+def test_reload_names_what_an_address_cannot_change(start, tmp_path):
+    one, path = free_port(), tmp_path / "site.sock"
+    text = f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\n" + respond("x")
+    listen = "listen: [127.0.0.1:0, '{}127.0.0.1:{}', 'unix:{}:mode={}']\n"
+    program = start(listen.format("https://", one, path, "0600") + text)
+    program.reload(listen.format("http://", one, path, "0600") + text, "nothing is changed")
+    assert (f"a reload cannot change 127.0.0.1 port {one} to http://; use uvhttp upgrade\n" in
+            program.log())
+    program.reload(listen.format("https://", one, path, "0660") + text, "nothing is changed")
+    assert (f"a reload cannot change the mode, owner or group of '{path}'; use uvhttp upgrade\n" in
+            program.log())
+    program.reload(listen.format("https://", one, path, "0600") + text)

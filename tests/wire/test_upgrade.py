@@ -206,6 +206,16 @@ def test_reload_adds_an_address_that_only_the_old_process_had(start, tmp_path):
     assert body(one) == body(two) == b"three" and path.exists(), log
 
 
+def test_upgrade_changes_scheme_and_mode_of_an_address(start, tmp_path):
+    one, path = free_port(), tmp_path / "site.sock"
+    text = f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\n" + SITES.format("x")
+    listen = "listen: [127.0.0.1:{}, '{}127.0.0.1:{}', 'unix:{}:mode={}']\n"
+    program = start(listen.format(free_port(), "https://", one, path, "0600") + text)
+    program.wait_for_end(program.upgrade(
+        listen.format(free_port(), "http://", one, path, "0660") + text))
+    assert body(one) == b"x" and path.stat().st_mode & 0o777 == 0o660
+
+
 def test_tls_sessions_are_resumed(start):
     text = f"listen: 127.0.0.1:0\ntls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\n"
     program = start(text + SITES.format("x"))
@@ -279,7 +289,8 @@ def test_many_upgrades_leave_nothing(start):
     program.wait_for_end(program.upgrade())
     for _ in range(int(os.environ.get("UVHTTP_UPGRADES", 5))):
         program.wait_for_end(program.upgrade())
-    eventually(lambda: descriptors(program.pid) == before, "the descriptors are the same")
+    # <: a certificate is open for a moment when it is checked
+    eventually(lambda: descriptors(program.pid) <= before, "there are no more descriptors")
 
 
 @pytest.fixture
