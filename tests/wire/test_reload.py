@@ -99,8 +99,8 @@ def test_only_a_regular_file_is_read_again(tmp_path, name, wrapper, message):
 
 
 def warnings(program):
-    return re.findall("reload: '([a-z]+)' has changed since the start; this needs a restart",
-                      program.log())
+    return re.findall("reload: '([a-z]+)' has changed since the start; this needs "
+                      "uvhttp upgrade, or a restart", program.log())
 
 
 def test_fixed_keys_are_named_while_they_differ_from_the_start(start):
