@@ -26,10 +26,12 @@ static bool parse_port(const char *text, size_t length, int *port)
     return value <= PORT_MAX;
 }
 
-static bool is_numeric(int family, const char *host)
+/* Writes it in the form that the system has for this address, so that equal ones are the same. */
+static bool make_numeric(int family, struct uvh_address *address)
 {
     unsigned char bytes[sizeof(struct in6_addr)];
-    return inet_pton(family, host, bytes) == 1;
+    return inet_pton(family, address->host, bytes) == 1 &&
+           inet_ntop(family, bytes, address->host, sizeof(address->host)) != NULL;
 }
 
 static bool set_host(struct uvh_address *address, const char *text, size_t length)
@@ -48,7 +50,7 @@ static bool parse_bracketed(const char *text, size_t length, struct uvh_address 
     if (end == NULL)
         return false;
     size_t host_length = (size_t)(end - text) - 1;
-    if (!set_host(address, text + 1, host_length) || !is_numeric(AF_INET6, address->host))
+    if (!set_host(address, text + 1, host_length) || !make_numeric(AF_INET6, address))
         return false;
     size_t rest = length - host_length - 2;
     if (rest == 0)
@@ -163,7 +165,7 @@ static bool parse_host(const char *text, size_t length, struct uvh_address *addr
 {
     if (text[0] == '[')
         return parse_bracketed(text, length, address);
-    if (set_host(address, text, length) && is_numeric(AF_INET6, address->host))
+    if (set_host(address, text, length) && make_numeric(AF_INET6, address))
         return true; /* without brackets there is no port, so it is unambiguous */
 
     if (parse_port(text, length, &address->port))
@@ -180,7 +182,7 @@ static bool parse_host(const char *text, size_t length, struct uvh_address *addr
         return set_host(address, UVH_ADDRESS_ANY, strlen(UVH_ADDRESS_ANY));
     if (strcasecmp(address->host, "localhost") == 0)
         return set_host(address, "127.0.0.1", 9);
-    return is_numeric(AF_INET, address->host);
+    return make_numeric(AF_INET, address);
 }
 
 bool uvh_address_parse(const char *text, size_t length, struct uvh_address *address,

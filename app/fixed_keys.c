@@ -71,14 +71,18 @@ static bool differ(const char *one, const char *other, const char *key)
 
 void uvh_fixed_keys_warn(const char *start, const struct uvh_setup *next, uvhttp_server_t *server)
 {
-    static const char *const keys[] = {"server",   "user", "group", "no_new_privs", "confine",
-                                       "pid_file", "tls",  "log",   "metrics",      "status"};
+    static const struct {
+        const char *name;
+        bool restart; /* an upgrade cannot change it */
+    } keys[] = {{"server", false},  {"user", true},     {"group", true}, {"no_new_privs", true},
+                {"confine", true},  {"pid_file", true}, {"tls", false},  {"log", false},
+                {"metrics", false}, {"status", false}};
     char *now = start == NULL ? NULL : uvh_fixed_keys_of(next);
     for (size_t i = 0; now != NULL && i < sizeof(keys) / sizeof(keys[0]); i++) {
-        if (differ(start, now, keys[i]))
+        if (differ(start, now, keys[i].name))
             uvhttp_server_log(server, UVHTTP_LOG_WARNING,
-                              "reload: '%s' has changed since the start; this needs a restart",
-                              keys[i]);
+                              "reload: '%s' has changed since the start; this needs %sa restart",
+                              keys[i].name, keys[i].restart ? "" : "uvhttp upgrade, or ");
     }
     free(now);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <uvhttp/embedding.h>
+#include <uvhttp/health.h>
 
 #include "service.h"
 
@@ -33,7 +34,8 @@ static void on_signal(uv_signal_t *signal, int number)
         uvhttp_server_stop(hangup->server);
         return;
     }
-    if ((number == SIGHUP || number == SIGUSR2) && hangup->stopping)
+    if ((number == SIGHUP || number == SIGUSR2) &&
+        !uvhttp_server_is_ready(hangup->server, NULL, 0)) /* it stops */
         return;
     hangup->act(number, hangup->arg);
 }
@@ -53,7 +55,6 @@ static void keep_handlers(uvhttp_server_t *server, void *arg)
     static uv_signal_t signals[sizeof(numbers) / sizeof(numbers[0])];
     (void)server;
     struct uvh_hangup *hangup = arg;
-    hangup->stopping = true;
     if (!hangup->replaced)
         uvh_service_stopping();
     if (uv_loop_init(&loop) != 0)

@@ -13,8 +13,7 @@ struct uvh_hangup {
     uvhttp_server_t *server;
     void (*act)(int number, void *arg); /* for SIGHUP, SIGUSR1 and SIGUSR2 */
     void *arg;
-    bool stops; /* when the terminal is closed */
-    bool stopping;
+    bool stops;    /* when the terminal is closed */
     bool replaced; /* set by the caller: by another process, which tells systemd */
 };
 

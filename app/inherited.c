@@ -19,10 +19,12 @@
 
 enum { FIRST_SOCKET = 3 }; /* SD_LISTEN_FDS_START */
 
+enum state { STATE_OPEN, STATE_TAKEN, STATE_CLOSED };
+
 struct passed {
     struct uvh_address address;
-    bool taken;
-    struct stat file; /* of a unix socket; st_ino 0: none */
+    enum state state;
+    struct stat file; /* of a unix socket that the older process has made; st_ino 0: none */
 };
 
 static struct {
@@ -182,7 +184,7 @@ bool uvh_inherited_replace(struct uvh_options *options, const struct uvh_setup *
 static bool fits(const struct passed *passed, const struct uvh_address *wanted)
 {
     bool any_port = inherited.upgrade && wanted->port == 0 && passed->address.port > 0;
-    return !passed->taken && strcmp(passed->address.host, wanted->host) == 0 &&
+    return passed->state == STATE_OPEN && strcmp(passed->address.host, wanted->host) == 0 &&
            (any_port || passed->address.port == wanted->port);
 }
 
@@ -192,7 +194,7 @@ int uvh_inherited_take(struct uvh_address *address)
         struct passed *passed = &inherited.sockets[i];
         if (!fits(passed, address))
             continue;
-        passed->taken = true;
+        passed->state = STATE_TAKEN;
         address->port = passed->address.port;
         return FIRST_SOCKET + (int)i;
     }
@@ -204,15 +206,16 @@ void uvh_inherited_done(uvhttp_server_t *server)
     const char *what = inherited.upgrade ? "upgrade" : "socket activation";
     size_t taken = 0;
     for (size_t i = 0; i < inherited.count; i++) {
-        const struct passed *passed = &inherited.sockets[i];
-        taken += passed->taken;
-        if (passed->taken)
+        struct passed *passed = &inherited.sockets[i];
+        taken += passed->state == STATE_TAKEN;
+        if (passed->state == STATE_TAKEN)
             continue;
         if (!inherited.upgrade)
             uvhttp_server_log(server, UVHTTP_LOG_WARNING,
                               "%s: the socket of %s port %d is not used", what,
                               passed->address.host, passed->address.port);
         close(FIRST_SOCKET + (int)i);
+        passed->state = STATE_CLOSED;
     }
     if (taken > 0)
         uvhttp_server_log(server, UVHTTP_LOG_INFO, "%s: %zu inherited sockets%s", what, taken,
@@ -224,14 +227,44 @@ bool uvh_inherited_replaces(void)
     return inherited.replace;
 }
 
-void uvh_inherited_remove_files(void)
+static void remove_file(const struct passed *passed)
+{
+    const char *path = uvh_address_path(&passed->address);
+    struct stat now;
+    if (passed->file.st_ino != 0 && stat(path, &now) == 0 && now.st_ino == passed->file.st_ino &&
+        now.st_dev == passed->file.st_dev)
+        unlink(path);
+}
+
+static void remove_files(enum state state)
 {
     for (size_t i = 0; i < inherited.count; i++) {
-        const struct passed *passed = &inherited.sockets[i];
-        const char *path = uvh_address_path(&passed->address);
-        struct stat now;
-        if (passed->file.st_ino != 0 && passed->taken && stat(path, &now) == 0 &&
-            now.st_ino == passed->file.st_ino && now.st_dev == passed->file.st_dev)
-            unlink(path);
+        if (inherited.sockets[i].state == state)
+            remove_file(&inherited.sockets[i]);
     }
+}
+
+void uvh_inherited_remove_unused_files(void)
+{
+    remove_files(STATE_CLOSED);
+}
+
+void uvh_inherited_remove_files(void)
+{
+    remove_files(STATE_TAKEN);
+}
+
+bool uvh_inherited_leave(uvhttp_server_t *server, const struct uvh_address *address)
+{
+    bool found = false;
+    for (size_t i = 0; i < inherited.count; i++) {
+        struct passed *passed = &inherited.sockets[i];
+        if (passed->state != STATE_TAKEN || !same(&passed->address, address) ||
+            uvhttp_server_unlisten_fd(server, FIRST_SOCKET + (int)i) != 0)
+            continue;
+        passed->state = STATE_CLOSED;
+        remove_file(passed);
+        found = true;
+    }
+    return found;
 }

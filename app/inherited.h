@@ -25,7 +25,12 @@ void uvh_inherited_done(uvhttp_server_t *server);
 /* True if the sockets have replaced the configured addresses. */
 bool uvh_inherited_replaces(void);
 
-/* The program has stopped: removes the files of unix sockets that it got from an older process. */
+/* Ends listening at this address on inherited sockets. False if there are none. */
+bool uvh_inherited_leave(uvhttp_server_t *server, const struct uvh_address *address);
+
+/* Removes the files of unix sockets of an older process: of those that are not used when that
+ * process has passed them on, and of the others when the program has stopped. */
+void uvh_inherited_remove_unused_files(void);
 void uvh_inherited_remove_files(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <uvhttp/embedding.h>
@@ -107,6 +108,33 @@ size_t uvh_listen_order(const struct uvh_options *options, bool tls,
     return count;
 }
 
+static bool differs(int64_t wanted, int64_t number)
+{
+    return wanted >= 0 && wanted != number;
+}
+
+/* Of the file of an inherited unix socket. Returns 0, or an error after a message was printed. */
+static int set_access(const struct uvh_address *address)
+{
+    const char *path = uvh_address_path(address);
+    int64_t owner = uvh_user_id(address->owner), group = uvh_group_id(address->group);
+    struct stat file;
+    if (path == NULL || stat(path, &file) != 0)
+        return 0;
+    int err = 0;
+    if (differs(owner, file.st_uid) || differs(group, file.st_gid))
+        err =
+            chown(path, owner < 0 ? (uid_t)-1 : (uid_t)owner, group < 0 ? (gid_t)-1 : (gid_t)group);
+    if (err == 0 && address->mode != 0 && address->mode != (file.st_mode & 0777))
+        err = chmod(path, address->mode);
+    if (err == 0)
+        return 0;
+    err = -errno;
+    fprintf(stderr, "uvhttp: the mode, owner or group of '%s' cannot be changed: %s\n", path,
+            uvhttp_strerror(err));
+    return err;
+}
+
 /* On the inherited sockets of this address, which may be several; `*found` is false without one. */
 static int listen_on_inherited(uvhttp_server_t *server, const struct uvh_address *address,
                                uvhttp_tls_t *tls, bool *found)
@@ -119,7 +147,7 @@ static int listen_on_inherited(uvhttp_server_t *server, const struct uvh_address
         err = address->scheme == UVH_SCHEME_HTTPS ? uvhttp_server_listen_fd_tls(server, socket, tls)
                                                   : uvhttp_server_listen_fd(server, socket);
     }
-    return err;
+    return *found && err == 0 ? set_access(address) : err;
 }
 
 /* Listens on one address, or on its inherited sockets. Returns 0 or an error. */
@@ -161,6 +189,15 @@ static size_t find(const struct uvh_listening *listening, const struct uvh_addre
     return i;
 }
 
+static bool has_place(const struct uvh_listening *listening, const struct uvh_address *wanted)
+{
+    size_t i = 0;
+    while (i < listening->count && (listening->wanted[i].port != wanted->port ||
+                                    strcmp(listening->wanted[i].host, wanted->host) != 0))
+        i++;
+    return i < listening->count && wanted->port != 0;
+}
+
 static struct uvh_mark mark_of(const struct uvh_setup *setup, const struct uvh_address *address)
 {
     for (size_t i = 0; i < setup->listen_count; i++) {
@@ -189,6 +226,22 @@ static void refuse(const struct uvh_setup *setup, const struct uvh_address *addr
     uvh_problems_add(problems, mark_of(setup, address), "%s", reason);
 }
 
+static void refuse_change(const struct uvh_setup *setup, const struct uvh_address *address,
+                          struct uvh_problems *problems)
+{
+    const char *path = uvh_address_path(address);
+    if (path != NULL)
+        uvh_problems_add(problems, mark_of(setup, address),
+                         "a reload cannot change the mode, owner or group of '%s'; use uvhttp "
+                         "upgrade",
+                         path);
+    else
+        uvh_problems_add(problems, mark_of(setup, address),
+                         "a reload cannot change %s port %d to %s://; use uvhttp upgrade",
+                         address->host, address->port,
+                         address->scheme == UVH_SCHEME_HTTPS ? "https" : "http");
+}
+
 bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_setup *setup,
                     const struct uvh_options *options, uvhttp_tls_t *tls,
                     const struct uvh_listening *now, struct uvh_listening *next,
@@ -209,6 +262,11 @@ bool uvh_listen_all(uvhttp_server_t *server, const struct uvh_setup *setup,
         *address = at < now->count ? now->addresses[at] : *wanted;
         if (choose && at == now->count)
             address->port = *own;
+        if (at == now->count && has_place(now, wanted)) {
+            refuse_change(setup, wanted, problems);
+            uvh_listen_leave(server, next, now);
+            return false;
+        }
         int err = at < now->count ? 0 : listen_on(server, address, tls);
         if (err != 0) {
             refuse(setup, address, err, now == &nowhere ? NULL : problems);
@@ -228,7 +286,7 @@ void uvh_listen_leave(uvhttp_server_t *server, const struct uvh_listening *from,
 {
     for (size_t i = 0; i < from->count; i++) {
         const struct uvh_address *address = &from->addresses[i];
-        if (find(to, &from->wanted[i]) < to->count)
+        if (find(to, &from->wanted[i]) < to->count || uvh_inherited_leave(server, address))
             continue;
         if (uvh_address_path(address) != NULL)
             (void)uvhttp_server_unlisten_unix(server, uvh_address_path(address));

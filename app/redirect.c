@@ -58,7 +58,8 @@ static int make_server(struct uvh_redirect *redirect, const struct uvh_setup *se
 {
     struct uvh_problems problems = {.count = 0}; /* the same as of the sites, noted already */
     uvhttp_config_t own = *config;
-    own.workers = 1; /* required on the caller's loop */
+    own.workers = 1;       /* required on the caller's loop */
+    own.stuck_loop_ms = 0; /* the other server watches that loop */
     bool verbose = own.log_level >= UVHTTP_LOG_DEBUG;
     /* The other server logs start and stop. */
     if (own.log_level > UVHTTP_LOG_WARNING && !verbose)
@@ -148,6 +149,16 @@ static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls 
     return true;
 }
 
+void uvh_redirect_follow(struct uvh_redirect *redirect, const struct uvh_address *addresses,
+                         size_t count)
+{
+    size_t i = 0;
+    while (i < count && addresses[i].scheme != UVH_SCHEME_HTTPS)
+        i++;
+    if (i < count)
+        redirect->https_port = addresses[i].port;
+}
+
 bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup *whole,
                        const struct uvh_address *addresses, size_t count, uvhttp_server_t *sites,
                        const uvhttp_config_t *config)
@@ -161,12 +172,10 @@ bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup *wh
         fprintf(stderr, "uvhttp: %s: %s\n", name_of(setup), uvhttp_strerror(err));
         return false;
     }
+    uvh_redirect_follow(redirect, addresses, count);
     for (size_t i = 0; i < count; i++) {
-        if (addresses[i].scheme != UVH_SCHEME_HTTPS)
-            continue;
-        if (redirect->https_port == 0)
-            redirect->https_port = addresses[i].port;
-        if (!listen_at(redirect, setup, addresses[i].host, addresses, count))
+        if (addresses[i].scheme == UVH_SCHEME_HTTPS &&
+            !listen_at(redirect, setup, addresses[i].host, addresses, count))
             return false;
     }
     return true;

@@ -23,6 +23,10 @@ bool uvh_redirect_open(struct uvh_redirect *redirect, const struct uvh_setup *se
                        const struct uvh_address *addresses, size_t count, uvhttp_server_t *sites,
                        const uvhttp_config_t *config);
 
+/* Redirects to the port of the first address with TLS from now on. */
+void uvh_redirect_follow(struct uvh_redirect *redirect, const struct uvh_address *addresses,
+                         size_t count);
+
 /* Frees the server, before that of the sites is freed: runs the loop until all handles are
  * closed. */
 void uvh_redirect_close(struct uvh_redirect *redirect, uvhttp_server_t *sites);

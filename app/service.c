@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -105,38 +106,83 @@ void uvh_service_stopping(void)
     send_message("STOPPING=1\nSTATUS=stopping");
 }
 
-void uvh_service_replaced(struct uvh_service *service, long pid)
+void uvh_service_replaced(long pid)
 {
     char text[64];
     snprintf(text, sizeof(text), "MAINPID=%ld\nREADY=1\nSTATUS=serving", pid);
     send_message(text);
-    service->pid_file = NULL;
 }
 
 /* ---- the pid file ---- */
 
-bool uvh_service_write_pid(struct uvh_service *service, const struct uvh_text *path,
-                           struct uvh_problems *problems)
+/* False with errno. */
+static bool write_pid(const char *path)
 {
     char text[32];
     int size = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
-    if (path->text == NULL)
-        return true;
-    int descriptor = open(path->text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+    int descriptor = open(path, flags, 0644);
+    /* after an upgrade: that of the older process, which was root when it wrote it */
+    if (descriptor < 0 && errno == EACCES && unlink(path) == 0)
+        descriptor = open(path, flags, 0644);
     bool written = descriptor >= 0 && write(descriptor, text, (size_t)size) == size;
     int error = errno;
     if (descriptor >= 0)
         close(descriptor);
+    errno = error;
+    return written;
+}
+
+bool uvh_service_write_pid(struct uvh_service *service, const struct uvh_text *path,
+                           struct uvh_problems *problems)
+{
+    if (path->text == NULL)
+        return true;
+    bool written = write_pid(path->text);
     if (!written)
         uvh_problems_add(problems, path->mark, "the pid file '%s' cannot be written: %s%s",
-                         path->text, uvhttp_strerror(-error), uvh_user_files_advice(-error));
+                         path->text, strerror(errno), uvh_user_files_advice(-errno));
     service->pid_file = written ? path->text : NULL;
     return written;
 }
 
+/* The first bytes of a file as a string. False, with errno, if it cannot be read. */
+static bool read_start(const char *path, char text[32])
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t size = descriptor < 0 ? -1 : read(descriptor, text, 31);
+    int error = errno;
+    if (descriptor >= 0)
+        close(descriptor);
+    text[size > 0 ? size : 0] = '\0';
+    errno = error;
+    return size >= 0;
+}
+
+/* -1: none. */
+static long parse_pid(const char *text)
+{
+    char *end;
+    long pid = strtol(text, &end, 10);
+    return pid > 0 && pid <= INT_MAX && (*end == '\n' || *end == '\0') ? pid : -1;
+}
+
+/* It may have that of a process which replaces this one, or was started with the same file. */
+static bool has_own_pid(const char *path)
+{
+    char text[32];
+    return read_start(path, text) && parse_pid(text) == (long)getpid();
+}
+
+void uvh_service_restore_pid(struct uvh_service *service)
+{
+    if (service->pid_file != NULL && !has_own_pid(service->pid_file))
+        (void)write_pid(service->pid_file);
+}
+
 void uvh_service_remove_pid(struct uvh_service *service)
 {
-    if (service->pid_file != NULL)
+    if (service->pid_file != NULL && has_own_pid(service->pid_file))
         unlink(service->pid_file); /* not permitted to another user: the next start writes it */
 }
 
@@ -147,22 +193,36 @@ long uvh_service_main_pid(void)
     return pid > 0 ? pid : -1;
 }
 
+/* A stale file may have the number of any process. True, with its name, if that is not ours;
+ * without /proc it is not known. */
+static bool is_other_program(long pid, char name[32])
+{
+    char path[64], own[32];
+    snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
+    if (!read_start(path, name) || !read_start("/proc/self/comm", own) || strcmp(name, own) == 0)
+        return false;
+    name[strcspn(name, "\n")] = '\0';
+    return true;
+}
+
 long uvh_service_read_pid(const char *path)
 {
-    char text[32] = "", *end;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t size = descriptor < 0 ? -1 : read(descriptor, text, sizeof(text) - 1);
+    char text[32], name[32];
+    bool found = read_start(path, text);
     int error = errno;
-    if (descriptor >= 0)
-        close(descriptor);
-    long pid = strtol(text, &end, 10);
-    if (size < 0)
+    long pid = parse_pid(text);
+    if (!found)
         fprintf(stderr, "uvhttp: the pid file '%s' cannot be read: %s; is the server running?\n",
                 path, strerror(error));
-    else if (pid <= 0 || (*end != '\n' && *end != '\0'))
+    else if (pid < 0)
         fprintf(stderr, "uvhttp: the pid file '%s' has no process id\n", path);
     else if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
         fprintf(stderr, "uvhttp: process %ld of the pid file '%s' does not run\n", pid, path);
+    else if (is_other_program(pid, name))
+        fprintf(stderr,
+                "uvhttp: process %ld of the pid file '%s' is another program, '%s'; if the server "
+                "does not run, remove the file\n",
+                pid, path, name);
     else
         return pid;
     return -1;

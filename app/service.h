@@ -18,6 +18,11 @@ struct uvh_service {
 /* Writes the pid file. False, with a problem noted, if that fails. */
 bool uvh_service_write_pid(struct uvh_service *service, const struct uvh_text *path,
                            struct uvh_problems *problems);
+
+/* Writes the pid file again, after another process has written or removed it. */
+void uvh_service_restore_pid(struct uvh_service *service);
+
+/* Removes the pid file, unless it is that of another process. */
 void uvh_service_remove_pid(struct uvh_service *service);
 
 /* The server listens. Starts the watchdog if WATCHDOG_USEC asks for one: the message is sent while
@@ -28,13 +33,14 @@ void uvh_service_reloading(void);
 void uvh_service_reloaded(const char *status);
 void uvh_service_stopping(void);
 
-/* Another process replaces this one: it has the pid file, and systemd is told. */
-void uvh_service_replaced(struct uvh_service *service, long pid);
+/* Another process replaces this one, and systemd is told. */
+void uvh_service_replaced(long pid);
 
 /* The server of the unit whose ExecReload= this process is (MAINPID), or -1. */
 long uvh_service_main_pid(void);
 
-/* The process of a pid file, or -1 after a message was printed. */
+/* The process of a pid file, or -1 after a message was printed. The process of another program is
+ * not accepted. */
 long uvh_service_read_pid(const char *path);
 
 #endif

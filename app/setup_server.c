@@ -126,6 +126,7 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
     }
     if (err == 0) {
         uvh_upgrade_tell_ready();
+        uvh_inherited_remove_unused_files();
         err = uvhttp_server_run(server);
     }
     return err == 0 ? UVH_EXIT_OK : fail(err);
@@ -418,15 +419,20 @@ static bool change_outside(struct running *running, const struct uvh_setup_serve
 static bool change(struct running *running, const struct uvh_setup_server *next, int *err)
 {
     struct uvh_listening listening = {.count = 0};
+    const struct uvh_setup_tls *tls = running->tls.setup;
     bool right = build_next(running, next) && change_outside(running, next, &listening);
     if (right)
         *err = apply_reload(running);
     right = right && *err == 0;
     uvh_listen_leave(running->server, right ? &running->listening : &listening,
                      right ? &listening : &running->listening);
-    if (right)
-        running->listening = listening;
-    return right;
+    if (!right) {
+        running->tls.setup = tls; /* that of `next` is released */
+        return false;
+    }
+    running->listening = listening;
+    uvh_redirect_follow(&running->redirect, listening.addresses, listening.count);
+    return true;
 }
 
 /* Takes ownership. False, with problems printed, if nothing changes. */
@@ -473,21 +479,35 @@ static void reload(struct running *running)
 /* ---- upgrade ---- */
 
 /* Both processes accept until this one stops to; probes still find it ready until then. */
-static void pass_on(long pid, void *arg)
+static bool pass_on(long pid, void *arg)
 {
     struct running *running = arg;
     uvhttp_server_t *server = running->server;
+    if (!uvhttp_server_is_ready(server, NULL, 0)) {
+        uvhttp_server_log(server, UVHTTP_LOG_INFO, "upgrade: process %ld ends, as this one does",
+                          pid);
+        return false;
+    }
     uvhttp_drain_t times = {.grace = running->config.drain_grace,
                             .timeout = running->config.drain_timeout};
     uvhttp_server_log(server, UVHTTP_LOG_INFO,
                       "upgrade: process %ld serves; this one serves its connections to the end",
                       pid);
-    uvh_service_replaced(&running->service, pid);
+    uvh_service_replaced(pid);
     running->hangup.replaced = true;
     for (size_t i = 0; i < UVH_UPGRADE_SERVERS; i++) {
-        if (running->upgrade.servers[i] != NULL)
-            (void)uvhttp_server_drain(running->upgrade.servers[i], &times);
+        if (running->upgrade.servers[i] == NULL)
+            continue;
+        uvhttp_server_keep_socket_files(running->upgrade.servers[i]);
+        (void)uvhttp_server_drain(running->upgrade.servers[i], &times);
     }
+    return true;
+}
+
+static void go_on(void *arg)
+{
+    struct running *running = arg;
+    uvh_service_restore_pid(&running->service);
 }
 
 static void upgrade(struct running *running)
@@ -505,6 +525,7 @@ static void upgrade(struct running *running)
     upgrade->servers[3] = running->redirect.server;
     upgrade->tls = running->tls.tls;
     upgrade->done = pass_on;
+    upgrade->failed = go_on;
     upgrade->arg = running;
     uvh_upgrade_start(upgrade);
 }

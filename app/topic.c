@@ -55,9 +55,9 @@ static const char reload[] =
     "                             connections stay open. After a mistake nothing changes, and\n"
     "                             the log names it\n"
     "\n"
-    "Changes of 'server', 'user', 'group', 'no_new_privs', 'confine', 'pid_file', 'log', of TLS\n"
-    "on or off, of the address of metrics and of the program itself: uvhttp upgrade, see uvhttp "
-    "help upgrade. Changes of\n"
+    "Changes of 'server', 'log', of TLS on or off, of the address of metrics and of the program\n"
+    "itself: uvhttp upgrade, see uvhttp help upgrade. Changes of 'user', 'group',\n"
+    "'no_new_privs', 'confine', 'pid_file' and\n"
     "options of the command line need a restart.\n";
 
 static const char variables[] =

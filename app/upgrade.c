@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <uvhttp/embedding.h>
+#include <uvhttp/health.h>
 
 #include "inherited.h"
 
@@ -18,7 +20,8 @@
 
 enum { FIRST_SOCKET = 3 };
 
-/* The path of the program is that of the start: a new version has the same. */
+/* The path of the program is that of the start: a new version has the same. It may be a symbolic
+ * link, which is then to the new version. */
 static struct {
     char program[PATH_MAX];
     char **arguments;
@@ -46,8 +49,13 @@ static void read_variable(void)
 
 void uvh_upgrade_remember(int argc, char **argv)
 {
+    struct stat named, running;
     ssize_t length = readlink("/proc/self/exe", start.program, sizeof(start.program) - 1);
     start.program[length > 0 ? length : 0] = '\0';
+    if (argc > 0 && strchr(argv[0], '/') != NULL && strlen(argv[0]) < sizeof(start.program) &&
+        stat(argv[0], &named) == 0 && stat("/proc/self/exe", &running) == 0 &&
+        named.st_dev == running.st_dev && named.st_ino == running.st_ino)
+        snprintf(start.program, sizeof(start.program), "%s", argv[0]);
     start.arguments = calloc((size_t)argc + 1, sizeof(*argv)); /* main.c changes `argv` */
     if (start.arguments == NULL)
         start.program[0] = '\0';
@@ -154,14 +162,16 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
         snprintf(reason, sizeof(reason), "signal %d", signal);
     else
         snprintf(reason, sizeof(reason), "status %lld", (long long)status);
+    uvhttp_server_t *server = server_of(upgrade);
     if (upgrade->passed)
-        uvhttp_server_log(server_of(upgrade), UVHTTP_LOG_ERROR,
-                          "upgrade: the new process has ended with %s", reason);
-    else
-        uvhttp_server_log(server_of(upgrade), UVHTTP_LOG_ERROR,
-                          "upgrade: the new process has ended with %s before it served; this one "
-                          "goes on",
+        uvhttp_server_log(server, UVHTTP_LOG_ERROR, "upgrade: the new process has ended with %s",
                           reason);
+    else
+        uvhttp_server_log(server, UVHTTP_LOG_ERROR,
+                          "upgrade: the new process has ended with %s before it served%s", reason,
+                          uvhttp_server_is_ready(server, NULL, 0) ? "; this one goes on" : "");
+    if (!upgrade->passed)
+        upgrade->failed(upgrade->arg);
     close_handles(upgrade);
 }
 
@@ -181,10 +191,9 @@ static void on_ready(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
     uv_read_stop(stream);
     if (count < 0)
         return; /* on_ended follows */
-    upgrade->passed = true;
-    for (size_t i = 0; i < UVH_UPGRADE_SERVERS; i++)
-        uvhttp_server_keep_socket_files(upgrade->servers[i]);
-    upgrade->done(upgrade->process.pid, upgrade->arg);
+    upgrade->passed = upgrade->done(upgrade->process.pid, upgrade->arg);
+    if (!upgrade->passed)
+        (void)uv_process_kill(&upgrade->process, SIGTERM);
 }
 
 static int spawn(struct uvh_upgrade *upgrade, struct passed *passed, int tickets)
@@ -243,7 +252,10 @@ void uvh_upgrade_start(struct uvh_upgrade *upgrade)
 {
     uvhttp_server_t *server = server_of(upgrade);
     if (upgrade->open > 0 || upgrade->passed) {
-        uvhttp_server_log(server, UVHTTP_LOG_WARNING, "upgrade: one has begun already");
+        uvhttp_server_log(server, UVHTTP_LOG_WARNING,
+                          "upgrade: process %d has been started and does not serve yet; to start "
+                          "another one, end it",
+                          (int)upgrade->process.pid);
         return;
     }
     if (start.program[0] == '\0') {

@@ -14,7 +14,8 @@ enum { UVH_UPGRADE_SERVERS = 4 };
 struct uvh_upgrade {
     uvhttp_server_t *servers[UVH_UPGRADE_SERVERS]; /* NULL: none; the first has the loop */
     uvhttp_tls_t *tls;                             /* or NULL */
-    void (*done)(long pid, void *arg);             /* the new process serves */
+    bool (*done)(long pid, void *arg);             /* the new process serves; false: it is to end */
+    void (*failed)(void *arg);                     /* it has ended before */
     void *arg;
     uv_process_t process;
     uv_pipe_t ready; /* the new process writes to it when it serves, and closes it at its end */

@@ -94,6 +94,17 @@ static void check_route(const struct checker *checker, const struct uvh_setup_ro
         check(checker, route->root.text, W_OK | X_OK, "uploads to it fail");
 }
 
+/* The next process removes that of root, and writes its own. */
+static void check_pid_file(const struct checker *checker, const char *path)
+{
+    char directory[PATH_MAX];
+    if (path == NULL || access(path, W_OK) == 0)
+        return;
+    snprintf(directory, sizeof(directory), "%s", path);
+    if (access(dirname(directory), W_OK | X_OK) != 0)
+        warn(checker, "write", path, -errno, "uvhttp upgrade fails");
+}
+
 void uvh_user_files_check_uploads(const struct uvh_setup *setup, uvh_advice_cb tell, void *arg)
 {
     for (size_t i = 0; i < setup->site_count; i++) {
@@ -118,6 +129,7 @@ void uvh_user_files_check(const struct uvh_setup *setup, const struct uvh_tls *t
     const struct checker checker = {setup->user.text, tell, arg};
     for (const struct uvh_source *one = setup->sources; one != NULL; one = one->next)
         check(&checker, one->name, R_OK, "SIGHUP cannot apply changes");
+    check_pid_file(&checker, setup->pid_file.text);
     if (setup->tls.wanted)
         check_tls(&checker, tls);
     for (size_t i = 0; i <= setup->site_count; i++)

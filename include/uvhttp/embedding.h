@@ -71,6 +71,9 @@ UVHTTP_EXPORT int uvhttp_server_unlisten(uvhttp_server_t *server, const char *ad
 /* The same for a Unix socket, whose file is removed. */
 UVHTTP_EXPORT int uvhttp_server_unlisten_unix(uvhttp_server_t *server, const char *path);
 
+/* The same for a socket of uvhttp_server_listen_fd, which is closed. */
+UVHTTP_EXPORT int uvhttp_server_unlisten_fd(uvhttp_server_t *server, int fd);
+
 /* A listening socket of a server. `name`: the address or path that it was opened with, "" for a
  * descriptor. `port` 0: it has none. */
 typedef struct uvhttp_listening {

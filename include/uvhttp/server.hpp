@@ -537,7 +537,8 @@ public:
     {
         return trustProxies(std::span(prefixes.begin(), prefixes.size()), fields);
     }
-    /* Ends listening at an address and port, or at the path of a Unix socket; connections stay. */
+    /* Ends listening at an address and port, at the path of a Unix socket, or on a descriptor;
+     * connections stay. */
     Result unlisten(const char *address, int port) noexcept
     {
         return uvhttp_server_unlisten(native(), address, port);
@@ -546,6 +547,7 @@ public:
     {
         return uvhttp_server_unlisten_unix(native(), path);
     }
+    Result unlistenFd(int fd) noexcept { return uvhttp_server_unlisten_fd(native(), fd); }
     /* Connections of these proxies begin with a header of the PROXY protocol. */
     Server &acceptProxyProtocol(std::initializer_list<const char *> sources,
                                 uvhttp_proxy_others_t others = UVHTTP_PROXY_OTHERS_DIRECT) noexcept

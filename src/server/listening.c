@@ -119,8 +119,21 @@ static int end_on_workers(struct uvh_server *server, unsigned id)
     return 0;
 }
 
-/* `port` 0: a path. */
-static int unlisten(struct uvh_server *server, const char *name, int port)
+/* What ends: the listening on a descriptor, or for `fd` -1 at an address, or for `port` 0 at a
+ * path. */
+struct place {
+    const char *name;
+    int port, fd;
+};
+
+static bool is_at(const struct uvh_listening *listening, const struct place *place)
+{
+    if (place->fd >= 0)
+        return *listening->name == '\0' && listening->sockets[0] == place->fd;
+    return listening->port == place->port && strcmp(listening->name, place->name) == 0;
+}
+
+static int unlisten(struct uvh_server *server, const struct place *place)
 {
     struct uvh_listening **link = &server->listening;
     bool found = false;
@@ -130,7 +143,7 @@ static int unlisten(struct uvh_server *server, const char *name, int port)
         return UVHTTP_ESTOPPED;
     while (*link != NULL) {
         struct uvh_listening *listening = *link;
-        if (listening->port != port || strcmp(listening->name, name) != 0) {
+        if (!is_at(listening, place)) {
             link = &listening->next;
             continue;
         }
@@ -148,15 +161,23 @@ int uvhttp_server_unlisten(uvhttp_server_t *view, const char *address, int port)
 {
     if (view == NULL)
         return UVHTTP_ENOMEM;
-    return address == NULL || port <= 0 ? UVHTTP_EINVAL
-                                        : unlisten(uvh_server_of(view), address, port);
+    const struct place place = {.name = address, .port = port, .fd = -1};
+    return address == NULL || port <= 0 ? UVHTTP_EINVAL : unlisten(uvh_server_of(view), &place);
 }
 
 int uvhttp_server_unlisten_unix(uvhttp_server_t *view, const char *path)
 {
     if (view == NULL)
         return UVHTTP_ENOMEM;
-    return path == NULL || *path == '\0' ? UVHTTP_EINVAL : unlisten(uvh_server_of(view), path, 0);
+    const struct place place = {.name = path, .fd = -1};
+    return path == NULL || *path == '\0' ? UVHTTP_EINVAL : unlisten(uvh_server_of(view), &place);
+}
+
+int uvhttp_server_unlisten_fd(uvhttp_server_t *view, int fd)
+{
+    if (view == NULL)
+        return UVHTTP_ENOMEM;
+    return fd < 0 ? UVHTTP_EINVAL : unlisten(uvh_server_of(view), &(struct place){.fd = fd});
 }
 
 int uvhttp_server_each_listening(const uvhttp_server_t *view, uvhttp_listening_cb each, void *arg)

@@ -740,6 +740,14 @@ static void listening_sockets_are_enumerated(void **state)
     assert_int_equal(uvhttp_server_each_listening(stage.server, note_listening, &listened), 0);
     assert_int_equal(listened.count, 2);
     assert_string_equal(listened.name, "");
+    /* It has no address. */
+    assert_int_equal(uvhttp_server_unlisten(stage.server, "127.0.0.1", listened.port),
+                     UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_unlisten_fd(stage.server, -1), UVHTTP_EINVAL);
+    assert_int_equal(uvhttp_server_unlisten_fd(stage.server, copy), 0);
+    assert_true(refuses(listened.port));
+    assert_client_is("127.0.0.1");
+    assert_int_equal(uvhttp_server_unlisten_fd(stage.server, copy), UVHTTP_EINVAL);
     end();
 }
 

@@ -493,6 +493,8 @@ def test_kubernetes_manifests_name_each_other():
     assert pod["volumes"][0]["configMap"]["name"] == kustomization["configMapGenerator"][0]["name"]
     assert [container["image"]] == [image["name"] for image in kustomization["images"]]
     assert found["Service"]["spec"]["ports"][0]["targetPort"] == container["ports"][0]["name"]
+    assert (found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] ==
+            kustomization["labels"][0]["pairs"])
 
 
 def test_kubernetes_accepts_the_manifests(tmp_path):

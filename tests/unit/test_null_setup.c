@@ -307,6 +307,8 @@ static void listen_functions_check_null(void **state)
              uvhttp_server_unlisten_unix(NULL, "@x") == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_unlisten_unix, path,
              uvhttp_server_unlisten_unix(server, NULL) == UVHTTP_EINVAL);
+    NULL_ROW(uvhttp_server_unlisten_fd, server,
+             uvhttp_server_unlisten_fd(NULL, 3) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_each_listening, server,
              uvhttp_server_each_listening(NULL, count_listening, NULL) == UVHTTP_ENOMEM);
     NULL_ROW(uvhttp_server_each_listening, each,

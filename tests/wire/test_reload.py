@@ -99,8 +99,8 @@ def test_only_a_regular_file_is_read_again(tmp_path, name, wrapper, message):
 
 
 def warnings(program):
-    return re.findall("reload: '([a-z]+)' has changed since the start; this needs a restart",
-                      program.log())
+    return re.findall("reload: '([a-z]+)' has changed since the start; this needs "
+                      "uvhttp upgrade, or a restart", program.log())
 
 
 def test_fixed_keys_are_named_while_they_differ_from_the_start(start):
@@ -360,3 +360,28 @@ def test_reload_does_not_hide_lines_of_other_workers(start):
     for thread in threads:
         thread.join()
     eventually(lambda: program.log().count("GET /counted ") == sum(counts), "every line is there")
+
+
+def test_redirects_follow_the_port_of_https(start):
+    one, two, plain = free_port(), free_port(), free_port()
+    text = (f"tls: {{redirect_http: {plain}, "
+            f"certificates: [{{certificate: {tls.default_cert()}}}]}}\n" + respond("x"))
+    program = start(f"listen: 127.0.0.1:{one}\n" + text)
+    program.reload(f"listen: 127.0.0.1:{two}\n" + text)
+    with raw.Connection(plain) as connection:
+        location = connection.request("GET", "/").get("Location")
+    assert location.endswith(f":{two}/")
+
+
+def test_reload_names_what_an_address_cannot_change(start, tmp_path):
+    one, path = free_port(), tmp_path / "site.sock"
+    text = f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\n" + respond("x")
+    listen = "listen: [127.0.0.1:0, '{}127.0.0.1:{}', 'unix:{}:mode={}']\n"
+    program = start(listen.format("https://", one, path, "0600") + text)
+    program.reload(listen.format("http://", one, path, "0600") + text, "nothing is changed")
+    assert (f"a reload cannot change 127.0.0.1 port {one} to http://; use uvhttp upgrade\n" in
+            program.log())
+    program.reload(listen.format("https://", one, path, "0660") + text, "nothing is changed")
+    assert (f"a reload cannot change the mode, owner or group of '{path}'; use uvhttp upgrade\n" in
+            program.log())
+    program.reload(listen.format("https://", one, path, "0600") + text)

@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import socket
+import subprocess
 import tempfile
 import time
 
@@ -112,6 +113,14 @@ def test_pid_file_lasts_as_long_as_the_server(tmp_path):
     assert program.stop() == 0 and not path.exists()
 
 
+def test_pid_file_of_another_process_stays(tmp_path):
+    path = tmp_path / "uvhttp.pid"
+    start = ["uvhttp", "serve", "-l127.0.0.1:0", f"--pid-file={path}", tmp_path]
+    first, second = Program(*start), Program(*start)
+    assert first.stop() == 0 and path.read_text() == f"{second.process.pid}\n"
+    assert second.stop() == 0 and not path.exists()
+
+
 def test_pid_file_that_cannot_be_written_is_an_error(tmp_path):
     path = tmp_path / "site.yaml"
     path.write_text(respond("x") + "pid_file: none/pid\n")
@@ -160,6 +169,7 @@ def test_reload_command_takes_the_process_of_systemd(tmp_path):
     ("x\n", "has no process id"),
     ("-1\n", "has no process id"),
     ("12 34\n", "has no process id"),
+    (f"{2**32 + 1}\n", "has no process id"),
 ])
 def test_reload_command_needs_a_pid(tmp_path, content, message):
     path = tmp_path / "site.yaml"
@@ -168,6 +178,20 @@ def test_reload_command_needs_a_pid(tmp_path, content, message):
         (tmp_path / "pid").write_text(content)
     code, _, errors = reload(path)
     assert (code, errors) == (1, f"uvhttp: the pid file '{tmp_path}/pid' {message}\n")
+
+
+@pytest.mark.parametrize("command", ["reload", "upgrade"])
+def test_commands_leave_other_programs_alone(tmp_path, command):
+    """The signals would end them."""
+    path = tmp_path / "site.yaml"
+    path.write_text(respond("x") + "pid_file: pid\n")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        (tmp_path / "pid").write_text(f"{other.pid}\n")
+        done = run("uvhttp", command, path)
+        assert (done.returncode, done.stderr) == (
+            1, f"uvhttp: process {other.pid} of the pid file '{tmp_path}/pid' is another program, "
+            "'cat'; if the server does not run, remove the file\n")
+        assert other.communicate(b"alive") == (b"alive", None)
 
 
 def test_reload_command_names_a_process_that_has_ended(tmp_path):

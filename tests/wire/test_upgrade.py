@@ -3,9 +3,10 @@ sockets, and no client notices."""
 
 import os
 import re
+import shutil
 import signal
 import socket
-import ssl
+import subprocess
 import threading
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 import raw
 import tls
 from program import Program, run
-from wire_server import eventually, free_port
+from wire_server import built, eventually, free_port
 
 SITES = "sites: [{{routes: [{{path: /, respond: {{body: {}}}}}]}}]\n"
 
@@ -50,10 +51,18 @@ class Upgraded:
         if text is not None:
             self.write(text)
         os.kill(old, signal.SIGUSR2)
-        eventually(lambda: self.pid_path.exists()
-                   and self.pid_path.read_text() not in ("", f"{old}\n")
-                   and f"upgrade: process {self.pid} serves" in self.log(), "the new one serves")
+        path = self.pid_path
+        eventually(lambda: path.exists() and path.read_text() not in ("", f"{old}\n") and
+                   f"upgrade: process {self.pid} serves" in self.log(), "the new one serves")
         return old
+
+    def reload(self, text):
+        """Returns the lines of the log about it."""
+        before = len(self.log())
+        self.write(text)
+        os.kill(self.pid, signal.SIGHUP)
+        return eventually(lambda: self.log()[before:] if "reload: " in self.log()[before:] else "",
+                          "the reload")
 
     def wait_for_end(self, pid):
         eventually(lambda: not is_running(pid), "the old process ends")
@@ -167,6 +176,46 @@ def test_addresses_are_those_of_the_new_configuration(start, tmp_path):
     assert not path.exists() and not program.pid_path.exists()
 
 
+def is_refused(port):
+    try:
+        body(port)
+    except (ConnectionRefusedError, ConnectionResetError):
+        return True
+    return False
+
+
+def test_reload_changes_inherited_addresses(start, tmp_path):
+    one, two, path = free_port(), free_port(), tmp_path / "gone.sock"
+    both = f"listen: [127.0.0.1:{one}, 127.0.0.1:{two}, 'unix:{path}']\n"
+    program = start(both + SITES.format("one"))
+    program.wait_for_end(program.upgrade())
+    program.reload(f"listen: 127.0.0.1:{one}\n" + SITES.format("two"))
+    assert body(one) == b"two"
+    eventually(lambda: is_refused(two) and not path.exists(), "the others are closed")
+    program.reload(both + SITES.format("three"))
+    assert body(one) == body(two) == b"three" and path.exists()
+
+
+def test_reload_adds_an_address_that_only_the_old_process_had(start, tmp_path):
+    one, two, path = free_port(), free_port(), tmp_path / "gone.sock"
+    both = f"listen: [127.0.0.1:{one}, 127.0.0.1:{two}, 'unix:{path}']\n"
+    program = start(both + SITES.format("one"))
+    program.wait_for_end(program.upgrade(f"listen: 127.0.0.1:{one}\n" + SITES.format("two")))
+    eventually(lambda: is_refused(two) and not path.exists(), "the others are closed")
+    log = program.reload(both + SITES.format("three"))
+    assert body(one) == body(two) == b"three" and path.exists(), log
+
+
+def test_upgrade_changes_scheme_and_mode_of_an_address(start, tmp_path):
+    one, path = free_port(), tmp_path / "site.sock"
+    text = f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\n" + SITES.format("x")
+    listen = "listen: [127.0.0.1:{}, '{}127.0.0.1:{}', 'unix:{}:mode={}']\n"
+    program = start(listen.format(free_port(), "https://", one, path, "0600") + text)
+    program.wait_for_end(program.upgrade(
+        listen.format(free_port(), "http://", one, path, "0660") + text))
+    assert body(one) == b"x" and path.stat().st_mode & 0o777 == 0o660
+
+
 def test_tls_sessions_are_resumed(start):
     text = f"listen: 127.0.0.1:0\ntls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\n"
     program = start(text + SITES.format("x"))
@@ -198,8 +247,8 @@ def test_metrics_and_redirect_addresses_are_passed_on(start):
     metrics, plain, status = free_port(), free_port(), free_port()
     text = (f"listen: 127.0.0.1:0\nmetrics: {{listen: 127.0.0.1:{metrics}}}\n"
             f"status: {{listen: 127.0.0.1:{status}}}\n"
-            f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}],"
-            f" redirect_http: {plain}}}\n")
+            f"tls: {{redirect_http: {plain}, "
+            f"certificates: [{{certificate: {tls.default_cert()}}}]}}\n")
     program = start(text + SITES.format("x"))
     for _ in range(2):
         program.wait_for_end(program.upgrade())
@@ -228,13 +277,131 @@ def test_service_manager_is_told_of_the_new_process(start, tmp_path, monkeypatch
             manager.recv(4096) # no STOPPING of the old one
 
 
-def test_stop_during_an_upgrade_ends_both(start, tmp_path):
-    program = start("listen: 127.0.0.1:0\n" + SITES.format("x"))
-    program.write("listen: 127.0.0.1:0\ninclude: fifo\n" + SITES.format("x"))
-    old = program.pid
-    os.mkfifo(tmp_path / "fifo") # the new process waits for its writer
-    os.kill(old, signal.SIGUSR2)
-    eventually(lambda: re.search(r"upgrade: process (\d+) starts", program.log()), "it has begun")
-    new = int(re.search(r"upgrade: process (\d+) starts", program.log())[1])
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def test_many_upgrades_leave_nothing(start):
+    program = start("listen: 127.0.0.1:0\n"
+                    f"tls: {{certificates: [{{certificate: {tls.default_cert()}}}]}}\n" +
+                    SITES.format("x"))
+    before = descriptors(program.pid)
+    program.wait_for_end(program.upgrade())
+    for _ in range(int(os.environ.get("UVHTTP_UPGRADES", 5))):
+        program.wait_for_end(program.upgrade())
+    # <: a certificate is open for a moment when it is checked
+    eventually(lambda: descriptors(program.pid) <= before, "there are no more descriptors")
+
+
+@pytest.fixture
+def slow(start, tmp_path):
+    """slow(text): a server whose next upgrade has begun, the pids of both processes, and a function
+    that lets the new one go on."""
+    link, fifo, script = tmp_path / "uvhttp", tmp_path / "fifo", tmp_path / "slow"
+    link.symlink_to(built("uvhttp"))
+    os.mkfifo(fifo)
+    script.write_text(f'#!/bin/sh\nread line <{fifo}\nexec {built("uvhttp")} "$@"\n')
+    script.chmod(0o755)
+
+    def starter(text, use=lambda program: None):
+        program = start(text, wrapper=["sh", "-c", f'shift; exec {link} "$@"', "sh"])
+        use(program)
+        link.unlink()
+        link.symlink_to(script)
+        os.kill(program.pid, signal.SIGUSR2)
+        found = eventually(lambda: re.search(r"upgrade: process (\d+) starts", program.log()),
+                           "it starts")
+        return program, program.pid, int(found[1]), lambda: fifo.write_text("\n")
+
+    return starter
+
+
+def test_stop_during_an_upgrade_ends_both(slow):
+    _, old, new, _ = slow("listen: 127.0.0.1:0\n" + SITES.format("x"))
     os.kill(old, signal.SIGTERM)
     eventually(lambda: not is_running(old) and not is_running(new), "both end")
+
+
+def test_second_upgrade_names_the_process_of_the_first(slow):
+    program, old, new, go_on = slow("listen: 127.0.0.1:0\n" + SITES.format("x"))
+    os.kill(old, signal.SIGUSR2)
+    eventually(lambda: f"upgrade: process {new} has been started and does not serve yet; to start "
+               "another one, end it" in program.log(), "the warning")
+    go_on()
+    eventually(lambda: program.pid_path.read_text() == f"{new}\n", "the new one serves")
+    program.wait_for_end(old)
+
+
+@pytest.mark.parametrize("delay", [0, 60])
+def test_new_process_ends_if_the_old_one_stops_meanwhile(slow, tmp_path, delay):
+    (tmp_path / "big").write_bytes(raw.pattern(30_000_000))
+    connections = []
+
+    def download(program):
+        connections.append(raw.Connection(program.port, receive_buffer=4096))
+        connections[0].send(raw.request("GET", "/big"))
+        connections[0].receive_exactly(1000)
+
+    program, old, new, go_on = slow(
+        f"listen: 127.0.0.1:0\nserver: {{drain_delay: {delay}}}\n"
+        f"sites: [{{routes: [{{path: /, static: {tmp_path}}}]}}]\n", download)
+    os.kill(old, signal.SIGTERM)
+    eventually(lambda: "stopping" in program.log(), "the old one stops")
+    go_on()
+    if delay > 0:
+        eventually(lambda: program.log().count("stopping in 60 seconds") == 2, "the new one, too")
+        os.kill(new, signal.SIGTERM)
+    eventually(lambda: not is_running(new), "the new one ends")
+    eventually(lambda: program.pid_path.exists() and program.pid == old, "the pid file")
+    assert is_running(old)
+    connections[0].close()
+    os.kill(old, signal.SIGTERM)
+    program.wait_for_end(old)
+
+
+def test_stopping_server_does_not_upgrade(start):
+    program = start("listen: 127.0.0.1:0\nserver: {drain_delay: 60}\n" + SITES.format("x"))
+    pid = program.pid
+    os.kill(pid, signal.SIGTERM)
+    eventually(lambda: "stopping in" in program.log(), "the old one stops")
+    os.kill(pid, signal.SIGUSR2)
+    os.kill(pid, signal.SIGTERM)
+    program.wait_for_end(pid)
+    assert "upgrade:" not in program.log()
+
+
+def test_pid_file_is_that_of_the_old_process_after_a_failure(slow):
+    program, old, new, _ = slow("listen: 127.0.0.1:0\n" + SITES.format("x"))
+    program.pid_path.unlink()
+    os.kill(new, signal.SIGKILL)
+    eventually(lambda: program.pid_path.exists() and program.pid_path.read_text() == f"{old}\n",
+               "the pid file")
+
+
+@pytest.mark.parametrize("host", ["[0:0:0:0:0:0:0:1]", "[::0001]"])
+def test_addresses_are_compared_as_numbers(start, host):
+    with socket.socket(socket.AF_INET6) as chosen:
+        chosen.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        chosen.bind(("::1", 0))
+        program = start(f"listen: '{host}:{chosen.getsockname()[1]}'\n" + SITES.format("x"))
+        program.wait_for_end(program.upgrade())
+
+
+def test_program_may_be_a_symbolic_link(tmp_path):
+    """As with directories of versions and a link to the current one."""
+    for version in ("1", "2"):
+        (tmp_path / version).mkdir()
+        shutil.copy(built("uvhttp"), tmp_path / version)
+    link, pid_path = tmp_path / "current", tmp_path / "pid"
+    link.symlink_to("1")
+    with subprocess.Popen([link / "uvhttp", "serve", "-l127.0.0.1:0", f"--pid-file={pid_path}",
+                           tmp_path], stdout=subprocess.DEVNULL) as program:
+        eventually(lambda: pid_path.exists() and pid_path.read_text(), "it serves")
+        link.unlink()
+        link.symlink_to("2")
+        program.send_signal(signal.SIGUSR2)
+        assert program.wait(60) == 0
+    pid = int(pid_path.read_text())
+    assert os.readlink(f"/proc/{pid}/exe") == f"{tmp_path}/2/uvhttp"
+    os.kill(pid, signal.SIGTERM)
+    eventually(lambda: not is_running(pid), "it ends")

@@ -338,6 +338,7 @@ def test_check_warns_of_files_that_the_user_cannot_access(place):
     (place / "more.yaml").write_text("health: true\n")
     (place / "site.yaml").write_text(
         f"user: {UID}\ngroup: {GID}\naccess_log: access.log\ninclude: more.yaml\n"
+        "pid_file: pid\n"
         "tls: {certificates: [{certificate: site.pem}], key_log: keys}\n"
         "sites: [{routes: [{path: /, static: site, uploads: true}]}]\n")
     done = run("uvhttp", "check", place / "site.yaml")
@@ -348,6 +349,7 @@ def test_check_warns_of_files_that_the_user_cannot_access(place):
     assert done.stderr.splitlines() == [
         f"{start}read '{place}/more.yaml' {denied}SIGHUP cannot apply changes",
         f"{start}read '{place}/site.yaml' {denied}SIGHUP cannot apply changes",
+        f"{start}write '{place}/pid' {denied}uvhttp upgrade fails",
         f"{start}read '{path}' {denied}certificates cannot be reloaded",
         f"{start}write '{place}/keys' {denied}secrets of sessions are not written",
         f"{start}write '{place}/access.log' {denied}the access log cannot be reopened, "
