@@ -141,7 +141,7 @@ bool uvh_service_write_pid(struct uvh_service *service, const struct uvh_text *p
     bool written = write_pid(path->text);
     if (!written)
         uvh_problems_add(problems, path->mark, "the pid file '%s' cannot be written: %s%s",
-                         path->text, strerror(errno), uvh_user_files_advice(-errno));
+                         path->text, uvhttp_strerror(-errno), uvh_user_files_advice(-errno));
     service->pid_file = written ? path->text : NULL;
     return written;
 }
