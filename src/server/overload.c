@@ -35,10 +35,15 @@ static uint32_t next_random(struct uvh_overload *overload)
     return overload->random >> 16;
 }
 
+/* The loop has waited for longer than an interval before `began`, so nothing was queued. */
+static bool was_idle(const struct uvh_overload *overload, uint64_t began)
+{
+    return began > overload->ended && began - overload->ended > overload->interval;
+}
+
 bool uvh_overload_admits_some(struct uvh_overload *overload, uint64_t now, bool exempt)
 {
-    /* The loop has waited for longer than an interval, so nothing was queued. */
-    if (now > overload->ended && now - overload->ended > overload->interval)
+    if (was_idle(overload, now))
         overload->shed_part = 0;
     return exempt || next_random(overload) >= overload->shed_part;
 }
@@ -109,6 +114,19 @@ static enum uvh_overload_line line_due(struct uvh_overload *overload, uint64_t n
     return UVH_OVERLOAD_SHEDDING;
 }
 
+/* An iteration began after idle time. All of its requests were admitted. */
+static enum uvh_overload_line end_after_idle(struct uvh_overload *overload, uint64_t began)
+{
+    uint64_t requests = overload->requests - overload->requests_before;
+    overload->requests -= requests;
+    overload->admitted -= requests;
+    add_window(&overload->since_begin, overload, overload->ended - overload->window_began);
+    overload->shed_part = 0;
+    begin_window(overload, began);
+    overload->requests = overload->admitted = requests;
+    return end_overload(overload);
+}
+
 /* All but one of `count` requests have waited for others: a single one has not, however long it
  * takes. */
 static uint64_t delay_of(const struct uvh_overload *overload,
@@ -125,6 +143,9 @@ enum uvh_overload_line uvh_overload_add_iteration(struct uvh_overload *overload,
                                                   const struct uvh_overload_iteration *iteration)
 {
     uint64_t delay = delay_of(overload, iteration), now = iteration->end;
+    uint64_t began = now - iteration->length;
+    bool idle = (overload->shed_part > 0 || overload->logged) && was_idle(overload, began);
+    enum uvh_overload_line line = idle ? end_after_idle(overload, began) : UVH_OVERLOAD_NO_LINE;
     overload->ended = now;
     overload->busy += iteration->length;
     overload->requests_before = overload->requests;
@@ -133,11 +154,12 @@ enum uvh_overload_line uvh_overload_add_iteration(struct uvh_overload *overload,
     bool sheds = overload->shed_part > 0;
     uint64_t length = now - overload->window_began;
     if (length < (sheds ? overload->interval / QUICK_WINDOWS : overload->interval))
-        return UVH_OVERLOAD_NO_LINE;
+        return line;
     if (sheds || overload->admitted < overload->requests) {
         add_window(&overload->since_line, overload, length);
         add_window(&overload->since_begin, overload, length);
     }
     end_window(overload, now);
-    return line_due(overload, now);
+    enum uvh_overload_line due = line_due(overload, now);
+    return due != UVH_OVERLOAD_NO_LINE ? due : line;
 }

@@ -215,6 +215,19 @@ static void shedding_ends_after_an_idle_interval(void **state)
     assert_int_equal(guard.shed_part, 0);
 }
 
+/* A new connection is accepted in an iteration before that of its request. */
+static void shedding_ends_when_an_idle_loop_accepts(void **state)
+{
+    (void)state;
+    overload();
+    guard.load = 100000;
+    run(100, 1, 0);
+    assert_true(guard.shed_part > 0);
+    run(101, 1, 0);
+    assert_int_equal(guard.shed_part, 0);
+    assert_int_equal(admitted_of(10, false), 10);
+}
+
 /* Other events run the loop all the time, so that it is never idle for an interval. */
 static void shedding_ends_without_requests(void **state)
 {
@@ -313,6 +326,22 @@ static void end_is_logged_with_the_sum(void **state)
     assert_int_equal(run(99, 1, 1), UVH_OVERLOAD_NO_LINE);
 }
 
+static void end_after_idle_time_is_logged_without_that_time(void **state)
+{
+    (void)state;
+    overload();
+    assert_int_equal(run(0, 30, 1000), UVH_OVERLOAD_SHEDDING);
+    uint64_t shed = guard.counts.shed;
+    run(0, 10, 1);
+    assert_int_equal(run(60000, 1, 1), UVH_OVERLOAD_OVER);
+    assert_in_range(guard.counts.requests, 1001, 1001);
+    assert_in_range(guard.counts.shed, shed, shed + 1);
+    assert_in_range(guard.counts.duration, 40 * MS, 40 * MS);
+    assert_int_equal(guard.requests, 1); /* of the new window */
+    assert_int_equal(guard.admitted, 1);
+    assert_int_equal(run(0, 1, 1), UVH_OVERLOAD_NO_LINE);
+}
+
 static void overload_soon_after_a_line_is_not_logged(void **state)
 {
     (void)state;
@@ -400,6 +429,7 @@ int main(void)
         TEST(shedding_ends_when_the_load_fits),
         TEST(load_is_averaged_while_shedding),
         TEST(shedding_ends_after_an_idle_interval),
+        TEST(shedding_ends_when_an_idle_loop_accepts),
         TEST(shedding_ends_without_requests),
         TEST(load_is_known_without_an_admitted_request),
         TEST(time_that_goes_back_is_ignored),
@@ -407,6 +437,7 @@ int main(void)
         TEST(exempt_requests_are_in_the_line),
         TEST(further_lines_are_10_seconds_apart),
         TEST(end_is_logged_with_the_sum),
+        TEST(end_after_idle_time_is_logged_without_that_time),
         TEST(overload_soon_after_a_line_is_not_logged),
         TEST(nothing_is_logged_without_a_shed_request),
         TEST(delays_stay_short_above_capacity),
