@@ -5,6 +5,7 @@
 #ifndef UVH_APP_SETUP_H
 #define UVH_APP_SETUP_H
 
+#include <uvhttp/status_page.h>
 #include <uvhttp/tls.h>
 
 #include "options.h"
@@ -144,6 +145,7 @@ struct uvh_setup_metrics {
 /* Servers at addresses of their own, which may be the same one; NULL: none. */
 struct uvh_own_servers {
     uvhttp_server_t *metrics, *status;
+    uvhttp_status_page_t **page; /* its samples outlive a reload; the pointer is NULL at first */
 };
 
 struct uvh_setup_confine {

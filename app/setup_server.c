@@ -52,6 +52,7 @@ struct running {
     struct uvh_site_log log;
     struct uvh_listening listening;
     struct uvh_metrics metrics, status;
+    uvhttp_status_page_t *page;
     struct uvh_redirect redirect;
     struct uvh_tls tls;
     struct uvh_run_as as;
@@ -301,12 +302,13 @@ static void refuse_hidden_routes(const struct uvh_setup_site *site, struct uvh_p
     }
 }
 
-static struct uvh_own_servers own_servers(const struct running *running,
-                                          const struct uvh_setup *setup)
+static struct uvh_own_servers own_servers(struct running *running, const struct uvh_setup *setup)
 {
     uvhttp_server_t *metrics = running->metrics.server;
-    return (struct uvh_own_servers){
-        .metrics = metrics, .status = uvh_metrics_share(setup) ? metrics : running->status.server};
+    return (struct uvh_own_servers){.metrics = metrics,
+                                    .status =
+                                        uvh_metrics_share(setup) ? metrics : running->status.server,
+                                    .page = &running->page};
 }
 
 /* What a reload replaces. False with problems noted or printed, and `*code` set. */
@@ -582,6 +584,7 @@ int uvh_setup_server_run(const struct uvh_setup_server *given)
     uvh_redirect_close(&running.redirect, server);
     uvh_metrics_close(&running.status, server);
     uvh_metrics_close(&running.metrics, server);
+    uvhttp_status_page_free(running.page);
     uvhttp_server_free(server);
     free_closed(&running, true);
     uvh_tls_close(&running.tls);

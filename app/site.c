@@ -273,16 +273,14 @@ static void add_status(const struct builder *builder, uvhttp_server_t *server,
                        const struct chain *chain)
 {
     const struct uvh_text *path = &builder->setup->status.path;
-    uvhttp_status_page_t *status;
+    uvhttp_status_page_t **page = builder->own->page;
     if (path->text == NULL)
         return;
-    int err = uvhttp_status_page_new(&status, builder->server);
-    if (err == 0 && (err = uvhttp_server_own(server, uvhttp_status_page_free, status)) != 0)
-        uvhttp_status_page_free(status);
+    int err = *page == NULL ? uvhttp_status_page_new(page, builder->server) : 0;
     if (err != 0)
         uvh_problems_add(builder->problems, path->mark, "%s", uvhttp_strerror(err));
     else
-        add_own_route(builder, server, chain, path, uvhttp_status_page_handle_request, status);
+        add_own_route(builder, server, chain, path, uvhttp_status_page_handle_request, *page);
 }
 
 static bool has_rest(const struct uvh_setup *setup)

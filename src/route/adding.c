@@ -9,6 +9,7 @@
 #include <uvhttp/health.h>
 #include <uvhttp/metrics.h>
 #include <uvhttp/static.h>
+#include <uvhttp/status_page.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
@@ -107,11 +108,11 @@ static void enlist(struct uvhttp_router *router)
     router->all->last_router = router;
 }
 
-/* Probes and metrics tell that the server is overloaded. */
+/* Probes, metrics and the status page tell that the server is overloaded. */
 static bool observes(uvhttp_handler_cb handler)
 {
     return handler == uvhttp_health_handle_live || handler == uvhttp_health_handle_ready ||
-           handler == uvhttp_metrics_handle_request;
+           handler == uvhttp_metrics_handle_request || handler == uvhttp_status_page_handle_request;
 }
 
 /* Allocates a route in one block: the struct, its parameters, middleware, pattern and method, and

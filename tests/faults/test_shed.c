@@ -74,6 +74,7 @@ static void begin(size_t guard)
     assert_int_equal(uvhttp_server_use(stage.server, count_run, NULL), 0);
     for (size_t i = 0; i < UVH_COUNT_OF(routes); i++)
         assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server), &routes[i]), 0);
+    assert_int_equal(uvhttp_server_route_status(stage.server, "/status"), 0);
     middleware_runs = handler_runs = callback_runs = 0;
     offset = 0;
 }
@@ -169,7 +170,7 @@ static void shed_request_with_body_keeps_the_connection(void **state)
 static void observing_routes_are_never_shed(void **state)
 {
     (void)state;
-    static const char *const paths[] = {"/live", "/ready", "/metrics", "/never"};
+    static const char *const paths[] = {"/live", "/ready", "/metrics", "/status", "/never"};
     begin(1);
     listen_and_connect();
     shed_all();
@@ -194,7 +195,7 @@ static void observing_routes_have_the_flag(void **state)
     begin(1);
     assert_int_equal(uvhttp_router_each(uvhttp_server_router(stage.server), check_flags, &exempt),
                      0);
-    assert_int_equal(exempt, 4);
+    assert_int_equal(exempt, 5);
     stage_end(&stage);
 }
 

@@ -150,11 +150,14 @@ def test_events_have_the_new_values(start):
     events.connection.close()
 
 
+def point_count(port):
+    points = r'<svg class="graph"[^>]*><polyline points="([^"]*)"'
+    return len(re.search(points, get(port, "/status").text)[1].split())
+
+
 def test_graphs_show_the_past_at_once(start):
     program = start("status: /status\n" + SITE)
-    points = r'<svg class="graph"[^>]*><polyline points="([^"]*)"'
-    eventually(lambda: len(re.search(points, get(program.port, "/status").text)[1].split()) > 6,
-               "the page has several values")
+    eventually(lambda: point_count(program.port) > 6, "the page has several values")
 
 
 def test_stop_ends_open_pages(start):
@@ -296,6 +299,13 @@ def test_reload_changes_the_path(start):
     assert get(program.port, "/old").status_code == 404
     assert "<main>" in events.next(), "an open page goes on"
     events.connection.close()
+
+
+def test_reload_keeps_the_graphs(start):
+    program = start("status: /status\n" + SITE)
+    eventually(lambda: point_count(program.port) > 6, "the page has several values")
+    reload(program, "status: /status\n" + SITE)
+    assert point_count(program.port) > 6
 
 
 def test_reload_keeps_the_own_address(start):
