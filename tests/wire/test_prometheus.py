@@ -76,11 +76,19 @@ def load(port, path, count, *options):
     assert ", 0 errored, 0 timeout" in result.stdout, result.stdout
 
 
-@pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs Debian's prometheus")
-def test_totals_of_prometheus_equal_the_load(prometheus, tmp_path):
+@pytest.fixture
+def site(tmp_path):
+    """The program, and the port of its metrics."""
     port = free_port()
     (tmp_path / "site.yaml").write_text(SITE.format(port=port))
     program = Program("uvhttp", "run", str(tmp_path / "site.yaml"))
+    yield program, port
+    assert program.stop() == 0
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs Debian's prometheus")
+def test_totals_of_prometheus_equal_the_load(prometheus, site):
+    program, port = site
     query = prometheus(port)
     eventually(lambda: query("uvhttp_requests_total") or None, "the first scrape")
     load(program.port, "/text", 12345, "--h1")
@@ -106,4 +114,3 @@ def test_totals_of_prometheus_equal_the_load(prometheus, tmp_path):
     assert one("uvhttp_requests_total") == one("sum(uvhttp_responses_total)") == 15035
     assert one("uvhttp_request_duration_seconds_count") == 15035
     assert one("sum(uvhttp_worker_requests_total)") == 15035
-    assert program.stop() == 0
