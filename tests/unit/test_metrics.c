@@ -198,7 +198,7 @@ static void metrics_have_help_and_type(void **state)
             assert_int_equal(strncmp(line, name, strlen(name)), 0);
         }
     }
-    assert_int_equal(metrics, 32);
+    assert_int_equal(metrics, 34);
 }
 
 static void truncated_text_returns_full_length(void **state)

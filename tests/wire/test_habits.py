@@ -2,7 +2,6 @@
 what does, and values that can never work are refused at the start."""
 
 import resource
-import signal
 
 import pytest
 
@@ -248,16 +247,6 @@ def test_help_about_word(word, lines, other):
 def test_help_about_unknown_word(word):
     assert refused("help", word) == (
         f"uvhttp: no command and no option is about '{word}'; all options: uvhttp help serve")
-
-
-# Signals
-
-
-def test_upgrade_signal_of_nginx_is_ignored(start):
-    program = start("sites: [{routes: [{path: /, respond: {body: x}}]}]\n")
-    program.send_signal(signal.SIGUSR2)
-    assert get(program).status_code == 200
-    assert program.stop() == 0
 
 
 # Values that can never work
