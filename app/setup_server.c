@@ -136,7 +136,9 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
 /* Runs until stopped; see hangup.h for other signals. */
 static int run_server(struct running *running, uvhttp_server_t *server)
 {
-    bool with_terminal = !running->given->options->from_file;
+    bool replace, with_terminal = !running->given->options->from_file;
+    if (uvh_upgrade_sockets(&replace) > 0) /* its shell knows only the older process, or nohup */
+        with_terminal = false;
     running->hangup = (struct uvh_hangup){.act = act_on_signal, .arg = running};
     int err = uvh_hangup_start(&running->hangup, server, with_terminal);
     int code = err == 0 ? listen_and_run(running, server) : fail(err);

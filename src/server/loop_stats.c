@@ -102,6 +102,7 @@ void uvh_loop_stats_close(struct uvh_loop_stats *stats, uv_close_cb closed)
 {
     if (in_iteration == stats)
         in_iteration = NULL;
+    set_waiting(stats); /* the loop ends: it is not stuck until the others end */
     uv_close((uv_handle_t *)&stats->wait, closed);
     uv_close((uv_handle_t *)&stats->after, closed);
 }

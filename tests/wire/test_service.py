@@ -96,6 +96,22 @@ def test_watchdog_is_fed_while_the_server_drains(manager, tmp_path):
     assert program.wait() == 0
 
 
+def test_worker_without_connections_is_not_stuck_while_others_drain(manager, tmp_path):
+    """Its loop has ended. More than stuck_loop_ms pass with messages of the watchdog."""
+    (tmp_path / "big").write_bytes(raw.pattern(30_000_000))
+    program = Program("uvhttp", "serve", "-l127.0.0.1:0", "--workers=3", tmp_path,
+                      environment=manager.environment | {"WATCHDOG_USEC": "300000"})
+    with program.connect(receive_buffer=4096) as connection:
+        connection.send(raw.request("GET", "/big"))
+        connection.receive_exactly(1000)
+        program.send_signal(signal.SIGTERM)
+        while "STOPPING" not in manager.message():
+            pass
+        for _ in range(16):
+            assert manager.message() == {"WATCHDOG": "1"}
+    assert program.wait() == 0 and "stuck" not in program.log()
+
+
 def test_watchdog_of_another_process_is_ignored(manager, tmp_path):
     environment = manager.environment | {"WATCHDOG_USEC": "30000", "WATCHDOG_PID": "1"}
     program = Program("uvhttp", "serve", "-l127.0.0.1:0", tmp_path, environment=environment)

@@ -2,6 +2,7 @@
 sockets, and no client notices."""
 
 import os
+import pty
 import re
 import shutil
 import signal
@@ -405,3 +406,25 @@ def test_program_may_be_a_symbolic_link(tmp_path):
     assert os.readlink(f"/proc/{pid}/exe") == f"{tmp_path}/2/uvhttp"
     os.kill(pid, signal.SIGTERM)
     eventually(lambda: not is_running(pid), "it ends")
+
+
+def test_upgraded_server_of_nohup_survives_its_terminal(tmp_path):
+    """A new process does not inherit that SIGHUP is ignored."""
+    pid_path, log = tmp_path / "pid", tmp_path / "log"
+    leader, terminal = pty.fork()
+    if leader == 0:
+        os.execvp("sh", ["sh", "-c", f"nohup {built('uvhttp')} serve -l127.0.0.1:0 "
+                         f"--pid-file={pid_path} {tmp_path} >{log} 2>&1 & cat"])
+    eventually(lambda: pid_path.exists() and pid_path.read_text(), "it serves")
+    old = int(pid_path.read_text())
+    os.kill(old, signal.SIGUSR2)
+    eventually(lambda: not is_running(old), "the old process ends")
+    pid = int(pid_path.read_text())
+    os.close(terminal)
+    os.waitpid(leader, 0)
+    os.kill(pid, signal.SIGHUP)
+    os.kill(pid, signal.SIGUSR2)  # handled after SIGHUP, unless that stops the server
+    eventually(lambda: log.read_text().count("upgrade: process") >= 4, "it goes on")
+    os.kill(int(pid_path.read_text()), signal.SIGTERM)
+    eventually(lambda: not is_running(int(pid_path.read_text())) if pid_path.exists() else True,
+               "it ends")
