@@ -31,8 +31,6 @@ static const char *const system_paths[] = {"/lib",
                                            "/etc/resolv.conf",
                                            "/etc/gai.conf",
                                            "/etc/services",
-                                           "/etc/ssl/openssl.cnf",
-                                           "/etc/pki/tls/openssl.cnf",
                                            "/dev/urandom",
                                            "/dev/tty",
                                            "/sys/devices/system/cpu",
@@ -138,6 +136,8 @@ bool uvh_confine_files(struct uvh_confine *confine, const struct uvh_setup *setu
     *confine = (struct uvh_confine){.active = false};
     if (setup->confine.mode == UVH_CONFINE_OFF)
         return true;
+    if (setup->tls.wanted)
+        uvh_tls_read_settings();
     int err = uvh_landlock_begin(&confine->files);
     if (err == 0) {
         err = allow_system_paths(&confine->files);

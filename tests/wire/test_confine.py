@@ -156,6 +156,21 @@ def test_forbidden_calls_fail(start, place, probe):
     assert program.request("/file.txt").body == b"of site\n"
 
 
+@pytest.mark.release_only
+def test_log_to_standard_error_opens_no_device(start, place, probe):
+    (place / "logs").mkdir()
+    log = place / "logs/log"
+    program = start("--confine", "--access-log=/dev/stderr", environment={
+        "LD_PRELOAD": str(probe), "PROBE_FILE": "/dev/zero", "PROBE_NEW": "/dev/shm/uvhttp",
+        "PROBE_PORT": "0"}, wrapper=("sh", "-c", f"exec \"$@\" 2>>'{log}'", "sh"))
+    program.send_signal(signal.SIGURG)
+    eventually(lambda: "probe end 0\n" in log.read_text(), "the attempts are finished")
+    assert f"probe read {errno.EACCES}\n" in log.read_text()
+    assert f"probe create {errno.EACCES}\n" in log.read_text()
+    program.request("/file.txt")
+    eventually(lambda: "/file.txt" in log.read_text(), "the request is logged")
+
+
 def test_link_out_of_the_root_is_forbidden(start, place):
     (place / "site/link.txt").symlink_to(place / "outside/file.txt")
     free = start("--symlinks=all", "--workers=1")
@@ -256,6 +271,20 @@ def test_certificate_is_reloaded(start, place):
     tls.certificate("two.example", path=place / "new").rename(path)
     program.send_signal(signal.SIGHUP)
     eventually(lambda: "certificates reloaded after SIGHUP" in program.log(), "they are reloaded")
+
+
+def test_settings_of_openssl_apply(place):
+    (place / "ssl").mkdir()
+    (place / "ssl/more.cnf").write_text("default_properties = fips=yes\n")
+    settings = place / "ssl/openssl.cnf"
+    settings.write_text("openssl_conf = all\n[all]\nalg_section = algorithms\n[algorithms]\n"
+                        f".include {place}/ssl/more.cnf\n")
+    certificate = tls.certificate("one.example", path=place / "etc/site.pem")
+    found = [run("uvhttp", "serve", "-l127.0.0.1:0", f"--tls-cert={certificate}", how,
+                 place / "site", environment={**SANITIZER, "OPENSSL_CONF": str(settings)})
+             for how in ("--confine=off", "--confine=on")]
+    assert [one.returncode for one in found] == [1, 1]
+    assert found[0].stderr == found[1].stderr
 
 
 # Reload
