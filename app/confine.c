@@ -13,7 +13,8 @@
 #include "seccomp_calls.h"
 
 /* What a server needs besides its own files: shared libraries that are loaded when they are needed,
- * names of users, the time zone, settings of OpenSSL, whether there is a terminal, metrics. */
+ * names of users, the time zone, settings of OpenSSL, whether there is a terminal, the number of
+ * processors, metrics. */
 static const char *const system_paths[] = {"/lib",
                                            "/lib64",
                                            "/usr/lib",
@@ -34,6 +35,7 @@ static const char *const system_paths[] = {"/lib",
                                            "/dev/urandom",
                                            "/dev/tty",
                                            "/sys/devices/system/cpu",
+                                           "/sys/fs/cgroup",
                                            "/proc/self"};
 
 struct visit {
@@ -138,6 +140,8 @@ bool uvh_confine_files(struct uvh_confine *confine, const struct uvh_setup *setu
         return true;
     if (setup->tls.wanted)
         uvh_tls_read_settings();
+    if (!only_check)
+        uvh_seccomp_refuse_rings();
     int err = uvh_landlock_begin(&confine->files);
     if (err == 0) {
         err = allow_system_paths(&confine->files);

@@ -35,10 +35,10 @@ static const char *const names[] = {
     /* the process */
     "getegid", "geteuid", "getgid", "getgroups", "getresgid", "getresuid", "getrlimit", "getrusage",
     "getuid", "sysinfo", "ugetrlimit", "umask", "uname",
-    /* events; a loop of libuv may have a ring, and no new one can be set up */
+    /* events */
     "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2",
-    "io_uring_enter", "memfd_create", "pipe2", "poll", "ppoll", "ppoll_time64", "pselect6",
-    "pselect6_time64", "select", "_newselect",
+    "memfd_create", "pipe2", "poll", "ppoll", "ppoll_time64", "pselect6", "pselect6_time64",
+    "select", "_newselect",
     /* sockets */
     "accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen",
     "recvfrom", "recvmmsg", "recvmmsg_time64", "recvmsg", "setsockopt", "shutdown",
@@ -150,6 +150,15 @@ static int add_rules(scmp_filter_ctx filter)
         err =
             allow_with(filter, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)controls[i], 0));
     return err;
+}
+
+void uvh_seccomp_refuse_rings(void)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    if (filter != NULL &&
+        seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0) == 0)
+        (void)seccomp_load(filter);
+    seccomp_release(filter);
 }
 
 int uvh_seccomp_restrict(void)

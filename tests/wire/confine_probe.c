@@ -66,6 +66,8 @@ static void probe(int number)
     report("udp", socket(AF_INET6, SOCK_DGRAM, 0));
     report("raw", socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
     report("memory_file", memfd_create("probe", MFD_CLOEXEC));
+    report("ring_enter", syscall(SYS_io_uring_enter, -1, 0, 0, 0, NULL, 0));
+    report("limits_of_group", open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     report("packet", socket(AF_PACKET, SOCK_RAW, 0));
     report("terminal", ioctl(STDERR_FILENO, TIOCSTI, ""));
     report("dumpable", prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));

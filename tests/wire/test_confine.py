@@ -149,9 +149,9 @@ def test_forbidden_calls_fail(start, place, probe):
     found = {name: int(number) for name, number in re.findall(r"probe (\w+) (\d+)", program.log())}
     expected = {name: errno.ENOSYS for name in found}
     expected.update(read=errno.EACCES, create=errno.EACCES, null=0, end=0,
-                    memory_file=0,
+                    memory_file=0, limits_of_group=0,
                     connect=errno.EACCES if landlock_abi() >= 4 else 0)
-    assert found == expected and len(found) == 29
+    assert found == expected and len(found) == 31
     assert not (place / "outside/new").exists()
     assert program.request("/file.txt").body == b"of site\n"
 
