@@ -78,10 +78,25 @@ static void refuse_landlock(const struct visit *visit, int err)
     refuse(visit, text);
 }
 
+/* A file in the top directory, whose rule covers all others. */
+static void warn_of_top(const struct visit *visit, const struct uvh_confine_path *path)
+{
+    char found[PATH_MAX], text[200];
+    if (path->root || path->required || realpath(path->path, found) == NULL ||
+        strcmp(found, "/") != 0)
+        return;
+    snprintf(text, sizeof(text),
+             "%s: the server can %s every file, because it has one of its own in '/'; move that to "
+             "another directory",
+             name_of(visit->setup), path->write ? "write to" : "read");
+    visit->warn(text, visit->arg);
+}
+
 /* Paths of other keys are reported by those that open them. */
 static void allow(const struct uvh_confine_path *path, void *arg)
 {
     const struct visit *visit = arg;
+    warn_of_top(visit, path);
     int err = uvh_landlock_allow(visit->files, path->path, path->write);
     if (err != 0 && (path->required || err == ENOMEM))
         uvh_problems_add(visit->problems, path->mark, "%s: '%s' cannot be opened: %s",
