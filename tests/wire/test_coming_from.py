@@ -17,7 +17,7 @@ from wire_server import built
 PAGE = pages.ROOT / "docs/coming-from.md"
 # The level of keys that the page does not show within a map
 OF_SITE = {"access_log", "hosts", "rewrites"}
-OF_TOP = {"listen", "trusted_proxies", "tls", "metrics", "user", "include"}
+OF_TOP = {"listen", "trusted_proxies", "tls", "metrics", "user", "include", "proxy_protocol"}
 OF_TLS = {"redirect_http", "profile"}
 OF_SERVER = {"workers", "http2", "http2_max_streams"}
 

@@ -197,8 +197,8 @@ def test_files_are_restricted_before_threads_start(start, tmp_path):
 @as_root
 def test_file_in_the_top_directory_is_a_warning(start):
     program = start("--confine", "--pid-file=/uvhttp-test.pid")
-    assert ("warning --confine: the server can write to every file, because it has one of its own in "
-            "'/'; move that to another directory\n") in program.log()
+    assert ("warning --confine: the server can write to every file, because it has one of its own "
+            "in '/'; move that to another directory\n") in program.log()
 
 
 # What works
