@@ -13,7 +13,8 @@
 #include "seccomp_calls.h"
 
 /* What a server needs besides its own files: shared libraries that are loaded when they are needed,
- * names of users, the time zone, settings of OpenSSL, whether there is a terminal, metrics. */
+ * names of users, the time zone, settings of OpenSSL, whether there is a terminal, the number of
+ * processors, metrics. */
 static const char *const system_paths[] = {"/lib",
                                            "/lib64",
                                            "/usr/lib",
@@ -31,11 +32,10 @@ static const char *const system_paths[] = {"/lib",
                                            "/etc/resolv.conf",
                                            "/etc/gai.conf",
                                            "/etc/services",
-                                           "/etc/ssl/openssl.cnf",
-                                           "/etc/pki/tls/openssl.cnf",
                                            "/dev/urandom",
                                            "/dev/tty",
                                            "/sys/devices/system/cpu",
+                                           "/sys/fs/cgroup",
                                            "/proc/self"};
 
 struct visit {
@@ -78,10 +78,25 @@ static void refuse_landlock(const struct visit *visit, int err)
     refuse(visit, text);
 }
 
+/* A file in the top directory, whose rule covers all others. */
+static void warn_of_top(const struct visit *visit, const struct uvh_confine_path *path)
+{
+    char found[PATH_MAX], text[200];
+    if (path->root || path->required || realpath(path->path, found) == NULL ||
+        strcmp(found, "/") != 0)
+        return;
+    snprintf(text, sizeof(text),
+             "%s: the server can %s every file, because it has one of its own in '/'; move that to "
+             "another directory",
+             name_of(visit->setup), path->write ? "write to" : "read");
+    visit->warn(text, visit->arg);
+}
+
 /* Paths of other keys are reported by those that open them. */
 static void allow(const struct uvh_confine_path *path, void *arg)
 {
     const struct visit *visit = arg;
+    warn_of_top(visit, path);
     int err = uvh_landlock_allow(visit->files, path->path, path->write);
     if (err != 0 && (path->required || err == ENOMEM))
         uvh_problems_add(visit->problems, path->mark, "%s: '%s' cannot be opened: %s",
@@ -138,6 +153,10 @@ bool uvh_confine_files(struct uvh_confine *confine, const struct uvh_setup *setu
     *confine = (struct uvh_confine){.active = false};
     if (setup->confine.mode == UVH_CONFINE_OFF)
         return true;
+    if (setup->tls.wanted)
+        uvh_tls_read_settings();
+    if (!only_check)
+        uvh_seccomp_refuse_rings();
     int err = uvh_landlock_begin(&confine->files);
     if (err == 0) {
         err = allow_system_paths(&confine->files);

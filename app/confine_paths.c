@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "access_logs.h"
@@ -30,6 +31,13 @@ static void visit_parent(const struct visitor *visitor, const char *path, struct
         visit_one(visitor, dirname(copy), mark, write);
 }
 
+/* "/dev/stdout" and others are links that are never replaced. */
+static bool is_link_of_system(const char *path)
+{
+    return (strncmp(path, "/dev/", 5) == 0 && strchr(path + 5, '/') == NULL) ||
+           strncmp(path, "/proc/", 6) == 0;
+}
+
 /* A device or a FIFO is never replaced. */
 static void visit_file(const struct visitor *visitor, const char *path, struct uvh_mark mark,
                        bool write)
@@ -41,7 +49,8 @@ static void visit_file(const struct visitor *visitor, const char *path, struct u
         visit_one(visitor, path, mark, write);
         return;
     }
-    visit_parent(visitor, path, mark, write);
+    if (!is_link_of_system(path))
+        visit_parent(visitor, path, mark, write);
     char *target = realpath(path, NULL);
     if (target != NULL)
         visit_parent(visitor, target, mark, write);

@@ -29,6 +29,10 @@ void uvh_tls_advise(const uvhttp_tls_options_t *config, bool dates, uvh_advice_c
     (void)config, (void)dates, (void)tell, (void)arg;
 }
 
+void uvh_tls_read_settings(void)
+{
+}
+
 int uvh_cert_report(const struct uvh_cert_command *command)
 {
     (void)command;

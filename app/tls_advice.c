@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -301,4 +302,9 @@ void uvh_tls_advise(const uvhttp_tls_options_t *config, bool dates, uvh_advice_c
     look_at_certificates(&adviser);
     look_at_lists(&adviser, dates);
     ERR_clear_error();
+}
+
+void uvh_tls_read_settings(void)
+{
+    OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, NULL);
 }

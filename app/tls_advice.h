@@ -12,4 +12,7 @@ typedef void (*uvh_advice_cb)(const char *text, void *arg);
  * library does in a running server. Unreadable files are skipped. */
 void uvh_tls_advise(const uvhttp_tls_options_t *config, bool dates, uvh_advice_cb tell, void *arg);
 
+/* Reads the settings of OpenSSL (openssl.cnf and the files that it includes) now. */
+void uvh_tls_read_settings(void);
+
 #endif

@@ -63,9 +63,11 @@ UVHTTP_EXPORT int uvhttp_server_listen_inherited(uvhttp_server_t *server, size_t
 /* Ends listening where uvhttp_server_listen or uvhttp_server_listen_tls listens with that address
  * ("localhost": both), and on this port. Connections stay open, and those in the system's queue are
  * served. Other workers end it in an iteration of their loops: until then the port is in use. On
- * the first worker's thread of a running server. Returns 0, or UVHTTP_EINVAL   it does not listen
- * there UVHTTP_ESTOPPED the server is stopping UVHTTP_ENOMEM   out of memory; it may still listen
- * there, with some of its workers */
+ * the first worker's thread of a running server.
+ * Returns 0, or
+ *   UVHTTP_EINVAL   it does not listen there
+ *   UVHTTP_ESTOPPED the server is stopping
+ *   UVHTTP_ENOMEM   out of memory; it may still listen there, with some of its workers */
 UVHTTP_EXPORT int uvhttp_server_unlisten(uvhttp_server_t *server, const char *address, int port);
 
 /* The same for a Unix socket, whose file is removed. */

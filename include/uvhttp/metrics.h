@@ -44,8 +44,9 @@ UVHTTP_EXPORT size_t uvhttp_metrics_write_server(uvhttp_server_t *server,
                                                  uvhttp_metrics_format_t format, char *out,
                                                  size_t size);
 
-/* Writes a label value with backslash, quote and line end escaped, for application metrics.
- * Result and `size` as above; truncation never splits an escape. Any thread. */
+/* Writes a label value for application metrics: backslash, quote and line end are escaped, and a
+ * byte that is 0 or not UTF-8, for which Prometheus would refuse all metrics, becomes U+FFFD.
+ * Result and `size` as above; truncation never splits an escape or a character. Any thread. */
 UVHTTP_EXPORT size_t uvhttp_metrics_escape(uvhttp_slice_t value, char *out, size_t size);
 
 /* A handler: responds 200 with all metrics of `server`, which may be another server than that of

@@ -219,7 +219,8 @@ enum { UVHTTP_EXEMPLAR_SIZE = 64 }; /* with the NUL */
 /* Makes the request an exemplar of the latency in the metrics (uvhttp_server_read_exemplars) when
  * it has finished, with the id of its trace, which is copied: for a program with tracing of its
  * own. uvhttp_request_trace does this for each trace that is sampled. Before the exchange has
- * finished, also in uvhttp_server_on_finished.
+ * finished, also in uvhttp_server_on_finished. The metrics write it like the value of a label
+ * (uvhttp_metrics_escape).
  * Returns 0, or
  *   UVHTTP_EINVAL  no id, or one that is empty or has more than 63 bytes
  *   UVHTTP_ENOMEM  out of memory */

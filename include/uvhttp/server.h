@@ -220,7 +220,7 @@ UVHTTP_EXPORT void uvhttp_server_never_shed(uvhttp_server_t *server,
  * set-up and nothing uses it any more; for data of handlers and for objects of middleware:
  * uvhttp_server_own(server, uvhttp_cors_free, cors). The last registered is released first, except
  * the log_arg of the configuration, which is released after the last log line. On an error the
- * caller keeps `arg`. Returns 0, or UVHTTP_ENOMEM  out of memory */
+ * caller keeps `arg`. Returns 0, or UVHTTP_ENOMEM. */
 UVHTTP_EXPORT int uvhttp_server_own(uvhttp_server_t *server, uvhttp_release_cb release, void *arg);
 
 /* The same for objects that outlive a reload: those of timers, signals and checks of readiness, and

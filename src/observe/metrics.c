@@ -8,6 +8,8 @@
 #include <uvhttp/negotiate.h>
 
 #include "base/compiler.h"
+#include "base/slice.h"
+#include "codec/text/utf8_sequence.h"
 #include "observe/metrics_text.h"
 #include "options/field_lines.h"
 #include "platform/line_writer.h"
@@ -341,21 +343,37 @@ size_t uvhttp_metrics_write_server(uvhttp_server_t *server, uvhttp_metrics_forma
     return text.length;
 }
 
+/* The text for the byte or the sequence at `at`, whose length is written to `size`. */
+static uvhttp_slice_t escape_one(const char *at, size_t left, size_t *size)
+{
+    *size = uvh_utf8_sequence_valid_length(at, left);
+    switch (*at) {
+    case '\\':
+        return uvh_slice("\\\\");
+    case '"':
+        return uvh_slice("\\\"");
+    case '\n':
+        return uvh_slice("\\n");
+    default:
+        if (*size > 0 && *at != '\0')
+            return (uvhttp_slice_t){at, *size};
+        *size = 1;
+        return uvh_slice("\xef\xbf\xbd"); /* U+FFFD */
+    }
+}
+
 size_t uvhttp_metrics_escape(uvhttp_slice_t value, char *out, size_t size)
 {
     size_t length = 0, written = 0;
     if (out == NULL)
         size = 0;
-    for (size_t i = 0; i < value.length; i++) {
-        char byte = value.base[i];
-        bool escaped = byte == '\\' || byte == '"' || byte == '\n';
-        size_t width = escaped ? 2 : 1;
-        if (written == length && length + width < size) {
-            if (escaped)
-                out[written++] = '\\';
-            out[written++] = byte == '\n' ? 'n' : byte;
+    for (size_t i = 0, used; i < value.length; i += used) {
+        uvhttp_slice_t one = escape_one(value.base + i, value.length - i, &used);
+        if (written == length && length + one.length < size) {
+            memcpy(out + written, one.base, one.length);
+            written += one.length;
         }
-        length += width;
+        length += one.length;
     }
     if (size > 0)
         out[written] = '\0';

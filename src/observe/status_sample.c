@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/hash.h"
 #include "platform/clock.h"
 
 enum { US_PER_MS = 1000, US_PER_SECOND = 1000000, FIRST_BOUND_US = 64 };
@@ -47,9 +48,11 @@ static int add_route(const uvhttp_route_stats_t *stats, void *arg)
         routes->route = stats->route;
         routes->host = stats->host;
         routes->sum = (struct uvh_status_route){.count = 0};
-        snprintf(routes->sum.host, UVH_STATUS_NAME_SIZE, "%s",
-                 stats->host == NULL ? "" : stats->host);
+        const char *host = stats->host == NULL ? "" : stats->host;
+        snprintf(routes->sum.host, UVH_STATUS_NAME_SIZE, "%s", host);
         snprintf(routes->sum.route, UVH_STATUS_NAME_SIZE, "%s", stats->route);
+        routes->sum.id =
+            uvh_hash(stats->route, strlen(stats->route), uvh_hash(host, strlen(host), 0));
     }
     routes->sum.count += stats->count;
     routes->sum.duration_us += stats->duration_us;
@@ -139,7 +142,7 @@ uint64_t uvh_status_route_before(const struct uvh_status_view *view,
 {
     for (size_t i = 0; i < view->before->route_count; i++) {
         const struct uvh_status_route *other = &view->before->routes[i];
-        if (strcmp(other->route, route->route) == 0 && strcmp(other->host, route->host) == 0)
+        if (other->id == route->id)
             return other->count;
     }
     return view->before->route_count < UVH_STATUS_ROUTES ? 0 : route->count;

@@ -15,8 +15,9 @@ enum {
 };
 
 struct uvh_status_route {
-    char host[UVH_STATUS_NAME_SIZE]; /* "": the server itself */
+    char host[UVH_STATUS_NAME_SIZE]; /* "": the server itself; both may be cut */
     char route[UVH_STATUS_NAME_SIZE];
+    uint64_t id; /* a hash of both as a whole */
     uint64_t count;
     uint64_t duration_us;
     uint64_t client_errors;

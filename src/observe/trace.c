@@ -98,26 +98,26 @@ static const char *join_states(uvhttp_request_t *request)
 
 /* ---- a new one ---- */
 
-/* Not all zero, which is invalid. */
-static bool write_id(char *out, size_t digits)
+/* Not zero, which is invalid. */
+static void write_number(char *out, uint64_t number)
 {
-    for (; digits > 0; digits -= 16, out += 16) {
-        uint64_t number;
-        if (uvh_random_number(&number) != 0)
-            return false;
-        snprintf(out, 17, "%016" PRIx64, number | 1);
-    }
-    return true;
+    snprintf(out, 17, "%016" PRIx64, number | 1);
 }
 
 static bool read_trace(uvhttp_request_t *request, uvhttp_trace_t *trace)
 {
     uvhttp_slice_t value = only_field(request, traceparent);
+    bool given = value.base != NULL && is_valid(value);
+    uint64_t numbers[3];
     *trace = (uvhttp_trace_t){.state = ""};
-    if (!write_id(trace->span_id, 16))
+    if (uvh_random_numbers(numbers, given ? 1 : 3) != 0)
         return false;
-    if (value.base == NULL || !is_valid(value))
-        return write_id(trace->trace_id, 32);
+    write_number(trace->span_id, numbers[0]);
+    if (!given) {
+        write_number(trace->trace_id, numbers[1]);
+        write_number(trace->trace_id + 16, numbers[2]);
+        return true;
+    }
     memcpy(trace->trace_id, value.base + TRACE_AT, 32);
     memcpy(trace->parent_id, value.base + PARENT_AT, 16);
     trace->sampled = (digit(value.base[FLAGS_AT + 1]) & SAMPLED) != 0;

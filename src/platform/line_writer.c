@@ -58,6 +58,7 @@ struct uvh_line_writer {
     bool failing;                /* the error has been reported */
     uint64_t unreported;         /* dropped lines */
     uint64_t reported_us;        /* time of the last report of dropped lines; 0: none */
+    uint64_t stalled_us;         /* the same, of a target that accepts nothing */
 
     /* Constant. */
     size_t capacity;
@@ -228,13 +229,26 @@ static bool is_dropping(struct uvh_line_writer *writer)
     return dropping;
 }
 
+/* True rarely, since a target that is too slow stalls and drops lines again and again. `last`: time
+ * of the last report, which is set. */
+static bool is_report_due(uint64_t *last)
+{
+    uint64_t now = uvh_clock_monotonic_us();
+    if (*last != 0 && now - *last < REPORT_MS * 1000U)
+        return false;
+    *last = now;
+    return true;
+}
+
 /* Once for each failure. A target that accepts nothing has failed when lines are dropped. */
 static void report_failure(struct uvh_line_writer *writer, int err)
 {
-    if (writer->failing || (err == -EAGAIN && !is_dropping(writer)))
+    bool stalled = err == -EAGAIN;
+    if (writer->failing ||
+        (stalled && !(is_dropping(writer) && is_report_due(&writer->stalled_us))))
         return;
     report(writer, UVHTTP_LOG_ERROR, "log %s: %s; retrying", writer->path,
-           err == -EAGAIN ? "the reader is stalled, and lines are dropped" : uvhttp_strerror(err));
+           stalled ? "the reader is stalled, and lines are dropped" : uvhttp_strerror(err));
     writer->failing = true;
 }
 
@@ -298,17 +312,14 @@ static void swap_buffers(struct uvh_line_writer *writer)
     writer->urgent = false;
 }
 
-/* Rarely, since a target that is too slow drops lines again and again; `last`: in any case. */
+/* `last`: in any case. */
 static void report_dropped(struct uvh_line_writer *writer, bool last)
 {
-    uint64_t now = uvh_clock_monotonic_us();
-    bool early = writer->reported_us != 0 && now - writer->reported_us < REPORT_MS * 1000U;
-    if (writer->unreported == 0 || (early && !last))
+    if (writer->unreported == 0 || (!is_report_due(&writer->reported_us) && !last))
         return;
     report(writer, UVHTTP_LOG_WARNING, "log %s: %llu lines dropped because the buffer was full",
            writer->path, (unsigned long long)writer->unreported);
     writer->unreported = 0;
-    writer->reported_us = now;
 }
 
 /* The writer is being closed and its target is not writable: queued lines are lost, including a

@@ -231,6 +231,32 @@ static void label_values_are_escaped(void **state)
     assert_string_equal(out, "");
 }
 
+static void bytes_that_are_not_utf8_are_replaced(void **state)
+{
+    (void)state;
+#define UNKNOWN "\xef\xbf\xbd"
+    static const struct {
+        uvhttp_slice_t value;
+        const char *escaped;
+    } cases[] = {
+        {{"a\xff\xfe", 3}, "a" UNKNOWN UNKNOWN},
+        {{"\xc3", 1}, UNKNOWN},
+        {{"\xed\xa0\x80\"", 4}, UNKNOWN UNKNOWN UNKNOWN "\\\""},
+        {{"a\0b", 3}, "a" UNKNOWN "b"},
+        {{"\xf0\x9f\x98\x80", 4}, "\xf0\x9f\x98\x80"},
+    };
+    for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
+        char out[32];
+        size_t length = strlen(cases[i].escaped);
+        assert_int_equal(uvhttp_metrics_escape(cases[i].value, out, sizeof(out)), length);
+        assert_string_equal(out, cases[i].escaped);
+        assert_int_equal(uvhttp_metrics_escape(cases[i].value, NULL, 0), length);
+    }
+    char out[4];
+    assert_int_equal(uvhttp_metrics_escape((uvhttp_slice_t){"a\xc3\xa9z", 4}, out, 3), 4);
+    assert_string_equal(out, "a"); /* no partial character */
+}
+
 static void handler_without_server_fails(void **state)
 {
     (void)state;
@@ -244,6 +270,7 @@ int main(void)
         cmocka_unit_test(metrics_have_help_and_type),
         cmocka_unit_test(truncated_text_returns_full_length),
         cmocka_unit_test(label_values_are_escaped),
+        cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),
         cmocka_unit_test(handler_without_server_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

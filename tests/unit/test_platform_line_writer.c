@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <uvhttp/error.h>
@@ -266,6 +267,32 @@ static void close_drops_lines_of_blocked_pipe(void **state)
     assert_int_equal(logged.level[0], UVHTTP_LOG_ERROR);
 }
 
+/* A reader that is too slow: the target stalls, accepts lines, and stalls again. */
+static void repeated_stalls_are_reported_rarely(void **state)
+{
+    (void)state;
+    char bytes[4096];
+    time_t began = time(NULL);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    struct uvh_line_writer *writer = open_writer(path, BUFFER, 1);
+    int reader = open(path, O_RDONLY | O_NONBLOCK), stalls = 0;
+    assert_true(reader >= 0);
+    for (int i = 0; i < 3; i++) {
+        for (unsigned k = 0; k < 100000; k++) {
+            put_number(writer, k);
+            if (k % 100 == 0)
+                poll(NULL, 0, 1); /* in all longer than a write waits */
+        }
+        while (read(reader, bytes, sizeof(bytes)) > 0)
+            poll(NULL, 0, 1);
+    }
+    uvh_line_writer_close(writer);
+    close(reader);
+    for (int i = 0; i < logged.count; i++)
+        stalls += strstr(logged.text[i], "stalled") != NULL;
+    assert_true(stalls >= 1 && stalls <= 1 + (time(NULL) - began) / 10);
+}
+
 static void full_disk_is_reported_once(void **state)
 {
     (void)state;
@@ -457,6 +484,7 @@ int main(void)
         WITH_DIRECTORY(open_appends_with_private_mode),
         WITH_DIRECTORY(blocked_pipe_drops_lines),
         WITH_DIRECTORY(close_drops_lines_of_blocked_pipe),
+        WITH_DIRECTORY(repeated_stalls_are_reported_rarely),
         WITH_DIRECTORY(full_disk_is_reported_once),
         WITH_DIRECTORY(write_failure_keeps_buffered_lines),
         WITH_DIRECTORY(reopen_creates_new_file),

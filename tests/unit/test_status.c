@@ -232,6 +232,32 @@ static void json_has_the_counters(void **state)
     uvhttp_server_free(server);
 }
 
+static void routes_with_the_same_beginning_are_counted_apart(void **state)
+{
+    (void)state;
+    char pattern[160];
+    struct uvh_status_sample *before = calloc(1, uvh_status_sample_size(0));
+    struct uvh_status_sample *after = calloc(1, uvh_status_sample_size(0));
+    const struct uvh_status_view view = {.before = before, .after = after};
+    assert_true(before != NULL && after != NULL);
+    begin(100);
+    for (int i = 0; i < 11; i++) {
+        snprintf(pattern, sizeof(pattern), "/%0140d", i % 2);
+        if (i < 2)
+            assert_int_equal(uvhttp_server_route(server, "GET", pattern, send_ok, NULL), 0);
+        else if (i % 2 == 0 || i < 8)
+            request(pattern, 204);
+    }
+    uvh_status_sample_take(before, server, 0);
+    uvh_status_sample_take(after, server, 0);
+    assert_int_equal(after->route_count, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(uvh_status_route_before(&view, &after->routes[i]), i == 0 ? 5 : 3);
+    uvhttp_server_free(server);
+    free(before);
+    free(after);
+}
+
 /* Those with the most requests, whose names come from the program. */
 static void routes_are_the_ten_with_most_requests(void **state)
 {
@@ -309,6 +335,7 @@ int main(void)
         cmocka_unit_test(history_keeps_the_last_values),
         cmocka_unit_test(page_allows_only_its_own_script),
         cmocka_unit_test(json_has_the_counters),
+        cmocka_unit_test(routes_with_the_same_beginning_are_counted_apart),
         cmocka_unit_test(routes_are_the_ten_with_most_requests),
         cmocka_unit_test(events_begin_with_the_current_values),
         cmocka_unit_test(object_may_be_freed_before_the_server),

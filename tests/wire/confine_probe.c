@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,9 +31,19 @@ static long connect_to(const char *port)
     return connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&address, sizeof(address));
 }
 
+static long connect_fast(const char *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)strtol(port, NULL, 10))};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return sendto(socket(AF_INET, SOCK_STREAM, 0), "x", 1, MSG_FASTOPEN,
+                  (struct sockaddr *)&address, sizeof(address));
+}
+
 static void probe(int number)
 {
     char *arguments[] = {"true", NULL};
+    struct rlimit limit;
     (void)number;
     report("fork", syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL));
     report("execve", syscall(SYS_execve, "/bin/true", arguments, NULL));
@@ -44,6 +57,17 @@ static void probe(int number)
     report("setuid", syscall(SYS_setuid, getuid()));
     report("kill", syscall(SYS_kill, getppid(), 0));
     report("process_vm_readv", syscall(SYS_process_vm_readv, getpid(), NULL, 0, NULL, 0, 0));
+    report("tgkill", syscall(SYS_tgkill, getppid(), getppid(), 0));
+    report("signal_owner", fcntl(STDERR_FILENO, F_SETOWN, getppid()));
+    report("limits", syscall(SYS_prlimit64, getppid(), RLIMIT_CPU, NULL, &limit));
+    report("setuid_file", chmod(getenv("PROBE_FILE"), 04755));
+    report("fast_open", connect_fast(getenv("PROBE_PORT")));
+    report("mptcp", socket(AF_INET, SOCK_STREAM, 262));
+    report("udp", socket(AF_INET6, SOCK_DGRAM, 0));
+    report("raw", socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
+    report("memory_file", memfd_create("probe", MFD_CLOEXEC));
+    report("ring_enter", syscall(SYS_io_uring_enter, -1, 0, 0, 0, NULL, 0));
+    report("limits_of_group", open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     report("packet", socket(AF_PACKET, SOCK_RAW, 0));
     report("terminal", ioctl(STDERR_FILENO, TIOCSTI, ""));
     report("dumpable", prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));

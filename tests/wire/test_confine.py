@@ -149,10 +149,26 @@ def test_forbidden_calls_fail(start, place, probe):
     found = {name: int(number) for name, number in re.findall(r"probe (\w+) (\d+)", program.log())}
     expected = {name: errno.ENOSYS for name in found}
     expected.update(read=errno.EACCES, create=errno.EACCES, null=0, end=0,
+                    memory_file=0, limits_of_group=0,
                     connect=errno.EACCES if landlock_abi() >= 4 else 0)
-    assert found == expected and len(found) == 20
+    assert found == expected and len(found) == 31
     assert not (place / "outside/new").exists()
     assert program.request("/file.txt").body == b"of site\n"
+
+
+@pytest.mark.release_only
+def test_log_to_standard_error_opens_no_device(start, place, probe):
+    (place / "logs").mkdir()
+    log = place / "logs/log"
+    program = start("--confine", "--access-log=/dev/stderr", environment={
+        "LD_PRELOAD": str(probe), "PROBE_FILE": "/dev/zero", "PROBE_NEW": "/dev/shm/uvhttp",
+        "PROBE_PORT": "0"}, wrapper=("sh", "-c", f"exec \"$@\" 2>>'{log}'", "sh"))
+    program.send_signal(signal.SIGURG)
+    eventually(lambda: "probe end 0\n" in log.read_text(), "the attempts are finished")
+    assert f"probe read {errno.EACCES}\n" in log.read_text()
+    assert f"probe create {errno.EACCES}\n" in log.read_text()
+    program.request("/file.txt")
+    eventually(lambda: "/file.txt" in log.read_text(), "the request is logged")
 
 
 def test_link_out_of_the_root_is_forbidden(start, place):
@@ -176,6 +192,13 @@ def test_files_are_restricted_before_threads_start(start, tmp_path):
     calls = re.findall(r"^\d+ +(\w+)\(", trace.read_text(), re.M)
     assert calls[0] == "landlock_restrict_self" and calls.count("landlock_restrict_self") == 1
     assert len(calls) > 3
+
+
+@as_root
+def test_file_in_the_top_directory_is_a_warning(start):
+    program = start("--confine", "--pid-file=/uvhttp-test.pid")
+    assert ("warning --confine: the server can write to every file, because it has one of its own "
+            "in '/'; move that to another directory\n") in program.log()
 
 
 # What works
@@ -255,6 +278,20 @@ def test_certificate_is_reloaded(start, place):
     tls.certificate("two.example", path=place / "new").rename(path)
     program.send_signal(signal.SIGHUP)
     eventually(lambda: "certificates reloaded after SIGHUP" in program.log(), "they are reloaded")
+
+
+def test_settings_of_openssl_apply(place):
+    (place / "ssl").mkdir()
+    (place / "ssl/more.cnf").write_text("default_properties = fips=yes\n")
+    settings = place / "ssl/openssl.cnf"
+    settings.write_text("openssl_conf = all\n[all]\nalg_section = algorithms\n[algorithms]\n"
+                        f".include {place}/ssl/more.cnf\n")
+    certificate = tls.certificate("one.example", path=place / "etc/site.pem")
+    found = [run("uvhttp", "serve", "-l127.0.0.1:0", f"--tls-cert={certificate}", how,
+                 place / "site", environment={**SANITIZER, "OPENSSL_CONF": str(settings)})
+             for how in ("--confine=off", "--confine=on")]
+    assert [one.returncode for one in found] == [1, 1]
+    assert found[0].stderr == found[1].stderr
 
 
 # Reload
