@@ -27,7 +27,11 @@ static void read_path(struct uvh_config_reader *reader, const struct uvh_yaml_no
     bool output = value->kind == UVH_YAML_SCALAR && !uvh_log_path_is_file(value->text);
     const char *path = output ? value->text : uvh_config_path(reader, value);
     const char *why = path == NULL ? NULL : foreign_path(value->text);
-    if (why != NULL)
+    const char *meant = path == NULL ? NULL : uvh_log_path_meant(value->text);
+    if (meant != NULL)
+        uvh_problems_add(reader->problems, value->mark,
+                         "access_log: '%s' is not a path; did you mean '%s'?", value->text, meant);
+    else if (why != NULL)
         uvh_problems_add(reader->problems, value->mark, "access_log: '%s' %s", value->text, why);
     ((struct uvh_setup_log *)into)->path = (struct uvh_text){path, value->mark};
 }

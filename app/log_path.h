@@ -7,4 +7,7 @@
 /* False for "-", "syslog:..." and "journal:...". */
 bool uvh_log_path_is_file(const char *path);
 
+/* "syslog:" or "journal:" if the path may be a misspelt one of them, else NULL. */
+const char *uvh_log_path_meant(const char *path);
+
 #endif

@@ -143,9 +143,12 @@ static int run_server(struct running *running, uvhttp_server_t *server)
     int err = uvh_hangup_start(&running->hangup, server, with_terminal);
     int code = err == 0 ? listen_and_run(running, server) : fail(err);
     uvh_hangup_stop(&running->hangup);
-    uvh_upgrade_stop(&running->upgrade);
-    if (!running->upgrade.passed)
+    if (running->upgrade.passed)
+        uvhttp_server_log(server, UVHTTP_LOG_INFO, "upgrade: process %ld ends, replaced by %d",
+                          (long)getpid(), (int)running->upgrade.process.pid);
+    else
         uvh_inherited_remove_files();
+    uvh_upgrade_stop(&running->upgrade);
     return code;
 }
 

@@ -163,10 +163,10 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
     else
         snprintf(reason, sizeof(reason), "status %lld", (long long)status);
     uvhttp_server_t *server = server_of(upgrade);
-    if (upgrade->passed)
+    if (upgrade->passed && (status != 0 || signal != 0))
         uvhttp_server_log(server, UVHTTP_LOG_ERROR, "upgrade: the new process has ended with %s",
                           reason);
-    else
+    else if (!upgrade->passed) /* else it was stopped, or upgraded and has served to the end */
         uvhttp_server_log(server, UVHTTP_LOG_ERROR,
                           "upgrade: the new process has ended with %s before it served%s", reason,
                           uvhttp_server_is_ready(server, NULL, 0) ? "; this one goes on" : "");

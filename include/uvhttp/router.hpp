@@ -33,7 +33,7 @@ template <class F> class WebSocketEndpointOf;
 struct RouteOptions {
     bool stream = false;    /* the handler reads the body with Request::onBody */
     bool blocking = false;  /* the handler may block: it runs on a thread of its own */
-    bool neverShed = false; /* overload_guard does not apply */
+    bool neverShed = false; /* overload_guard and blocking_wait_ms do not apply */
     std::size_t maxBody = 0;
     std::uint32_t handlerTimeout = 0; /* seconds */
     std::uint32_t bodyTimeout = 0;

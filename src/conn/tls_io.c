@@ -102,10 +102,11 @@ static void fail(struct uvh_conn *conn, const char *reason)
     uvh_conn_close(conn);
 }
 
-/* True for a request in plain text: the first byte of a handshake is 22 (RFC 8446 section 5.1). */
+/* True for a request in plain text, or a header of the PROXY protocol, which begins with CR LF: the
+ * first byte of a handshake is 22 (RFC 8446 section 5.1). */
 static bool is_plain_text(const char *data)
 {
-    return data[0] >= 'A' && data[0] <= 'Z';
+    return (data[0] >= 'A' && data[0] <= 'Z') || data[0] == '\r';
 }
 
 static void become_plain(struct uvh_conn *conn)

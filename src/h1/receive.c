@@ -110,6 +110,8 @@ static void reject_reason(struct uvh_h1 *h1, uvhttp_reason_t reason, const char 
                           size_t length)
 {
     uvh_counter_add(&uvh_h1_worker(h1)->counters.parse_errors, 1);
+    if (h1->requests == 0 && data != NULL)
+        uvh_worker_warn_of_proxy(&h1->conn, data, length);
     reject(h1, uvhttp_reason_status(reason), uvhttp_reason_text(reason), data, length);
 }
 

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "codec/fields/http_date.h"
 #include "codec/http2/hpack.h"
+#include "codec/proxy/header.h"
 #include "conn/conn.h"
 #include "conn/stream.h"
 #include "server/accept.h"
@@ -381,23 +382,36 @@ static void on_conn_ended_by(struct uvh_conn *conn, enum uvh_conn_timeout timeou
 }
 
 /* Rate-limited, since clients control the number of failures. */
-void uvh_worker_log_failure(struct uvh_conn *conn, const char *what, const char *reason)
+static void log_failure(struct uvh_conn *conn, uvhttp_log_level_t level, const char *what,
+                        const char *reason)
 {
     struct uvh_worker *worker = worker_of(conn->shared);
     struct uvh_handshake_log *log = &worker->handshake_log;
     char peer[UVH_SOCKET_ADDRESS_TEXT];
     uint64_t now = uv_now(worker->loop);
-    if (!uvh_server_logs(worker->server, UVHTTP_LOG_INFO))
+    if (!uvh_server_logs(worker->server, level))
         return;
     if (now - log->begun >= 1000) {
         if (log->lines > HANDSHAKE_LINES)
-            uvh_server_log(worker->server, UVHTTP_LOG_INFO, "%u more connections failed",
+            uvh_server_log(worker->server, level, "%u more connections failed",
                            log->lines - HANDSHAKE_LINES);
         *log = (struct uvh_handshake_log){.begun = now};
     }
     if (log->lines++ < HANDSHAKE_LINES)
-        uvh_server_log(worker->server, UVHTTP_LOG_INFO, "%s with %s failed: %s", what,
+        uvh_server_log(worker->server, level, "%s with %s failed: %s", what,
                        uvh_conn_peer(conn, peer), reason);
+}
+
+void uvh_worker_log_failure(struct uvh_conn *conn, const char *what, const char *reason)
+{
+    log_failure(conn, UVHTTP_LOG_INFO, what, reason);
+}
+
+void uvh_worker_warn_of_proxy(struct uvh_conn *conn, const char *data, size_t size)
+{
+    if (uvh_proxy_has_signature(data, size))
+        log_failure(conn, UVHTTP_LOG_WARNING, "PROXY protocol",
+                    "it is not in proxy_protocol; add it there if it is your proxy");
 }
 
 static void on_handshake_failed(struct uvh_conn *conn, const char *reason)
@@ -409,6 +423,8 @@ static void on_handshake_failed(struct uvh_conn *conn, const char *reason)
                        conn->tls->server_name, uvh_conn_peer(conn, peer), reason);
     else
         uvh_worker_log_failure(conn, "TLS handshake", reason);
+    if (!conn->outgoing && !conn->tls->begun)
+        uvh_worker_warn_of_proxy(conn, conn->tls->input.base, conn->tls->input.length);
 }
 
 static void on_tls_failed(struct uvh_conn *conn, const char *reason)

@@ -144,6 +144,8 @@ void uvh_worker_apply_state(struct uvh_worker *worker);
 
 /* Logs why an accepted connection has failed before its first request. */
 void uvh_worker_log_failure(struct uvh_conn *conn, const char *what, const char *reason);
+/* The same, as a warning, if these first bytes are a header of the PROXY protocol. */
+void uvh_worker_warn_of_proxy(struct uvh_conn *conn, const char *data, size_t size);
 
 /* Called when something has ended: a draining worker with nothing else open reads its last messages
  * and closes its handles. */

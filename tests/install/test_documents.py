@@ -158,6 +158,15 @@ def test_named_source_files_exist(page):
     assert set(named) == found
 
 
+def test_scripts_on_shell_lines_are_executable():
+    lines = [line for page in [*pages.PAGES, *ROOT.glob("*/README.md")]
+             for line in re.findall(r"^ {4,}(\S.*)$", page.read_text(), re.M)]
+    scripts = {line.split()[0] for line in lines
+               if re.match(r"(\./dev|(\./)?(tools|packaging)/[\w/.-]+)( |$)", line)}
+    assert "tools/simulate.py" in scripts and "packaging/build_debian.sh" in scripts
+    assert [script for script in sorted(scripts) if not os.access(ROOT / script, os.X_OK)] == []
+
+
 # Programs
 
 

@@ -50,6 +50,17 @@ def manual_options():
             for name in re.findall(r"(?:^|[ ,])-([a-z][\w-]+)", line)}
 
 
+def test_manual_has_every_command():
+    usage = run(PROGRAM, "help").split("\nCommon options:")[0]
+    commands = re.findall(r"^  uvhttp \[?([a-z-]+)", usage, re.M)
+    text = (ROOT / "docs/man/uvhttp.1").read_text()
+    synopsis = text[text.index(".Sh SYNOPSIS"):text.index(".Sh DESCRIPTION")]
+    assert re.findall(r"^\.(?:Op )?Cm ([a-z-]+)$", synopsis, re.M) == commands
+    described = re.findall(r"^\.Nm\n\.Cm ([a-z-]+)$", text.replace(synopsis, ""), re.M)
+    described += [name.lower() for name in re.findall(r"^\.Sh ([A-Z-]+)$", text, re.M)]
+    assert {*commands} - {*described} == {"help", "version"}
+
+
 # How a shell completes the last word.
 SHELLS = {
     "bash": 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _uvhttp; '

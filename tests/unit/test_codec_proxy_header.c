@@ -71,6 +71,16 @@ static void header_is_read_when_it_is_complete(void **state)
     }
 }
 
+static void signature_is_found_in_both_versions(void **state)
+{
+    (void)state;
+    static const char request[] = "PROXY /a HTTP/1.1\r\n\r\n";
+    for (size_t i = 0; i < UVH_COUNT_OF(valid); i++)
+        assert_true(uvh_proxy_has_signature(valid[i].data, valid[i].size));
+    assert_false(uvh_proxy_has_signature(valid[0].data, 11));
+    assert_false(uvh_proxy_has_signature(request, sizeof(request) - 1));
+}
+
 static void other_bytes_are_refused(void **state)
 {
     (void)state;
@@ -143,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(header_is_read_when_it_is_complete),
+        cmocka_unit_test(signature_is_found_in_both_versions),
         cmocka_unit_test(other_bytes_are_refused),
         cmocka_unit_test(line_of_version_1_is_bounded),
         cmocka_unit_test(tlvs_are_enumerated),

@@ -947,6 +947,9 @@ def test_error_of_own_file_does_not_name_other_servers(write):
     ("access_log: true",
      "1:13: access_log: 'true' is not a path; allowed are a path, \"-\" for standard output, or off"
      ),
+    ("access_log: 'sylog:'", "1:13: access_log: 'sylog:' is not a path; did you mean 'syslog:'?"),
+    ("access_log: {path: 'journald:'}",
+     "1:20: access_log: 'journald:' is not a path; did you mean 'journal:'?"),
     ("access_log: logs/a.log json", "1:13: access_log: 'logs/a.log json' ends with a format; use "
      "a map, such as {path: access.log, format: json}"),
     ("access_log: /nowhere/at/all.log",

@@ -94,6 +94,17 @@ def test_other_connections(start, others, status):
     assert text(program, GET) == "127.0.0.1 http localhost"
 
 
+@pytest.mark.parametrize("header", [LINE, b"PROXY UNKNOWN\r\n", binary("192.0.2.9")])
+@pytest.mark.parametrize("lines", [str, lambda: "proxy_protocol: 192.0.2.1\n", secure])
+def test_header_of_a_proxy_that_is_not_listed_is_logged(start, header, lines):
+    program = start(lines() + SHOW)
+    warning = ("warning PROXY protocol with 127.0.0.1 failed: it is not in proxy_protocol; add it "
+               "there if it is your proxy\n")
+    assert reply(program, b"PROXY /x\r\n\r\n").status == 400
+    assert reply(program, header + GET).status == 400
+    eventually(lambda: program.log().count(warning) == 1, "a line in the log")
+
+
 def test_client_whose_header_is_ignored_is_not_logged(start):
     program = start("proxy_protocol: [192.0.2.1]\nproxy_protocol_others: ignore\n"
                     "log: {level: info}\n" + SHOW)

@@ -99,8 +99,8 @@ def test_only_a_regular_file_is_read_again(tmp_path, name, wrapper, message):
 
 
 def warnings(program):
-    return re.findall("reload: '([a-z]+)' has changed since the start; this needs "
-                      "uvhttp upgrade, or a restart", program.log())
+    return re.findall("reload: '(.*) has changed since the start; this needs uvhttp upgrade, or a "
+                      "restart", program.log())
 
 
 def test_fixed_keys_are_named_while_they_differ_from_the_start(start):
@@ -109,12 +109,25 @@ def test_fixed_keys_are_named_while_they_differ_from_the_start(start):
             respond("two"))
     for count in (1, 2):
         program.reload(text)
-        assert warnings(program) == ["server", "metrics"] * count
+        assert warnings(program) == ["max_connections' of server", "listen' of metrics"] * count
     program.reload(respond("one"))
     assert len(warnings(program)) == 4
     program.reload("log: {level: error}\nmetrics: /m\n" + respond("two"))
-    assert warnings(program)[4:] == ["log"]
+    assert warnings(program)[4:] == ["log'"]
     assert program.request("/").body == b"two" and program.request("/m").status == 200
+
+
+def test_fixed_keys_of_tls_are_named_alone(start):
+    def text(keys):
+        return (f"tls: {{{keys}certificates: [{{certificate: {tls.default_cert()}}}]}}\n" +
+                respond("x"))
+
+    program = start(text(""))
+    program.reload(text(f"redirect_http: {free_port()}, min_version: '1.3', "))
+    program.reload(text("watch: false, hsts: 1d, "))
+    assert warnings(program) == ["redirect_http' of tls", "watch' of tls"]
+    program.reload(respond("x"))
+    assert warnings(program)[2:] == ["tls'"]
 
 
 def body(port):
@@ -203,7 +216,7 @@ def test_certificates_change(start, tmp_path):
     assert re.search(r":2:\d+: tls: .*none.pem", program.log())
     assert served() in new.read_text()
     program.reload(respond("plain"))
-    assert warnings(program) == ["tls"]
+    assert warnings(program) == ["tls'"]
     assert served() in new.read_text()
 
 

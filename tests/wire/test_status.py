@@ -315,4 +315,4 @@ def test_reload_keeps_the_own_address(start):
     assert json.loads(get(port, "/status?format=json").text)["requests"]["total"] == 0
     assert "needs a restart" not in program.log()
     reload(program, "status: {listen: 127.0.0.1:1}\nmetrics: {listen: 127.0.0.1:0}\n" + SITE)
-    eventually(lambda: "'status' has changed since the start" in program.log(), "a warning")
+    eventually(lambda: "reload: 'listen' of status has changed" in program.log(), "a warning")

@@ -105,7 +105,22 @@ def test_new_process_serves_with_the_new_configuration(start):
         assert last.body == b"one" and last.has_close()
     program.wait_for_end(old)
     assert body(program.port) == b"two"
+    assert program.log().count(f"upgrade: process {old} ends, replaced by {program.pid}\n") == 1
 
+
+def test_end_of_a_process_that_has_served_is_no_error(start):
+    program = start("listen: 127.0.0.1:0\nserver: {drain_grace: 60, drain_timeout: 61}\n" +
+                    SITES.format("x"))
+    with raw.Connection(program.port) as kept:
+        assert kept.request("GET", "/").body == b"x"
+        first = program.upgrade("listen: 127.0.0.1:0\n" + SITES.format("x"))
+        second = program.upgrade()
+        # until the first process, which drains, has its status
+        eventually(lambda: not os.path.exists(f"/proc/{second}"), "the second one has ended")
+        assert kept.request("GET", "/").has_close()
+    os.kill(first, signal.SIGTERM)
+    program.wait_for_end(first)
+    assert " error " not in program.log(), program.log()
 
 
 def test_no_request_fails(start):

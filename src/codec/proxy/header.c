@@ -159,10 +159,17 @@ static enum uvh_proxy_result parse_v2(const char *data, size_t size,
                : UVH_PROXY_INVALID;
 }
 
+static const char v1[] = "PROXY", v2[] = "\r\n\r\n\0\r\nQUIT\n";
+
+bool uvh_proxy_has_signature(const char *data, size_t size)
+{
+    return size >= 12 && (memcmp(data, v2, 12) == 0 || memcmp(data, "PROXY TCP", 9) == 0 ||
+                          memcmp(data, "PROXY UNKNOWN", 12) == 0);
+}
+
 enum uvh_proxy_result uvh_proxy_parse(const char *data, size_t size,
                                       struct uvh_proxy_header *header)
 {
-    static const char v1[] = "PROXY", v2[] = "\r\n\r\n\0\r\nQUIT\n";
     *header = (struct uvh_proxy_header){.size = 0};
     if (memcmp(data, v2, size < 12 ? size : 12) == 0)
         return parse_v2(data, size, header);

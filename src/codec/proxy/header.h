@@ -39,6 +39,9 @@ struct uvh_proxy_header {
 enum uvh_proxy_result uvh_proxy_parse(const char *data, size_t size,
                                       struct uvh_proxy_header *header);
 
+/* True if bytes of any client begin as a header does. */
+bool uvh_proxy_has_signature(const char *data, size_t size);
+
 /* The next TLV, which is removed from `tlvs`. False at the end; the parser has checked them. */
 bool uvh_proxy_next_tlv(uvhttp_slice_t *tlvs, unsigned char *type, uvhttp_slice_t *value);
 
