@@ -70,14 +70,15 @@ static uint32_t watchdog_ms(void)
     return interval > UINT32_MAX ? UINT32_MAX : (uint32_t)interval;
 }
 
-int uvh_service_ready(struct uvh_service *service, uvhttp_server_t *server)
+int uvh_service_ready(struct uvh_service *service, uvhttp_server_t *server, bool tells)
 {
     char text[64];
     uint32_t interval = watchdog_ms();
     service->workers = uvhttp_server_worker_count(server);
     atomic_store(&service->alive, service->workers);
     snprintf(text, sizeof(text), "READY=1\nMAINPID=%ld\nSTATUS=serving", (long)getpid());
-    send_message(text);
+    if (tells)
+        send_message(text);
     /* three messages in the interval: one may be late */
     return interval == 0 ? 0
                          : uvhttp_server_every(server, interval / 3 > 0 ? interval / 3 : 1, on_tick,

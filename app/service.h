@@ -25,9 +25,10 @@ void uvh_service_restore_pid(struct uvh_service *service);
 /* Removes the pid file, unless it is that of another process. */
 void uvh_service_remove_pid(struct uvh_service *service);
 
-/* The server listens. Starts the watchdog if WATCHDOG_USEC asks for one: the message is sent while
- * the loops of all workers run. Returns 0 or an error. */
-int uvh_service_ready(struct uvh_service *service, uvhttp_server_t *server);
+/* The server listens. Tells systemd, unless the process that this one replaces does that: systemd
+ * accepts messages of the main process only. Starts the watchdog if WATCHDOG_USEC asks for one: the
+ * message is sent while the loops of all workers run. Returns 0 or an error. */
+int uvh_service_ready(struct uvh_service *service, uvhttp_server_t *server, bool tells);
 
 void uvh_service_reloading(void);
 void uvh_service_reloaded(const char *status);

@@ -123,7 +123,7 @@ static int listen_and_run(struct running *running, uvhttp_server_t *server)
                          &(struct uvh_banner_parts){&running->metrics, &running->status,
                                                     &running->redirect, &running->tls});
         uvh_tls_warn(&running->tls);
-        err = uvh_service_ready(&running->service, server);
+        err = uvh_service_ready(&running->service, server, !uvh_upgrade_is_awaited());
     }
     if (err == 0) {
         uvh_upgrade_tell_ready();

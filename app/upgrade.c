@@ -310,6 +310,11 @@ void uvh_upgrade_restore_tickets(uvhttp_tls_t *tls)
     explicit_bzero(state, sizeof(state));
 }
 
+bool uvh_upgrade_is_awaited(void)
+{
+    return new_process.ready >= 0;
+}
+
 void uvh_upgrade_tell_ready(void)
 {
     if (new_process.ready < 0)

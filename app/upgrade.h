@@ -40,6 +40,9 @@ size_t uvh_upgrade_sockets(bool *replace);
 /* In the new process: the keys of session tickets. Others are created if that fails. */
 void uvh_upgrade_restore_tickets(uvhttp_tls_t *tls);
 
+/* In the new process: the older one waits until it serves. */
+bool uvh_upgrade_is_awaited(void);
+
 /* In the new process: it serves. */
 void uvh_upgrade_tell_ready(void);
 

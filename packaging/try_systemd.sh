@@ -3,10 +3,10 @@
 #
 # The parameters are those of packaging/try_debian.sh. systemd runs as the first process of a
 # process, mount, network and cgroup namespace in the tree. The service starts at the boot, serves
-# with all of its restrictions (TLS, uploads, compression, a unix socket, metrics), reloads, rotates
-# its log, is restarted by the watchdog, starts with the first connection of its socket unit, loses
-# no connection during a restart, and the packages are purged while it runs. Needs root, debootstrap
-# and the file system cgroup2.
+# with all of its restrictions (TLS, uploads, compression, a unix socket, metrics), reloads, is
+# upgraded, rotates its log, is restarted by the watchdog, starts with the first connection of its
+# socket unit, loses no connection during a restart, and the packages are purged while it runs.
+# Needs root, debootstrap and the file system cgroup2.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -142,6 +142,18 @@ echo 'mistake: 1' >>"$tree$config"
 expect "unknown key 'mistake'" journalctl -u uvhttp --no-pager
 expect 'site a' curl -s -H 'Host: a.test' http://127.0.0.1/
 cp "$work/config" "$tree$config"
+
+echo "== upgrade"
+old=$(property MainPID)
+in_system uvhttp upgrade "$config"
+is_replaced() { [ "$(property MainPID)" != "$old" ] && ! in_system kill -0 "$old"; }
+until_true 20 is_replaced
+expect '^active$' systemctl is-active uvhttp.service
+expect '^serving$' systemctl show -p StatusText --value uvhttp.service
+expect 'site a' curl -s -H 'Host: a.test' http://127.0.0.1/
+in_system systemctl reload uvhttp.service
+[ "$(property NRestarts)" = 0 ] || fail "the service was restarted"
+check_log
 
 echo "== logrotate"
 in_system logrotate -f /etc/logrotate.d/uvhttp

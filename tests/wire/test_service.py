@@ -203,11 +203,14 @@ def test_commands_leave_other_programs_alone(tmp_path, command):
     path.write_text(respond("x") + "pid_file: pid\n")
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         (tmp_path / "pid").write_text(f"{other.pid}\n")
+        other.stdin.write(b"a")
+        other.stdin.flush()
+        assert other.stdout.read(1) == b"a"  # it has its name
         done = run("uvhttp", command, path)
         assert (done.returncode, done.stderr) == (
             1, f"uvhttp: process {other.pid} of the pid file '{tmp_path}/pid' is another program, "
             "'cat'; if the server does not run, remove the file\n")
-        assert other.communicate(b"alive") == (b"alive", None)
+        assert other.communicate(b"live") == (b"live", None)
 
 
 def test_reload_command_names_a_process_that_has_ended(tmp_path):
