@@ -5,7 +5,6 @@ import calendar
 import pathlib
 import re
 import socket
-import ssl
 import struct
 import subprocess
 import time
