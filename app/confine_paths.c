@@ -81,25 +81,25 @@ static void visit_addresses(const struct visitor *visitor, const struct uvh_setu
         visit_socket(visitor, &setup->status.listen, setup->status.path.mark);
 }
 
+struct tls_visitor {
+    const struct visitor *visitor;
+    struct uvh_mark mark;
+};
+
+static void visit_tls_file(const char *path, void *arg)
+{
+    const struct tls_visitor *self = arg;
+    visit_file(self->visitor, path, self->mark, false);
+}
+
 static void visit_tls(const struct visitor *visitor, const struct uvh_setup_tls *tls, bool make)
 {
-    const uvhttp_tls_options_t *config = &tls->config;
-    struct uvh_mark mark = uvh_tls_mark(tls, "certificates");
+    struct tls_visitor self = {visitor, uvh_tls_mark(tls, "certificates")};
     char directory[PATH_MAX];
     if (tls->self_signed && uvh_self_signed_find_directory(directory, make))
-        visit_one(visitor, directory, mark, true);
-    for (size_t i = 0; i < config->certificate_count; i++) {
-        const uvhttp_tls_certificate_t *one = &config->certificates[i];
-        visit_file(visitor, one->certificate_file, mark, false);
-        visit_file(visitor, one->key_file, mark, false);
-        visit_file(visitor, one->passphrase_file, mark, false);
-        visit_file(visitor, one->ocsp_file, mark, false);
-    }
-    for (size_t i = 0; i < config->ticket_key_file_count; i++)
-        visit_file(visitor, config->ticket_key_files[i], mark, false);
-    visit_file(visitor, config->client_ca_file, mark, false);
-    visit_file(visitor, config->client_crl_file, mark, false);
-    visit_file(visitor, config->key_log_file, mark, true);
+        visit_one(visitor, directory, self.mark, true);
+    uvh_tls_each_file(tls, visit_tls_file, &self);
+    visit_file(visitor, tls->config.key_log_file, self.mark, true);
 }
 
 static void visit_root(const struct visitor *visitor, const struct uvh_text *root, bool write)

@@ -25,6 +25,25 @@ struct uvh_mark uvh_tls_mark(const struct uvh_setup_tls *setup, const char *key)
     return setup->node == NULL ? nowhere : uvh_yaml_mark_of(setup->node, key, setup->node->mark);
 }
 
+void uvh_tls_each_file(const struct uvh_setup_tls *setup, uvh_tls_file_cb visit, void *arg)
+{
+    const uvhttp_tls_options_t *config = &setup->config;
+    for (size_t i = 0; i < config->certificate_count; i++) {
+        const uvhttp_tls_certificate_t *one = &config->certificates[i];
+        const char *const files[] = {one->certificate_file, one->key_file, one->passphrase_file,
+                                     one->ocsp_file};
+        for (size_t j = 0; j < sizeof(files) / sizeof(files[0]); j++)
+            if (files[j] != NULL)
+                visit(files[j], arg);
+    }
+    for (size_t i = 0; i < config->ticket_key_file_count; i++)
+        visit(config->ticket_key_files[i], arg);
+    if (config->client_ca_file != NULL)
+        visit(config->client_ca_file, arg);
+    if (config->client_crl_file != NULL)
+        visit(config->client_crl_file, arg);
+}
+
 /* The fields of uvhttp_tls_options_t and their keys in the file, which are never longer. */
 static const char *const keys[][2] = {
     {"certificate_file", "certificate"},

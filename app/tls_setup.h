@@ -37,6 +37,12 @@ bool uvh_tls_check_addresses(const struct uvh_setup_tls *setup, const struct uvh
  * options. */
 struct uvh_mark uvh_tls_mark(const struct uvh_setup_tls *setup, const char *key);
 
+typedef void (*uvh_tls_file_cb)(const char *path, void *arg);
+
+/* Calls `visit` for each configured file that is read, again at each reload: all but those of the
+ * self-signed certificate and `key_log`. */
+void uvh_tls_each_file(const struct uvh_setup_tls *setup, uvh_tls_file_cb visit, void *arg);
+
 /* Call after the servers that listen with it are freed. */
 void uvh_tls_close(struct uvh_tls *tls);
 

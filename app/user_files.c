@@ -16,7 +16,6 @@ struct checker {
 };
 
 static const char *const no_passwords = "its changes are not used";
-static const char *const no_reload = "certificates cannot be reloaded";
 
 int uvh_user_files_check_log(const char *path)
 {
@@ -61,23 +60,17 @@ static void check_log(const struct checker *checker, const char *path, const cha
         warn(checker, "write", path, err, consequence);
 }
 
-static void check_tls(const struct checker *checker, const struct uvh_tls *tls)
+static void check_tls_file(const char *path, void *arg)
 {
-    const uvhttp_tls_options_t *config = &tls->setup->config;
+    check(arg, path, R_OK, "certificates cannot be reloaded");
+}
+
+static void check_tls(struct checker *checker, const struct uvh_tls *tls)
+{
     if (tls->self_signed.fingerprint[0] != '\0')
-        check(checker, tls->self_signed.path, R_OK, no_reload);
-    for (size_t i = 0; i < config->certificate_count; i++) {
-        const uvhttp_tls_certificate_t *one = &config->certificates[i];
-        check(checker, one->certificate_file, R_OK, no_reload);
-        check(checker, one->key_file, R_OK, no_reload);
-        check(checker, one->passphrase_file, R_OK, no_reload);
-        check(checker, one->ocsp_file, R_OK, no_reload);
-    }
-    for (size_t i = 0; i < config->ticket_key_file_count; i++)
-        check(checker, config->ticket_key_files[i], R_OK, no_reload);
-    check(checker, config->client_ca_file, R_OK, no_reload);
-    check(checker, config->client_crl_file, R_OK, no_reload);
-    check_log(checker, config->key_log_file, "secrets of sessions are not written");
+        check_tls_file(tls->self_signed.path, checker);
+    uvh_tls_each_file(tls->setup, check_tls_file, checker);
+    check_log(checker, tls->setup->config.key_log_file, "secrets of sessions are not written");
 }
 
 static void check_route(const struct checker *checker, const struct uvh_setup_route *route)
@@ -126,7 +119,7 @@ void uvh_user_files_check_uploads(const struct uvh_setup *setup, uvh_advice_cb t
 void uvh_user_files_check(const struct uvh_setup *setup, const struct uvh_tls *tls,
                           uvh_advice_cb tell, void *arg)
 {
-    const struct checker checker = {setup->user.text, tell, arg};
+    struct checker checker = {setup->user.text, tell, arg};
     for (const struct uvh_source *one = setup->sources; one != NULL; one = one->next)
         check(&checker, one->name, R_OK, "SIGHUP cannot apply changes");
     check_pid_file(&checker, setup->pid_file.text);

@@ -198,26 +198,12 @@ def test_client_certificate_options(start):
         fetch(program.port, client=stranger)
 
 
-def revocation_list(ca, *revoked):
-    directory = ca.parent
-    (directory / "index.txt").write_text("")
-    (directory / "crlnumber").write_text("01\n")
-    (directory / "ca.conf").write_text(
-        f"[ca]\ndefault_ca = it\n[it]\ndatabase = {directory}/index.txt\ncrlnumber = "
-        f"{directory}/crlnumber\n"
-        "default_md = sha256\ndefault_crl_days = 30\n")
-    common = ["ca", "-config", directory / "ca.conf", "-cert", ca, "-keyfile", directory / "ca.key"]
-    for one in revoked:
-        tls.openssl(*common, "-revoke", one)
-    tls.openssl(*common, "-gencrl", "-out", directory / "crl.pem")
-    return directory / "crl.pem"
-
-
 def test_revoked_client_certificate_is_rejected(start):
     ca = tls.authority()
     good, bad = (tls.certificate("client.example", ca=ca, usage="clientAuth") for _ in range(2))
     program = start("serve", "--tls-cert", tls.default_cert(), "--tls-client-ca", ca,
-                    "--tls-client-auth", "required", "--tls-client-crl", revocation_list(ca, bad))
+                    "--tls-client-auth", "required", "--tls-client-crl",
+                    tls.revocation_list(ca, bad))
     assert fetch(program.port, client=good).status == 200
     with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
         fetch(program.port, client=bad)
@@ -225,7 +211,7 @@ def test_revoked_client_certificate_is_rejected(start):
 
 def dated_list(ca, until):
     """The revocation list of the authority, valid for that many days."""
-    path = revocation_list(ca)
+    path = tls.revocation_list(ca)
     now = datetime.datetime.now(datetime.timezone.utc)
     stamps = [(now + datetime.timedelta(days=days, hours=-1)).strftime("%Y%m%d%H%M%SZ")
               for days in (-9, until)]
@@ -269,7 +255,7 @@ def test_expiring_revocation_list_is_logged(start, write, days, checked, logged)
 
 def test_authority_without_revocation_list_is_logged(start, write, tmp_path):
     listed, other = tls.authority("the listed one"), tls.authority("the other one")
-    both, path = tmp_path / "both.pem", revocation_list(listed)
+    both, path = tmp_path / "both.pem", tls.revocation_list(listed)
     both.write_text(listed.read_text() + other.read_text())
     flags = [
         "--tls-cert",
@@ -993,7 +979,7 @@ tls:
   ticket_keys: [tickets]
   client_auth: optional
   client_ca: {ca}
-  client_crl: {revocation_list(ca)}
+  client_crl: {tls.revocation_list(ca)}
   key_log: keys
   ktls: yes
   watch: no

@@ -74,6 +74,22 @@ def certificate(*names, kind="ec", days=30, ca=None, common_name=None, path=None
     return path
 
 
+def revocation_list(ca, *revoked):
+    """The path of the revocation list of the authority `ca`, with these certificates."""
+    directory = ca.parent
+    (directory / "index.txt").write_text("")
+    (directory / "crlnumber").write_text("01\n")
+    (directory / "ca.conf").write_text(
+        f"[ca]\ndefault_ca = it\n[it]\ndatabase = {directory}/index.txt\ncrlnumber = "
+        f"{directory}/crlnumber\n"
+        "default_md = sha256\ndefault_crl_days = 30\n")
+    common = ["ca", "-config", directory / "ca.conf", "-cert", ca, "-keyfile", directory / "ca.key"]
+    for one in revoked:
+        openssl(*common, "-revoke", one)
+    openssl(*common, "-gencrl", "-out", directory / "crl.pem")
+    return directory / "crl.pem"
+
+
 @functools.lru_cache(None)
 def default_cert(kind="ec"):
     """The certificate of tests that need no special one."""
