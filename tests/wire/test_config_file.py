@@ -530,6 +530,7 @@ def test_missing_directories_are_reported_with_other_errors(write):
 @pytest.mark.parametrize("bytes_sent, expected", [
     (b"GET /a?b HTTP/1.1\r\nBad Field: x\r\nHost: a\r\n\r\n", "GET /a?b HTTP/1.1 400"),
     (b"GET /a HTTP/1.1\r\n\r\n", "GET /a HTTP/1.1 400"),
+    (b"\r\nGET /a HTTP/1.1\r\n\r\n", "GET /a HTTP/1.1 400"),
     (b"PUT /a HTTP/1.0\r\nContent-Length: x\r\n\r\n", "PUT /a HTTP/1.0 400"),
     (b"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", "GET /%zz HTTP/1.1 400"),
     (b"GET /a HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 200 + b"\r\n", "GET /a HTTP/1.1 431"),
