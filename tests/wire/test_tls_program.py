@@ -1090,13 +1090,7 @@ def test_ticket_key_files_are_shared(start, write, tmp_path):
 def test_ocsp_response_is_stapled(start, write, tmp_path):
     ca = tls.authority()
     both = tls.certificate(ca=ca)
-    directory, certificate = ca.parent, both.with_name("certificate.pem")
-    serial = tls.openssl("x509", "-in", certificate, "-noout",
-                         "-serial").decode().strip().split("=")[1]
-    (directory / "ocsp.txt").write_text(f"V\t491231235959Z\t\t{serial}\tunknown\t/CN=localhost\n")
-    tls.openssl("ocsp", "-index", directory / "ocsp.txt", "-rsigner", ca, "-rkey",
-                directory / "ca.key", "-CA", ca, "-issuer", ca, "-cert", certificate, "-ndays", "7",
-                "-respout", tmp_path / "ocsp.der", "-noverify")
+    tls.ocsp_response(ca, both, tmp_path / "ocsp.der")
     program = start(
         "run",
         write(LOCAL + f"tls: {{certificates: [{{certificate: {both}, ocsp: ocsp.der}}]}}\n" +

@@ -361,17 +361,18 @@ def test_check_warns_of_files_that_the_user_cannot_access(place):
 
 @as_root
 def test_check_warns_of_each_file_of_tls(place):
-    tls.certificate(path=place / "pair", password="secret")
     ca = tls.authority(into=place)
+    tls.ocsp_response(ca, tls.certificate(path=place / "pair", ca=ca, password="secret"),
+                      place / "ocsp")
     (place / "key").write_bytes((place / "pair").read_bytes())
     (place / "phrase").write_text("secret\n")
     (place / "tickets").write_bytes(bytes(80))
-    files = ["pair", "key", "phrase", "tickets", "ca.pem", tls.revocation_list(ca).name]
+    files = ["pair", "key", "phrase", "ocsp", "tickets", "ca.pem", tls.revocation_list(ca).name]
     for name in files:
         (place / name).chmod(0o600)
     (place / "site.yaml").write_text(
         f"user: {UID}\ngroup: {GID}\n{LOCAL}{ROUTES}"
-        "tls: {certificates: [{certificate: pair, key: key, passphrase_file: phrase}], "
+        "tls: {certificates: [{certificate: pair, key: key, passphrase_file: phrase, ocsp: ocsp}], "
         "ticket_keys: [tickets], client_auth: required, client_ca: ca.pem, client_crl: crl.pem}\n")
     done = run("uvhttp", "check", place / "site.yaml")
     assert (done.returncode, done.stderr.splitlines()) == (0, [

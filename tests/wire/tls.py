@@ -90,6 +90,15 @@ def revocation_list(ca, *revoked):
     return directory / "crl.pem"
 
 
+def ocsp_response(ca, certificate, path):
+    """Writes that the certificate of the authority `ca` is valid."""
+    serial = openssl("x509", "-in", certificate, "-noout", "-serial").decode().strip().split("=")[1]
+    index = ca.with_name("ocsp.txt")
+    index.write_text(f"V\t491231235959Z\t\t{serial}\tunknown\t/CN=localhost\n")
+    openssl("ocsp", "-index", index, "-rsigner", ca, "-rkey", ca.with_name("ca.key"), "-CA", ca,
+            "-issuer", ca, "-cert", certificate, "-ndays", "7", "-respout", path, "-noverify")
+
+
 @functools.lru_cache(None)
 def default_cert(kind="ec"):
     """The certificate of tests that need no special one."""
