@@ -72,6 +72,8 @@ static int send_pulled(uvhttp_request_t *request, uvhttp_response_t *response, v
     (void)arg;
     int err = uvhttp_response_send_pulled(response, 200, "text/plain", UVHTTP_LENGTH_UNKNOWN, pull,
                                           NULL, &source);
+    if (uvhttp_request_query(request, "gate") != NULL)
+        uv_sem_wait(&gate);
     atomic_store(&first_result, err);
     atomic_store(&ended, 1);
     return err;
@@ -288,6 +290,21 @@ static void failing_pull_source_closes_connection(void **state)
     send_request("/");
     assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
     end();
+}
+
+/* The client need not wait for the end of the handler. */
+static void failing_pull_source_closes_connection_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(uv_sem_init(&gate, 0), 0);
+    begin();
+    send_request("/pulled?fail=1&gate=1");
+    stage_drive_to_end(&stage, &client, LARGE);
+    bool before = atomic_load(&ended) == 0;
+    uv_sem_post(&gate);
+    end();
+    uv_sem_destroy(&gate);
+    assert_true(before);
 }
 
 static void body_over_handler_limit_closes_connection(void **state)
@@ -565,6 +582,7 @@ int main(void)
         cmocka_unit_test(pulled_large_body_is_complete),
         cmocka_unit_test(early_hints_precede_the_response),
         cmocka_unit_test(failing_pull_source_closes_connection),
+        cmocka_unit_test(failing_pull_source_closes_connection_at_once),
         cmocka_unit_test(body_over_handler_limit_closes_connection),
         cmocka_unit_test(connection_error_during_drain_is_reported_once),
         cmocka_unit_test(blocking_handlers_survive_allocation_failures),

@@ -82,6 +82,14 @@ static int refuse_once(uvhttp_request_t *request, uvhttp_response_t *response, v
     return UVHTTP_ENOMEM;
 }
 
+/* Longer than an output buffer. */
+static const char *long_type(void)
+{
+    static char type[100001];
+    memset(type, 't', sizeof(type) - 1);
+    return type;
+}
+
 /* Passes NULL, as getters return it for missing values. */
 static void pass_null_values(uvhttp_request_t *request, uvhttp_response_t *response)
 {
@@ -174,6 +182,8 @@ static int handler(uvhttp_request_t *request, uvhttp_response_t *response, void 
         assert_true(uvhttp_response_open(response));
         return uvhttp_response_send_text(response, 0, "still open");
     }
+    if (strcmp(action, "typed") == 0)
+        return uvhttp_response_send(response, 200, long_type(), "x", 1);
     assert_string_equal(action, "prepared");
     uvhttp_prepared_t *prepared = uvhttp_prepared_new(NULL); /* empty, which is allowed */
     uvhttp_response_use_prepared(response, prepared);
@@ -311,6 +321,16 @@ static void method_after_an_empty_line_is_found(void **state)
     begin();
     raw_client_send_text(&client, "\r\nREPORT / HTTP/1.1\r\nHost: h\r\n\r\n");
     expect_response(200, NULL);
+    end();
+}
+
+static void long_content_type_is_complete(void **state)
+{
+    (void)state;
+    begin();
+    send_request("GET", "/?do=typed");
+    assert_int_equal(stage_drive_responses(&stage, &client, 1000000, 1), 1);
+    assert_non_null(memmem(client.data, client.received, long_type(), strlen(long_type())));
     end();
 }
 
@@ -497,6 +517,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(middleware_refusal_skips_following_handlers),
         cmocka_unit_test(method_after_an_empty_line_is_found),
+        cmocka_unit_test(long_content_type_is_complete),
         cmocka_unit_test(middleware_gets_empty_body),
         cmocka_unit_test(too_large_body_without_route_gets_404),
         cmocka_unit_test(stats_count_requests_and_responses),

@@ -188,6 +188,9 @@ static void build(void)
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/heavy", block_heavy, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/keep", keep_pending, NULL), 0);
     assert_int_equal(uvhttp_server_route(stage.server, "GET", "/post", block_then_post, NULL), 0);
+    const uvhttp_route_t late = {
+        .pattern = "/late", .handler = keep_pending, .handler_timeout = 1, .timeout_status = 504};
+    assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server), &late), 0);
     const uvhttp_static_options_t files = {.root = directory,
                                            .listing = true,
                                            .archive = true,
@@ -361,6 +364,15 @@ static void job_after_handler_timeout_gets_edisconnected(void **state)
     stage_iterations(&stage, 5);
     assert_int_equal(send_result, UVHTTP_EDISCONNECTED);
     assert_int_equal(stage.errors_logged, 0);
+    end();
+}
+
+static void late_route_has_its_own_status(void **state)
+{
+    (void)state;
+    begin();
+    send_get(0, "/late");
+    assert_status(0, 504);
     end();
 }
 
@@ -830,6 +842,7 @@ int main(void)
         cmocka_unit_test(full_heavy_lane_does_not_delay_lookup),
         cmocka_unit_test(full_quick_lane_does_not_delay_heavy_job),
         cmocka_unit_test(job_after_handler_timeout_gets_edisconnected),
+        cmocka_unit_test(late_route_has_its_own_status),
         cmocka_unit_test(heavy_job_outlasts_handler_timeout),
         cmocka_unit_test(full_queue_gets_503_with_retry_after),
         cmocka_unit_test(static_lookup_with_full_queue_gets_503),

@@ -201,6 +201,29 @@ static void upgrade_after_reset_gets_edisconnected(void **state)
     assert_string_equal(trace, "");
 }
 
+/* Another response is possible then, without the field of the upgrade. */
+static void upgrade_without_memory_changes_nothing(void **state)
+{
+    int err = UVHTTP_ENOMEM;
+    (void)state;
+    for (size_t n = 1; err == UVHTTP_ENOMEM; n++) {
+        begin();
+        send_request(upgrade_request);
+        fault_heap_arm(&stage.heap, n, true);
+        err = upgrade();
+        fault_heap_arm(&stage.heap, 0, false);
+        assert_true(err == 0 || err == UVHTTP_ENOMEM);
+        assert_int_equal(stream != NULL, err == 0);
+        if (err != 0) {
+            assert_int_equal(uvhttp_response_send_text(pending_response, 200, "no"), 0);
+            assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+            assert_null(memmem(client.data, client.received, "Upgrade", 7));
+        }
+        end();
+        assert_true(n > 1 || err != 0);
+    }
+}
+
 static void on_send_cannot_change_101_response(void **state)
 {
     (void)state;
@@ -777,6 +800,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(upgrade_after_reset_gets_edisconnected),
+        cmocka_unit_test(upgrade_without_memory_changes_nothing),
         cmocka_unit_test(on_send_cannot_change_101_response),
         cmocka_unit_test(stream_data_precedes_peer_end),
         cmocka_unit_test(pipelined_request_of_half_closed_client_served),

@@ -154,6 +154,34 @@ static void callback_sets_body_and_fields(void **state)
     assert_response(404, TEXT, "404 Not Found\n");
 }
 
+/* The reason of the callback may be longer than those of the library. */
+static int with_long_reason(uvhttp_request_t *req, uvhttp_response_t *res, const char *reason,
+                            void *arg)
+{
+    return uvhttp_error_as_json(req, res, reason == NULL ? NULL : arg, NULL);
+}
+
+static void json_of_a_long_reason_is_complete_or_not_used(void **state)
+{
+    static char text[4000], body[4100];
+    bool fitted = false, failed = false;
+    (void)state;
+    uvhttp_server_on_error(server, with_long_reason, text);
+    memset(text, 'x', 3000);
+    for (size_t length = 3000; length < 3200; length++) {
+        text[length] = 'x';
+        request("GET", "/nowhere");
+        bool fits = strcmp(response->body, "404 Not Found\n") != 0;
+        snprintf(body, sizeof(body), "{\"error\":\"%s\"}\n", text);
+        assert_false(fits && failed);
+        if (fits)
+            assert_response(404, JSON, body);
+        fitted = fitted || fits;
+        failed = failed || !fits;
+    }
+    assert_true(fitted && failed);
+}
+
 static int remember_body(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
 {
     (void)req, (void)arg;
@@ -204,6 +232,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(reason_follows_the_status_as_text, set_up, tear_down),
         cmocka_unit_test_setup_teardown(errors_of_the_server_become_json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(callback_sets_body_and_fields, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(json_of_a_long_reason_is_complete_or_not_used, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(send_callbacks_see_the_form, set_up, tear_down),
         cmocka_unit_test_setup_teardown(blocking_handlers_have_the_form, set_up, tear_down),
     };
