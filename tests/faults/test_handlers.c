@@ -196,7 +196,7 @@ static void begin(void)
 {
     stage_begin(&stage);
     assert_non_null(stage_new_server(&stage));
-    static char names[][8] = {"a", "b", "c", "h", "p"};
+    static char names[][8] = {"a", "b", "c", "h", "p", "r"};
     assert_int_equal(uvhttp_server_use(stage.server, pass, names[0]), 0);
     assert_int_equal(uvhttp_server_use(stage.server, guard, names[1]), 0);
     assert_int_equal(uvhttp_server_use(stage.server, pass, names[2]), 0);
@@ -209,6 +209,12 @@ static void begin(void)
                                                          .arg = names[4],
                                                          .max_body_size = 4}),
                      0);
+    const uvhttp_route_t route = {.method = "PUT",
+                                  .pattern = "/own",
+                                  .handler = handler,
+                                  .arg = names[3],
+                                  UVHTTP_MIDDLEWARE({pass, names[5]})};
+    assert_int_equal(uvhttp_router_add(uvhttp_server_router(stage.server), &route), 0);
     stage_listen(&stage);
     raw_client_connect(&client, uvhttp_server_port(stage.server), 0);
     trace[0] = '\0';
@@ -279,6 +285,30 @@ static void middleware_refusal_skips_following_handlers(void **state)
         assert_int_equal(stage.errors_logged, strstr(cases[i].target, "fail") != NULL ||
                                                   strstr(cases[i].target, "gone") != NULL ||
                                                   strstr(cases[i].target, "nomem") != NULL);
+        end();
+    }
+}
+
+/* As the middleware of CORS needs it. */
+static void preflight_runs_middleware_of_the_route_it_asks_about(void **state)
+{
+    static const struct {
+        const char *line, *trace;
+    } cases[] = {
+        {"OPTIONS /own HTTP/1.1\r\nAccess-Control-Request-Method: PUT", "abcr"},
+        {"OPTIONS /own HTTP/1.1\r\nAccess-Control-Request-Method: GET", "abc"},
+        {"OPTIONS /own HTTP/1.1\r\nX: PUT", "abc"},
+        {"DELETE /own HTTP/1.1\r\nAccess-Control-Request-Method: PUT", "abc"},
+        {"PUT /own HTTP/1.1\r\nX: PUT", "abcrh"},
+    };
+    (void)state;
+    for (size_t i = 0; i < UVH_COUNT_OF(cases); i++) {
+        char request[256];
+        begin();
+        snprintf(request, sizeof(request), "%s\r\nHost: h\r\n\r\n", cases[i].line);
+        raw_client_send_text(&client, request);
+        assert_int_equal(stage_drive_responses(&stage, &client, 1000, 1), 1);
+        assert_string_equal(trace, cases[i].trace);
         end();
     }
 }
@@ -516,6 +546,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(middleware_refusal_skips_following_handlers),
+        cmocka_unit_test(preflight_runs_middleware_of_the_route_it_asks_about),
         cmocka_unit_test(method_after_an_empty_line_is_found),
         cmocka_unit_test(long_content_type_is_complete),
         cmocka_unit_test(middleware_gets_empty_body),
