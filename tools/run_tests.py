@@ -19,6 +19,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree
 
@@ -243,12 +244,15 @@ def run_pytest(kind, preset):
     if kind in TRANSPORTS:
         environment[TRANSPORTS[kind][0]] = "1"
     counts, logs = Counts(), []
-    files = pytest_files(kind, preset)
-    for suffix, options, chosen in pytest_passes(kind, preset, files) if files else []:
+    tests = pytest_files(kind, preset)
+    for suffix, options, chosen in pytest_passes(kind, preset, tests) if tests else []:
         log, results = LOGS / f"{name}{suffix}.log", LOGS / f"{name}{suffix}.xml"
         results.unlink(missing_ok=True)
-        code = run(["/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider",
-                    f"--junitxml={results}", *options, *chosen], log, environment)
+        # pytest would keep the files of its last three runs, which are gigabytes.
+        with tempfile.TemporaryDirectory(prefix="pytest-", ignore_cleanup_errors=True) as files:
+            code = run(["/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider",
+                        f"--basetemp={files}", f"--junitxml={results}", *options, *chosen], log,
+                       environment)
         if suffix and code == NO_TESTS_SELECTED:
             continue
         part = count_pytest(f"{kind}{suffix}", results, code)
