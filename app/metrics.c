@@ -1,5 +1,5 @@
-/* The server uses the loop of the server with the sites, which runs it and handles signals. It
- * serves until the end of the shutdown. Called by run.c. */
+/* The server of metrics is on the loop of the server with the sites, and serves until the end of
+ * the shutdown. Called by setup_server.c and listen.c. */
 #include "metrics.h"
 
 #include <stdio.h>

@@ -38,14 +38,15 @@
         .high = largest, .value = unit, .help = text, .serve_only = true                        \
     }
 
-/* The same for a list, which is a separate member. */
+/* The same for a list, a member of struct uvh_options itself. */
 #define FILE_LIST(flag, field, unit, text)                                            \
     {                                                                                 \
         .name = flag, .kind = UVH_OPTION_LIST, .offset = FIELD(field), .value = unit, \
         .help = text, .serve_only = true                                              \
     }
 
-/* A number of uvhttp_config_t: name, unit, range and text are those of the limits table. */
+/* A number or a switch of uvhttp_config_t: name, unit, range and text are those of the limits
+ * table. */
 #define CONFIG(flag, field, what, unit) OPTION(flag, 0, what, FIELD(config.field), 0, 0, unit, NULL)
 
 /* One of several words, and a text. */

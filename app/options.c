@@ -1,6 +1,7 @@
 /* Fills struct uvh_options from the environment and the command line, driven by the table of
  * option_table.c. Guarantees that an error message names the flag or variable, its value and what
- * is allowed, and that a flag always overrides its variable. Called by main.c and run.c. */
+ * is allowed, and that a flag always overrides its variable. Called by main.c, run.c and the
+ * files that read a configuration. */
 #include "options.h"
 
 #include <stdarg.h>
@@ -27,7 +28,7 @@ struct parser {
     enum uvh_command command;
     struct source sources[UVH_OPTION_MAX];
     /* the first flag replaces the addresses of the environment or the file, further ones add to
-     * it */
+     * them */
     bool listen_by_flag;
 };
 
@@ -63,7 +64,7 @@ usage_error(const struct parser *parser, const char *format, ...)
     fputs("uvhttp: ", stderr);
     vfprintf(stderr, format, values);
     va_end(values);
-    static const char *const names[] = {"serve", "run", "check"};
+    static const char *const names[] = {"serve", "run", "check", "reload", "upgrade"};
     fprintf(stderr, "\nTry 'uvhttp %s --help'.\n", names[parser->command]);
     return UVH_EXIT_USAGE;
 }
@@ -229,7 +230,7 @@ static bool has_placeholders(const struct uvh_option *option)
            option->offset == offsetof(struct uvh_options, files.try_files);
 }
 
-/* A text that has variables of nginx, or is empty and must not be. */
+/* Refuses an empty text if the option needs one, and variables of nginx. */
 static int check_text(const struct uvh_option *option, const struct source *source)
 {
     if (*source->text == '\0' && !uvh_option_may_be_empty(option)) {

@@ -168,8 +168,8 @@ static bool put_hex(struct space *space, unsigned char byte)
     return put(space, escaped, sizeof escaped);
 }
 
-/* Copies bytes from `at` on that need no escape in any format, as far as they fit: bytes not below
- * `first`, which is the space or the character following it. Returns their number. */
+/* Copies the bytes from `at` on that need no escape, as far as they fit: bytes not below `first`,
+ * which is the space or the character following it. Returns their number, of all of them. */
 static size_t put_plain(struct space *space, uvhttp_slice_t value, size_t at, char first)
 {
     size_t end = at;

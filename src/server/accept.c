@@ -55,7 +55,7 @@ static bool is_scarce(struct uvh_server *server, int socket)
     return true;
 }
 
-enum { MAX_CHECKED = 64 }; /* connections checked that may not be closed */
+enum { MAX_CHECKED = 64 }; /* connections that a search looks at */
 
 /* Closes the longest waiting connection that may be closed. */
 static bool make_way_among(struct uvh_worker *worker, enum uvh_conn_timeout waiting)

@@ -14,7 +14,7 @@ static const char key; /* identifies the spool in the exchange */
 
 struct uvh_spool_block {
     struct uvh_spool_block *next;
-    struct uvh_spool_file *file; /* set once it goes to the disk */
+    struct uvh_spool_file *file;
     size_t size;
     bool ends_file;
     char data[UVH_SPOOL_BLOCK_SIZE];
@@ -138,7 +138,7 @@ int uvh_spool_begin(struct uvh_spool *spool)
 
 static int job_done(uvhttp_response_t *response, void *arg);
 
-/* Starts a job when blocks or files are pending. */
+/* Starts a job when enough is pending for one, or the rest. */
 static int start_job(struct uvh_spool *spool)
 {
     bool enough =

@@ -214,6 +214,13 @@ def test_usage_errors_exit_with_2(arguments, message):
     assert message in done.stderr
 
 
+@pytest.mark.parametrize("command", ["serve", "run", "check", "reload", "upgrade"])
+def test_usage_errors_name_the_help_of_the_command(command):
+    done = run("uvhttp", command, "--bogus", "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"uvhttp: unknown option '--bogus'\nTry 'uvhttp {command} --help'.\n"
+
+
 # Invalid values
 
 INVALID_VALUES = [
