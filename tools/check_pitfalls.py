@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 """Checks that the tests in docs/pitfalls.md exist, and that it lists every test with `pitfall_` in
-its name.
+its name. Otherwise a renamed or deleted test would leave a pitfall without a test.
 
-A row is `| what went wrong | `FILE::TEST` |`. Otherwise a renamed or deleted test would leave a
-pitfall without a test.
+A row is `| what went wrong | `FILE::TEST` |`.
 """
 
 import re
@@ -13,7 +12,7 @@ import csource
 PAGE = "docs/pitfalls.md"
 ROW = re.compile(r"^\|.*\| (.*?) \|$")
 NAMED = re.compile(r"`(tests/[\w/.]+)::(\w+)`")
-# In C every such function is a test, because the compiler refuses unused static functions.
+# In C nearly every such function is a test; helpers of tests match, too.
 PYTHON_TEST = re.compile(r"^def (test_\w+)\(", re.M)
 C_TEST = re.compile(r"^static void (\w+)\(void \*\*state\)", re.M)
 
@@ -48,4 +47,4 @@ def check(root):
 
 
 if __name__ == "__main__":
-    csource.main(check, __doc__.splitlines()[0])
+    csource.main(check, __doc__)

@@ -26,4 +26,4 @@ def check(root):
 
 
 if __name__ == "__main__":
-    csource.main(check, __doc__.splitlines()[0])
+    csource.main(check, __doc__)

@@ -68,4 +68,4 @@ def check(root, libraries):
 
 
 if __name__ == "__main__":
-    csource.main(check, __doc__.splitlines()[0], libraries=True)
+    csource.main(check, __doc__, libraries=True)

@@ -6,17 +6,13 @@ against an echo server and its fuzzing server against an echo client, and prints
 each group of cases. The exit code is 1 if a case failed, none was run, or a client left some out.
 """
 
-import argparse
 import asyncio
 import datetime
 import json
 import os
 import pathlib
 import re
-import select
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,23 +20,21 @@ import time
 import websockets
 
 from benchlib import servers, table
-from conformance import results, suite
+from conformance import command, results, suite
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 KINDS = ("server", "client")
 COMPRESSIONS = ("shared", "dedicated")
 CASES = ("1.*", "2.*", "3.*", "4.*", "5.*", "6.*", "7.*", "9.*", "10.*", "12.*", "13.*")
 # wstest stores all traffic in memory until it ends. These groups need gigabytes, so they run in
-# parts. The value is the number of parts.
-LARGE = {"9.*": None, "12.*": 5, "13.*": 7}
-# Timeouts for hanging processes.
-START_SECONDS = 60
+# parts.
+LARGE = {"9.*": ["9.*"], "12.*": [f"12.{number}.*" for number in range(1, 6)],
+         "13.*": [f"13.{number}.*" for number in range(1, 8)]}
+# Timeout for hanging processes.
 HOURS = 2
 
 
 def read_options():
-    parser = argparse.ArgumentParser(prog="./dev conformance websocket",
-                                     description=__doc__.split("\n")[0])
+    parser = command.parser("websocket", __doc__)
     parser.add_argument("kinds", nargs="*", metavar="server|client",
                         help="what is tested (default: both)")
     parser.add_argument("--cases", nargs="+", default=CASES, metavar="CASE",
@@ -50,11 +44,6 @@ def read_options():
     parser.add_argument("--program", metavar="PROGRAM",
                         help="another program to test, of one kind: a server prints its URL, a "
                              "client gets the URL and the agent's name as arguments")
-    parser.add_argument("--page", action="store_true",
-                        help="write docs/conformance/websocket.md from these runs")
-    parser.add_argument("--build-dir", metavar="DIR", type=pathlib.Path,
-                        default=os.environ.get("UVHTTP_BUILD_DIR", ROOT / "build/release"),
-                        help="build directory (default: UVHTTP_BUILD_DIR or build/release)")
     options = parser.parse_args()
     for kind in options.kinds:
         if kind not in KINDS:
@@ -68,18 +57,7 @@ def read_options():
     return options
 
 
-def stop(process):
-    """Stops a process, and returns its exit code."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-    try:
-        return process.wait(START_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return process.wait()
-
-
-def command(options, kind, compression):
+def tested_program(options, kind, compression):
     if options.program:
         return [options.program]
     return [options.build_dir / "dist/bin" / f"ws_echo_{kind}", f"--compression={compression}"]
@@ -87,13 +65,9 @@ def command(options, kind, compression):
 
 def parts_of(cases):
     """Divides cases into parts, each for one run of wstest."""
-    parts = [[case for case in cases if case not in LARGE]]
-    for case in cases:
-        if case in LARGE and LARGE[case]:
-            parts += [[f"{case[:-1]}{number}.*"] for number in range(1, LARGE[case] + 1)]
-        elif case in LARGE:
-            parts.append([case])
-    return [part for part in parts if part]
+    small = [case for case in cases if case not in LARGE]
+    large = [[part] for case in cases for part in LARGE.get(case, [])]
+    return [small, *large] if small else large
 
 
 def write_spec(directory, **more):
@@ -103,53 +77,46 @@ def write_spec(directory, **more):
     return path
 
 
+def log_of(directory):
+    return (directory / "wstest.log").read_text()[-2000:]
+
+
 def wait_for_suite(process, directory):
     try:
         code = process.wait(HOURS * 3600)
     finally:
-        stop(process)
+        command.stop(process)
     if code != 0:
-        raise suite.Missing(
-            f"wstest ended with {code}:\n{(directory / 'wstest.log').read_text()[-2000:]}")
+        raise suite.Missing(f"wstest ended with {code}:\n{log_of(directory)}")
 
 
 def test_server(installed, options, compression, agent, cases, directory):
-    server = subprocess.Popen([str(word) for word in command(options, "server", compression)],
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    try:
-        ready = select.select([server.stdout], [], [], START_SECONDS)[0]
-        line = server.stdout.readline().decode() if ready else ""
-        found = re.search(r"(?:ws|http)://([\w.]+:\d+\S*)", line)
-        if not found:
-            raise suite.Missing(f"the server did not print its URL: {line!r}")
-        tested = {"agent": agent, "url": f"ws://{found[1]}"}
+    words = tested_program(options, "server", compression)
+    with command.server(words, r"(?:ws|http)://([\w.]+:\d+\S*)",
+                        check=not options.program) as address:
+        tested = {"agent": agent, "url": f"ws://{address}"}
         spec = write_spec(directory, cases=cases, servers=[tested])
         client = installed.start("-m", "fuzzingclient", "-s", spec, log=directory / "wstest.log")
         wait_for_suite(client, directory)
-        if server.poll() is not None:
-            raise suite.Missing(f"the server ended by itself with {server.returncode}")
-    finally:
-        code = stop(server)
-        server.stdout.close()
-    if not options.program and code != 0:
-        raise suite.Missing(f"the server ended with {code}")
 
 
-def accepts(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+async def request_count(port):
+    async with websockets.connect(f"ws://127.0.0.1:{port}/getCaseCount") as client:
+        return int(await client.recv())
 
 
-def count_cases(port):
-    """Requests the number of cases from the fuzzing server, to detect a client that ends early."""
-    async def receive():
-        async with websockets.connect(f"ws://127.0.0.1:{port}/getCaseCount") as client:
-            return int(await client.recv())
-
-    try:
-        return asyncio.run(receive())
-    except (OSError, ValueError, websockets.WebSocketException) as reason:
-        raise suite.Missing(f"wstest does not report its number of cases: {reason}") from reason
+def count_cases(fuzzer, port, directory):
+    """Waits until the fuzzing server listens, and requests its number of cases, to detect a client
+    that ends early."""
+    end = time.monotonic() + command.SECONDS
+    while True:
+        try:
+            return asyncio.run(request_count(port))
+        except (OSError, ValueError, websockets.WebSocketException) as reason:
+            if fuzzer.poll() is not None or time.monotonic() > end:
+                raise suite.Missing(f"wstest does not report its number of cases: {reason}\n"
+                                    f"{log_of(directory)}") from reason
+            time.sleep(0.1)
 
 
 def test_client(installed, options, compression, agent, cases, directory):
@@ -160,21 +127,15 @@ def test_client(installed, options, compression, agent, cases, directory):
     fuzzer = installed.start("-m", "fuzzingserver", "-u", "0", "-s", spec,
                              log=directory / "wstest.log")
     try:
-        end = time.monotonic() + START_SECONDS
-        while not accepts(port):
-            if fuzzer.poll() is not None or time.monotonic() > end:
-                raise suite.Missing(
-                    f"wstest does not listen:\n{(directory / 'wstest.log').read_text()[-2000:]}")
-            time.sleep(0.1)
-        count = count_cases(port)
-        words = [*command(options, "client", compression), f"ws://127.0.0.1:{port}", agent]
+        count = count_cases(fuzzer, port, directory)
+        words = [*tested_program(options, "client", compression), f"ws://127.0.0.1:{port}", agent]
         done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL,
                               timeout=HOURS * 3600)
         if done.returncode != 0:
             raise suite.Missing(f"the client ended with {done.returncode}")
         return count
     finally:
-        stop(fuzzer)
+        command.stop(fuzzer)
 
 
 def run_one(installed, options, kind, compression):
@@ -203,27 +164,20 @@ def run_one(installed, options, kind, compression):
 
 
 def write_page(installed, runs):
-    version = re.search(r"^project\(\w+ VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(),
-                        re.MULTILINE)[1]
-    facts = {"date": datetime.date.today().isoformat(), "version": version, **installed.versions}
-    path = ROOT / "docs/conformance/websocket.md"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(results.page(facts, runs))
-    print(f"written: {path.relative_to(ROOT)}")
+    project = (suite.ROOT / "CMakeLists.txt").read_text()
+    version = re.search(r"^project\(\w+ VERSION (\S+)", project, re.MULTILINE)[1]
+    facts = {"date": datetime.date.today(), "version": version, **installed.versions()}
+    (command.PAGES / "websocket.md").write_text(results.page(facts, runs))
+    print("written: docs/conformance/websocket.md")
 
 
 def main():
     options = read_options()
-    runs = []
-    try:
-        installed = suite.Suite()
-        for kind in options.kinds:
-            for compression in options.compression if not options.program else COMPRESSIONS[:1]:
-                found = run_one(installed, options, kind, compression)
-                runs.append((f"{kind.title()}, {compression}", found))
-    except suite.Missing as reason:
-        print(f"./dev conformance websocket: {reason}", file=sys.stderr)
-        return 1
+    installed, runs = suite.Suite(), []
+    for kind in options.kinds:
+        for compression in options.compression if not options.program else COMPRESSIONS[:1]:
+            found = run_one(installed, options, kind, compression)
+            runs.append((f"{kind.title()}, {compression}", found))
     if options.page:
         write_page(installed, runs)
     bad = sum(len(found.failed()) for _, found in runs)
@@ -234,4 +188,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run("./dev conformance websocket", main)

@@ -82,10 +82,10 @@ def report(violations):
     return 1 if violations else 0
 
 
-def main(check, description, libraries=False):
+def main(check, about, libraries=False):
     """The main program of a check. `check` returns a list of violations of the project at root.
     With `libraries` its second argument is the directory of the built libraries."""
-    parser = root_argument(description)
+    parser = root_argument(about.split("\n\n")[0])
     if libraries:
         parser.add_argument("--libraries", type=pathlib.Path,
                             help="default: build/release/dist/lib")

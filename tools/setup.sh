@@ -1,9 +1,8 @@
 #!/bin/sh
 # Installs the Debian packages for one of serve, test, packages, bench, bench-alone, conformance,
 # conformance-tls, conformance-http2, operations, tidy, docs, arm64, ktls, or for a server to
-# compare with
-# (peer-nginx, ...):
-# tools/setup.sh NAME. Called by ./dev, and by tools/benchlib/contender.py.
+# compare with (peer-nginx, ...): tools/setup.sh NAME. Called by ./dev, and by
+# tools/benchlib/contender.py.
 #
 # Prints nothing if all packages are installed. Otherwise it installs them as root, or with sudo if
 # that needs no password. If neither is possible, it prints the command for an administrator and

@@ -1,6 +1,7 @@
 """Builds h2spec with Go into build/conformance/h2spec, from the modules pinned in the directory
 h2spec, and reads its results."""
 
+import filecmp
 import os
 import pathlib
 import re
@@ -19,11 +20,9 @@ COLUMNS = ("passed", "failed", "skipped")
 def install(directory=FOLDER, pinned=PINNED):
     """Builds h2spec, unless these versions are built. Returns the path of the program. Raises
     suite.Missing if that fails."""
-    program, names = directory / "h2spec", ("go.mod", "go.sum")
-    if program.exists() and all(
-        (directory / name).exists() and (directory / name).read_bytes() == (pinned /
-                                                                           name).read_bytes()
-            for name in names):
+    program, names = directory / "h2spec", ["go.mod", "go.sum"]
+    same, _, _ = filecmp.cmpfiles(directory, pinned, names, shallow=False)
+    if program.exists() and same == names:
         return program
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -65,8 +64,9 @@ def read(path):
 
 
 def table(cases):
-    """Returns rows of a group, its number of cases, and the number of each result."""
-    rows = []
+    """Returns rows of a group, its number of cases, and the number of each result, after a
+    heading."""
+    rows = [("group", "cases", *COLUMNS)]
     for group, title in (*GROUPS.items(), (None, "all")):
         found = [case.result for case in cases if group in (None, case.group)]
         rows.append((title, len(found), *(found.count(column) for column in COLUMNS)))

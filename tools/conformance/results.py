@@ -4,6 +4,8 @@ docs/conformance/websocket.md."""
 import json
 import re
 
+from . import command
+
 GROUPS = {
     1: "framing", 2: "pings and pongs", 3: "reserved bits", 4: "opcodes", 5: "fragments",
     6: "UTF-8", 7: "closing", 9: "limits and speed", 10: "frames in parts", 12: "compression",
@@ -79,19 +81,11 @@ class Results:
         return [(case, verdict) for case, verdict in self.remarkable() if verdict not in PASSED]
 
     def table(self):
-        rows = [("group", "cases", *COLUMNS)]
-        totals = dict.fromkeys(COLUMNS, 0)
-        for group, counts in self.counts().items():
-            rows.append((f"{group} {GROUPS.get(group, '')}".strip(), sum(counts.values()),
-                         *counts.values()))
-            totals = {name: totals[name] + counts[name] for name in COLUMNS}
-        rows.append(("all", sum(totals.values()), *totals.values()))
-        return rows
-
-
-def as_markdown(rows):
-    head, *rest = ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
-    return "\n".join([head, "|---" + "|---:" * (len(rows[0]) - 1) + "|", *rest])
+        counted = self.counts()
+        rows = [(f"{group} {GROUPS.get(group, '')}".strip(), sum(counts.values()),
+                 *counts.values()) for group, counts in counted.items()]
+        totals = [sum(counts[name] for counts in counted.values()) for name in COLUMNS]
+        return [("group", "cases", *COLUMNS), *rows, ("all", sum(totals), *totals)]
 
 
 PAGE = """# Autobahn|Testsuite
@@ -119,9 +113,8 @@ def page(facts, runs):
     """Returns the page about several runs: [(title, Results)]."""
     parts = [PAGE.format(**facts)]
     for title, results in runs:
-        parts.append(f"## {title}\n\n{as_markdown(results.table())}\n")
+        parts.append(f"## {title}\n\n{command.markdown(*results.table(), numbers=True)}\n")
         remarks = [(case, verdict, reason_for(case)) for case, verdict in results.remarkable()]
-        table = as_markdown([("case", "behaviour", "reason"), *remarks])
-        table = table.replace("|---|---:|---:|", "|---|---|---|")
+        table = command.markdown(("case", "behaviour", "reason"), *remarks)
         parts.append(f"{table if remarks else 'Every case is OK.'}\n")
     return "\n".join(parts)

@@ -19,4 +19,4 @@ def install(directory=FOLDER, pinned=PINNED):
 
 
 def version(pinned=PINNED):
-    return dict(line.split("==") for line in pinned.read_text().split() if "==" in line)["sslyze"]
+    return suite.versions(pinned)["sslyze"]

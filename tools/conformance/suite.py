@@ -9,7 +9,6 @@ module for TLS, because only ws:// is tested, and OpenSSL for Python 2 would hav
 
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +45,11 @@ def run(command, codes=(0, ), **more):
         raise Missing(f"{' '.join(words[:6])} ... ended with {done.returncode}:\n"
                       f"{done.stdout[-2000:]}")
     return done.stdout
+
+
+def versions(pinned):
+    """Returns {package: version} of a file for pip."""
+    return dict(line.split("==") for line in pinned.read_text().split() if "==" in line)
 
 
 def apt(directory, mirror, *command):
@@ -99,7 +103,6 @@ class Suite:
             libraries = debian.glob("root/usr/lib/*-linux-gnu*")
             self.environment["LD_LIBRARY_PATH"] = ":".join(map(str, libraries))
         self.install()
-        self.versions = self.read_versions()
 
     def install(self):
         done = self.directory / "installed"
@@ -125,21 +128,18 @@ class Suite:
         (self.directory / "wstest.py").write_text(LAUNCHER.format(site=str(self.site)))
         done.write_text(wanted)
 
-    def command(self, *arguments):
-        return [str(self.python), str(self.directory / "wstest.py"), *map(str, arguments)]
-
     def start(self, *arguments, log):
         """Starts wstest, with its output in the file `log`."""
+        words = [self.python, self.directory / "wstest.py", *arguments]
         with open(log, "w") as output:
-            return subprocess.Popen(self.command(*arguments), stdin=subprocess.DEVNULL,
+            return subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL,
                                     stdout=output, stderr=subprocess.STDOUT, env=self.environment,
                                     cwd=pathlib.Path(log).parent)
 
-    def read_versions(self):
-        output = run(self.command("--autobahnversion"), env=self.environment)
-        suite = re.search(r"AutobahnTestSuite (\S+)", output)[1]
-        library = re.search(r"Autobahn (\S+)", output)[1]
+    def versions(self):
+        pinned = versions(PINNED)
         name = run([self.python, "-c",
                     "import platform; print(platform.python_implementation() + ' for Python ' + "
                     "platform.python_version())"], env=self.environment)
-        return {"suite": suite, "library": library, "python": name.strip()}
+        return {"suite": pinned["autobahntestsuite"], "library": pinned["autobahn"],
+                "python": name.strip()}
