@@ -9,12 +9,10 @@
 
 int main(int argc, char **argv)
 {
-    int workers, port;
+    int port;
+    usage = "[--tls FILE] [--workers N] [PORT]";
     tls_file = take_option("--tls", &argc, argv);
-    if (!read_arguments("benchmark_rps", "[--tls FILE] ", argc, argv, &workers, &port))
-        return 2;
-    print_build("benchmark_rps");
-    uvhttp_server_t *server = new_server(workers, 0);
-    int err = server == NULL ? UVHTTP_ENOMEM : add_plain_routes(server);
-    return run_server("benchmark_rps", server, err, port);
+    uvhttp_server_t *server = new_server(read_arguments(argc, argv, &port));
+    add_plain_routes(server);
+    return run_server(server, port);
 }

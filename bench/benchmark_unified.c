@@ -16,14 +16,7 @@
 
 #include "start_line.h"
 
-enum {
-    SMALL_SIZE = 1024,
-    MEDIUM_SIZE = 10 * 1024,
-    LARGE_SIZE = 100 * 1024,
-    STREAM_SIZE = 1024 * 1024,
-    VERSIONS = 10,
-    RESOURCES = 25
-};
+enum { STREAM_SIZE = 1024 * 1024, VERSIONS = 10, RESOURCES = 25, SUFFIXES = 4 };
 
 /* The text, repeated. */
 static char bytes[STREAM_SIZE];
@@ -49,69 +42,32 @@ static int send_stream(uvhttp_request_t *request, uvhttp_response_t *response, v
                                            0, STREAM_SIZE, release_nothing, NULL);
 }
 
-/* Returns an unnamed file with the bytes, or -1 with errno. */
-static int open_stream(void)
-{
-    int descriptor = memfd_create("stream", MFD_CLOEXEC);
-    if (descriptor >= 0 && write(descriptor, bytes, STREAM_SIZE) != STREAM_SIZE) {
-        close(descriptor);
-        return -1;
-    }
-    return descriptor;
-}
-
-static int add_named_routes(uvhttp_server_t *server, int *descriptor)
-{
-    static size_t sizes[] = {SMALL_SIZE, MEDIUM_SIZE, LARGE_SIZE};
-    const struct {
-        const char *method, *pattern;
-        uvhttp_handler_cb handler;
-        void *arg;
-    } routes[] = {
-        {"GET", "/small", send_bytes, &sizes[0]},    {"GET", "/medium", send_bytes, &sizes[1]},
-        {"GET", "/large", send_bytes, &sizes[2]},    {"GET", "/users/:id", send_user, NULL},
-        {"GET", "/stream", send_stream, descriptor},
-    };
-    int err = add_plain_routes(server);
-    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]) && err == 0; i++)
-        err = uvhttp_server_route(server, routes[i].method, routes[i].pattern, routes[i].handler,
-                                  routes[i].arg);
-    return err;
-}
-
-static int add_more_routes(uvhttp_server_t *server)
+static void add_more_routes(uvhttp_server_t *server)
 {
     static const char *const suffixes[] = {"", "/:id", "/:id/history", "/search"};
     char pattern[64];
-    int err = 0;
-    for (int version = 0; version < VERSIONS; version++)
-        for (int resource = 0; resource < RESOURCES; resource++)
-            for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]) && err == 0; i++) {
-                snprintf(pattern, sizeof(pattern), "/api/v%d/r%d%s", version, resource,
-                         suffixes[i]);
-                err = uvhttp_server_route(server, "GET", pattern, send_text, NULL);
-            }
-    return err;
+    for (int i = 0; i < VERSIONS * RESOURCES * SUFFIXES; i++) {
+        snprintf(pattern, sizeof(pattern), "/api/v%d/r%d%s", i / SUFFIXES / RESOURCES,
+                 i / SUFFIXES % RESOURCES, suffixes[i % SUFFIXES]);
+        uvhttp_server_route(server, "GET", pattern, send_text, NULL);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    int workers, port;
-    if (!read_arguments("benchmark_unified", "", argc, argv, &workers, &port))
-        return 2;
-    print_build("benchmark_unified");
+    static size_t small = 1024, medium = 10 * 1024, large = 100 * 1024;
+    int port, descriptor = memfd_create("stream", MFD_CLOEXEC);
     for (size_t i = 0; i < STREAM_SIZE; i++)
         bytes[i] = hello[i % (sizeof(hello) - 1)];
-    int descriptor = open_stream();
-    if (descriptor < 0) {
-        perror("benchmark_unified: no memory for /stream");
-        return 1;
-    }
-    uvhttp_server_t *server = new_server(workers, 0);
-    int err = add_named_routes(server, &descriptor);
-    if (err == 0)
-        err = add_more_routes(server);
-    err = run_server("benchmark_unified", server, err, port);
-    close(descriptor);
-    return err;
+    if (descriptor < 0 || write(descriptor, bytes, STREAM_SIZE) != STREAM_SIZE)
+        err(1, "no memory for /stream");
+    uvhttp_server_t *server = new_server(read_arguments(argc, argv, &port));
+    add_plain_routes(server);
+    uvhttp_server_route(server, "GET", "/small", send_bytes, &small);
+    uvhttp_server_route(server, "GET", "/medium", send_bytes, &medium);
+    uvhttp_server_route(server, "GET", "/large", send_bytes, &large);
+    uvhttp_server_route(server, "GET", "/users/:id", send_user, NULL);
+    uvhttp_server_route(server, "GET", "/stream", send_stream, &descriptor);
+    add_more_routes(server);
+    return run_server(server, port);
 }

@@ -37,35 +37,37 @@ static void publish(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, const 
     uvhttp_websocket_publish(ws, arg, topic, kind, data, size);
 }
 
-static int add_routes(uvhttp_server_t *server)
+static void add_routes(uvhttp_server_t *server)
 {
-    uvhttp_websocket_options_t plain = {.events.message = echo};
-    uvhttp_websocket_options_t shared = {.events.message = echo,
-                                         .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED};
-    uvhttp_websocket_options_t dedicated = {.events.message = echo,
-                                            .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED,
-                                            .memory_per_connection = DEDICATED_WINDOW,
-                                            .memory = WINDOW_MEMORY};
-    uvhttp_websocket_options_t many = {.events = {.open = subscribe, .message = publish}};
+    uvhttp_error_t error;
     uvhttp_topics_t *topics;
-    int err = uvhttp_topics_new(&topics, server, NULL, NULL);
-    many.arg = topics;
-    if (err == 0)
-        err = uvhttp_websocket_route(server, "/echo", &plain, NULL);
-    if (err == 0)
-        err = uvhttp_websocket_route(server, "/echo-deflate", &shared, NULL);
-    if (err == 0)
-        err = uvhttp_websocket_route(server, "/echo-dedicated", &dedicated, NULL);
-    return err != 0 ? err : uvhttp_websocket_route(server, "/topic", &many, NULL);
+    if (uvhttp_topics_new(&topics, server, NULL, &error) != 0)
+        errx(1, "%s", error.text);
+    const struct {
+        const char *pattern;
+        uvhttp_websocket_options_t options;
+    } routes[] = {
+        {"/echo", {.events.message = echo}},
+        {"/echo-deflate",
+         {.events.message = echo, .compression = UVHTTP_WEBSOCKET_COMPRESS_SHARED}},
+        {"/echo-dedicated",
+         {.events.message = echo,
+          .compression = UVHTTP_WEBSOCKET_COMPRESS_DEDICATED,
+          .memory_per_connection = DEDICATED_WINDOW,
+          .memory = WINDOW_MEMORY}},
+        {"/topic", {.events = {.open = subscribe, .message = publish}, .arg = topics}},
+    };
+    for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++)
+        if (uvhttp_websocket_route(server, routes[i].pattern, &routes[i].options, &error) != 0)
+            errx(1, "%s: %s", routes[i].pattern, error.text);
 }
 
 int main(int argc, char **argv)
 {
-    int workers, port;
-    if (!read_arguments("benchmark_websocket", "", argc, argv, &workers, &port))
-        return 2;
-    print_build("benchmark_websocket");
-    uvhttp_server_t *server = new_server(workers, MAX_CONNECTIONS);
-    int err = server == NULL ? UVHTTP_ENOMEM : add_routes(server);
-    return run_server("benchmark_websocket", server, err, port);
+    int port;
+    uvhttp_config_t *config = read_arguments(argc, argv, &port);
+    config->max_connections = MAX_CONNECTIONS;
+    uvhttp_server_t *server = new_server(config);
+    add_routes(server);
+    return run_server(server, port);
 }

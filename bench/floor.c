@@ -11,17 +11,15 @@
  * larger ones by sendfile, one response for each read. --gzip adds a Content-Encoding field. --post
  * discards that many bytes after each head. --close closes each connection after its response. */
 #include <ctype.h>
-#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
+#include "arguments.h"
 #include "floor.h"
 
 #define CLIENT_MAX 4096 /* descriptors */
@@ -146,11 +144,6 @@ static void serve(int epoll, int fd)
     }
 }
 
-static void open_client(int fd)
-{
-    clients[fd] = (struct client){.pending = 0};
-}
-
 /* Adds a response. It takes ownership of `file`, which has its body; with -1 the caller writes the
  * body after the head. */
 static struct response *add_response(int file, size_t body_size, size_t copies)
@@ -173,13 +166,6 @@ static struct response *add_response(int file, size_t body_size, size_t copies)
     return response;
 }
 
-/* Copies the first response to the others. */
-static void fill_copies(struct response *response)
-{
-    for (size_t i = 1; i < response->copies; i++)
-        memcpy(response->bytes + i * response->size, response->bytes, response->size);
-}
-
 /* Adds a file: up to `memory_max` bytes from memory, larger by sendfile. */
 static void add_file(const char *path, size_t memory_max, size_t copies)
 {
@@ -195,7 +181,8 @@ static void add_file(const char *path, size_t memory_max, size_t copies)
     if (read(file, response->bytes + response->head_size, (size_t)status.st_size) != status.st_size)
         err(1, "cannot read %s", path);
     close(file);
-    fill_copies(response);
+    for (size_t i = 1; i < copies; i++)
+        memcpy(response->bytes + i * response->size, response->bytes, response->size);
 }
 
 static void add_mix(const char *directory)
@@ -209,12 +196,7 @@ static void add_mix(const char *directory)
     }
 }
 
-static size_t number(const char *text)
-{
-    return strtoul(text, NULL, 10);
-}
-
-static noreturn void usage(void)
+static noreturn void fail_usage(void)
 {
     fputs("usage: floor --file PATH | --read PATH | --mix DIRECTORY [--gzip] [--post BYTES] "
           "[--close] [PORT]\n",
@@ -222,48 +204,32 @@ static noreturn void usage(void)
     exit(2);
 }
 
-/* Returns the port, after adding the responses. */
-static unsigned long read_options(int argc, char **argv)
-{
-    static const struct option options[] = {{"file", required_argument, NULL, 'f'},
-                                            {"read", required_argument, NULL, 'r'},
-                                            {"mix", required_argument, NULL, 'x'},
-                                            {"post", required_argument, NULL, 'p'},
-                                            {"gzip", no_argument, NULL, 'z'},
-                                            {"close", no_argument, NULL, 'c'},
-                                            {NULL, 0, NULL, 0}};
-    const char *what = NULL;
-    int kind = 0, option;
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        switch (option) {
-        case 'p':
-            post_size = number(optarg);
-            break;
-        case 'z':
-            gzip = true;
-            break;
-        case 'c':
-            close_after = true;
-            break;
-        case '?':
-            usage();
-        default:
-            kind = option;
-            what = optarg;
-        }
-    }
-    if (kind == 0)
-        usage();
-    if (kind == 'x')
-        add_mix(what);
-    else
-        add_file(what, kind == 'r' ? SIZE_MAX : 0, COPIES);
-    return optind < argc ? number(argv[optind]) : 18080;
-}
-
 int main(int argc, char **argv)
 {
+    const char *file = take_option("--file", &argc, argv);
+    const char *memory = take_option("--read", &argc, argv);
+    const char *mix = take_option("--mix", &argc, argv);
+    const char *post = take_option("--post", &argc, argv);
+    unsigned long port = 18080;
+    post_size = post != NULL ? strtoul(post, NULL, 10) : 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--gzip") == 0)
+            gzip = true;
+        else if (strcmp(argv[i], "--close") == 0)
+            close_after = true;
+        else if (isdigit((unsigned char)argv[i][0]))
+            port = strtoul(argv[i], NULL, 10);
+        else
+            fail_usage();
+    }
+    if (mix != NULL)
+        add_mix(mix);
+    else if (file != NULL)
+        add_file(file, 0, COPIES);
+    else if (memory != NULL)
+        add_file(memory, SIZE_MAX, COPIES);
+    else
+        fail_usage();
     signal(SIGPIPE, SIG_IGN); /* sendfile has no MSG_NOSIGNAL */
-    run_floor(read_options(argc, argv), CLIENT_MAX, open_client, serve);
+    run_floor(port, clients, sizeof(*clients), CLIENT_MAX, serve);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <stdnoreturn.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,10 +31,10 @@ static inline int listen_on(unsigned long port)
     return listener;
 }
 
-/* Calls `open_client` for each new connection with a descriptor below `client_max`, and `serve` for
- * each event on a connection. */
-static inline noreturn void run_floor(unsigned long port, int client_max,
-                                      void (*open_client)(int fd), void (*serve)(int epoll, int fd))
+/* Clears the client with the index of each new descriptor, and calls `serve` for each event on a
+ * connection. */
+static inline noreturn void run_floor(unsigned long port, void *clients, size_t client_size,
+                                      int client_max, void (*serve)(int epoll, int fd))
 {
     int epoll = epoll_create1(0), listener = listen_on(port), on = 1;
     struct epoll_event events[256], event = {.events = EPOLLIN, .data.fd = listener};
@@ -53,7 +54,7 @@ static inline noreturn void run_floor(unsigned long port, int client_max,
                     continue;
                 }
                 setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-                open_client(fd);
+                memset((char *)clients + (size_t)fd * client_size, 0, client_size);
             }
         }
     }

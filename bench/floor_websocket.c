@@ -8,10 +8,9 @@
  * A message to /topic is written to all other connections of /topic, one write each. */
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "floor.h"
-#include "websocket_key.h"
+#include "websocket_wire.h"
 
 #define CLIENT_MAX  32768 /* descriptors */
 #define BUFFER_SIZE (1 << 18)
@@ -50,19 +49,13 @@ static bool send_all(int fd, const void *bytes, size_t size)
 
 static unsigned needed_head_size(const struct client *client)
 {
-    unsigned length = client->head[1] & 127;
-    return client->head_size < 2 ? 2 : length < 126 ? 6 : length == 126 ? 8 : HEAD_MAX;
+    return client->head_size < 2 ? 2 : frame_head_size(client->head) + 4;
 }
 
 static void begin_payload(struct client *client)
 {
     unsigned size = client->head_size - 4;
-    client->pending = client->head[1] & 127;
-    if (size > 2) {
-        client->pending = 0;
-        for (unsigned i = 2; i < size; i++)
-            client->pending = client->pending << 8 | client->head[i];
-    }
+    client->pending = frame_payload_length(client->head, size);
     memcpy(client->mask, client->head + size, 4);
     client->phase = 0;
 }
@@ -174,16 +167,12 @@ static void serve(int epoll, int fd)
         close_client(fd);
 }
 
-static void open_client(int fd)
-{
-    clients[fd] = (struct client){.open = false};
-}
-
 int main(int argc, char **argv)
 {
     if (argc > 2 || (argc == 2 && (argv[1][0] < '0' || argv[1][0] > '9'))) {
         fputs("usage: floor_websocket [PORT]\n", stderr);
         return 2;
     }
-    run_floor(argc == 2 ? strtoul(argv[1], NULL, 10) : 18083, CLIENT_MAX, open_client, serve);
+    run_floor(argc == 2 ? strtoul(argv[1], NULL, 10) : 18083, clients, sizeof(*clients), CLIENT_MAX,
+              serve);
 }

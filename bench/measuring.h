@@ -13,12 +13,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
+
+#include "arguments.h"
 
 #define BUILD UVH_VERSION " " UVH_COMPILER " " UVH_BUILD_TYPE
 
-enum { ROUNDS_MAX = 1000 };
+enum { ROUNDS_MAX = 1000, MILLISECONDS_MAX = 10000 };
 
 /* Nanoseconds per operation of each round. */
 struct rounds {
@@ -45,16 +46,11 @@ static inline int compare_doubles(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Median, lowest and highest. */
-static inline void summarize(const struct rounds *rounds, double *median, double *low, double *high)
+/* Sorts the rounds. Returns their median. */
+static inline double sort_rounds(struct rounds *rounds)
 {
-    static double sorted[ROUNDS_MAX];
-    int count = rounds->count;
-    memcpy(sorted, rounds->ns, (size_t)count * sizeof(*sorted));
-    qsort(sorted, (size_t)count, sizeof(*sorted), compare_doubles);
-    *median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-    *low = sorted[0];
-    *high = sorted[count - 1];
+    qsort(rounds->ns, (size_t)rounds->count, sizeof(*rounds->ns), compare_doubles);
+    return (rounds->ns[(rounds->count - 1) / 2] + rounds->ns[rounds->count / 2]) / 2;
 }
 
 static inline void write_rounds(FILE *file, const struct rounds *rounds)
@@ -73,12 +69,20 @@ static inline void require_release(void)
              "refused: this is not a Release build (" BUILD "), so its figures would mean nothing");
 }
 
-/* Parses a decimal number from `low` to `high`. */
-static inline bool read_number(const char *text, uint64_t low, uint64_t high, uint64_t *number)
+/* Parses a decimal number from 1 to `high`. */
+static inline bool read_number(const char *text, uint64_t high, uint64_t *number)
 {
     char *end;
     *number = strtoull(text, &end, 10);
-    return isdigit((unsigned char)*text) && *end == '\0' && *number >= low && *number <= high;
+    return isdigit((unsigned char)*text) && *end == '\0' && *number >= 1 && *number <= high;
+}
+
+/* Removes "NAME NUMBER" from the arguments, if it is there. Returns false for an invalid number. */
+static inline bool take_number(const char *name, uint64_t high, int *argc, char **argv,
+                               uint64_t *number)
+{
+    const char *text = take_option(name, argc, argv);
+    return text == NULL || read_number(text, high, number);
 }
 
 #endif

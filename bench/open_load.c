@@ -8,19 +8,9 @@
  * responses 200 (`served`) and 503 (`shed`), and of requests without one at the end (`late`). The
  * latencies are those of `served` and `late`, of the latter so far. `completed` are all responses
  * 200 after the warm-up. */
-#include <err.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <netinet/tcp.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "latency.h"
+#include "load.h"
 
 struct slot {
     int fd;
@@ -32,7 +22,7 @@ static struct {
     const char *path;
     double rate, seconds, warm_up;
     size_t connections;
-} options = {.connections = 1000, .seconds = 4, .warm_up = 1};
+} options;
 
 #define COUNTERS(X) X(due) X(completed) X(served) X(shed) X(late) X(errors)
 
@@ -64,15 +54,10 @@ static uint64_t next_gap(void)
 
 static void connect_slot(struct slot *slot)
 {
-    const struct sockaddr_in address = loopback_address(options.port);
-    slot->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (slot->fd < 0 || connect(slot->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
+    slot->fd = connect_to(options.port);
+    if (slot->fd < 0 || !add_events(epoll, slot->fd, EPOLLIN, slot))
         err(1, "cannot connect");
     fcntl(slot->fd, F_SETFL, O_NONBLOCK);
-    setsockopt(slot->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = slot};
-    if (epoll_ctl(epoll, EPOLL_CTL_ADD, slot->fd, &event) != 0)
-        err(1, "epoll");
     idle[idle_count++] = slot;
 }
 
@@ -140,24 +125,15 @@ static void run(void)
 
 static bool read_options(int argc, char **argv)
 {
-    if (argc < 3)
+    options.rate = take_double("--rate", &argc, argv, 0);
+    options.connections = (size_t)take_double("--connections", &argc, argv, 1000);
+    options.seconds = take_double("--seconds", &argc, argv, 4);
+    options.warm_up = take_double("--warm-up", &argc, argv, 1);
+    if (argc != 3)
         return false;
     options.port = (int)strtol(argv[1], NULL, 10);
     options.path = argv[2];
-    for (int i = 3; i + 1 < argc; i += 2) {
-        double value = strtod(argv[i + 1], NULL);
-        if (strcmp(argv[i], "--rate") == 0)
-            options.rate = value;
-        else if (strcmp(argv[i], "--connections") == 0)
-            options.connections = (size_t)value;
-        else if (strcmp(argv[i], "--seconds") == 0)
-            options.seconds = value;
-        else if (strcmp(argv[i], "--warm-up") == 0)
-            options.warm_up = value;
-        else
-            return false;
-    }
-    return argc % 2 == 1 && options.rate > 0 && options.connections > 0;
+    return options.rate > 0 && options.connections > 0;
 }
 
 int main(int argc, char **argv)

@@ -21,21 +21,15 @@ static int compute(uvhttp_request_t *request, uvhttp_response_t *response, void 
 
 int main(int argc, char **argv)
 {
+    int port;
+    usage = "[--guard 1] [--work N] [--workers N] [PORT]";
     const char *guard = take_option("--guard", &argc, argv);
     const char *work = take_option("--work", &argc, argv);
-    int workers, port;
-    if (!read_arguments("overload_server", "[--guard 1] [--work N] ", argc, argv, &workers, &port))
-        return 2;
+    uvhttp_config_t *config = read_arguments(argc, argv, &port);
     if (work != NULL)
         steps = strtoull(work, NULL, 10) * 1000;
-    print_build("overload_server");
-    uvhttp_config_t *config = uvhttp_config_new();
-    if (config == NULL)
-        return 1;
-    config->workers = (size_t)workers;
     config->overload_guard = guard != NULL && strcmp(guard, "0") != 0;
-    uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
-    uvhttp_config_free(config);
-    int err = uvhttp_server_route(server, "GET", "/", compute, NULL);
-    return run_server("overload_server", server, err, port);
+    uvhttp_server_t *server = new_server(config);
+    uvhttp_server_route(server, "GET", "/", compute, NULL);
+    return run_server(server, port);
 }

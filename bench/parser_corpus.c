@@ -23,7 +23,7 @@ static const uvhttp_head_limits_t limits = {
     .max_size = 65536, .max_target = 8192, .max_fields = FIELDS_MAX};
 
 struct message {
-    const char *name; /* of the file, without directory and extension */
+    char name[96]; /* of the file, without directory and extension */
     char *bytes;
     size_t size;
     bool response;
@@ -100,32 +100,22 @@ static struct message *load(const char *path)
     FILE *file = fopen(path, "rb");
     if (file == NULL || message == NULL)
         return NULL;
-    message->bytes = malloc(MESSAGE_MAX + 1);
+    message->bytes = calloc(1, MESSAGE_MAX + 1);
     if (message->bytes == NULL)
         return NULL;
     message->size = fread(message->bytes, 1, MESSAGE_MAX, file);
     fclose(file);
-    message->bytes[message->size] = '\0';
-    const char *slash = strrchr(path, '/');
-    char *name = strdup(slash != NULL ? slash + 1 : path);
-    if (name == NULL || !read_message(message))
-        return NULL;
-    name[strcspn(name, ".")] = '\0';
-    message->name = name;
-    return message;
+    const char *name = basename(path);
+    snprintf(message->name, sizeof(message->name), "%.*s", (int)strcspn(name, "."), name);
+    return read_message(message) ? message : NULL;
 }
 
-/* Uses a larger table for a head with more than 32 fields, as the server does with its arena. */
-static inline void init_head(uvhttp_head_t *head, bool large)
-{
-    static uvhttp_field_t table[FIELDS_MAX];
-    uvhttp_head_init(head, large ? table : NULL, large ? FIELDS_MAX : 0);
-}
-
+/* `large`: with a table for more than 32 fields, as the server has in its arena. */
 static inline bool parse(uvhttp_head_t *head, uvhttp_framing_t *framing, const char *data,
                          size_t length, bool response, bool large)
 {
-    init_head(head, large);
+    static uvhttp_field_t table[FIELDS_MAX];
+    uvhttp_head_init(head, large ? table : NULL, large ? FIELDS_MAX : 0);
     if (response)
         return uvhttp_response_head_parse(head, data, length, &limits) == UVHTTP_PARSE_DONE &&
                uvhttp_response_framing(head, UVHTTP_METHOD_GET, framing) == UVHTTP_REASON_NONE;
@@ -204,11 +194,11 @@ static void add_own(void)
 }
 
 /* `text` is NAME=FILE. */
-static bool add_peer(char *text)
+static void add_peer(char *text)
 {
     char *file = strchr(text, '=');
     if (file == NULL || parser_count == PARSERS_MAX)
-        return false;
+        errx(2, "%s: not NAME=FILE, or too many parsers", text);
     *file++ = '\0';
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
@@ -220,7 +210,6 @@ static bool add_peer(char *text)
     snprintf(parser->name, sizeof(parser->name), "%s", text);
     if (parser->parse == NULL || parser->run == NULL)
         errx(2, "%s: not a parser", file);
-    return true;
 }
 
 static void select_backend(const struct parser *parser)
@@ -321,40 +310,22 @@ static void print_json(void)
     printf("]}\n");
 }
 
-struct options {
-    uint64_t rounds, milliseconds;
-};
-
-/* Returns the index of the first argument after the options, or -1 for invalid options. */
-static int read_options(int argc, char **argv, struct options *options)
-{
-    int i = 1;
-    for (; i + 1 < argc && strncmp(argv[i], "--", 2) == 0; i += 2) {
-        bool valid = false;
-        if (strcmp(argv[i], "--rounds") == 0)
-            valid = read_number(argv[i + 1], 1, ROUNDS_MAX, &options->rounds);
-        else if (strcmp(argv[i], "--milliseconds") == 0)
-            valid = read_number(argv[i + 1], 1, 10000, &options->milliseconds);
-        else if (strcmp(argv[i], "--peer") == 0)
-            valid = add_peer(argv[i + 1]);
-        if (!valid)
-            return -1;
-    }
-    return i;
-}
-
 int main(int argc, char **argv)
 {
-    struct options options = {.rounds = 15, .milliseconds = 5};
+    uint64_t rounds = 15, milliseconds = 5;
+    char *peer;
     add_own();
-    int i = read_options(argc, argv, &options);
-    if (i < 0 || i == argc || argc - i > MESSAGES_MAX) {
+    while ((peer = take_option("--peer", &argc, argv)) != NULL)
+        add_peer(peer);
+    if (!take_number("--rounds", ROUNDS_MAX, &argc, argv, &rounds) ||
+        !take_number("--milliseconds", MILLISECONDS_MAX, &argc, argv, &milliseconds) || argc < 2 ||
+        argc > 1 + MESSAGES_MAX || argv[1][0] == '-') {
         fputs("usage: parser_corpus [--rounds N] [--milliseconds N] [--peer NAME=FILE] FILE...\n",
               stderr);
         return 2;
     }
     require_release();
-    for (; i < argc; i++) {
+    for (int i = 1; i < argc; i++) {
         messages[message_count] = load(argv[i]);
         if (messages[message_count++] == NULL)
             errx(1, "%s: not a message, or it cannot be read", argv[i]);
@@ -362,7 +333,7 @@ int main(int argc, char **argv)
     for (size_t index = 0; index < parser_count; index++)
         for (size_t m = 0; m < message_count; m++)
             verify(index, messages[m]);
-    measure(options.rounds, options.milliseconds * 1000000);
+    measure(rounds, milliseconds * 1000000);
     print_json();
     return 0;
 }

@@ -128,15 +128,8 @@ int main(int argc, char **argv)
     static struct rounds rounds;
     static struct uvh_match match;
     uint64_t round_count = 5, milliseconds = 10;
-    bool ok = argc >= 2 && argc % 2 == 0;
-    for (int i = 2; ok && i < argc; i += 2) {
-        if (strcmp(argv[i], "--rounds") == 0)
-            ok = read_number(argv[i + 1], 1, ROUNDS_MAX, &round_count);
-        else
-            ok = strcmp(argv[i], "--milliseconds") == 0 &&
-                 read_number(argv[i + 1], 1, 10000, &milliseconds);
-    }
-    if (!ok) {
+    if (!take_number("--rounds", ROUNDS_MAX, &argc, argv, &round_count) ||
+        !take_number("--milliseconds", MILLISECONDS_MAX, &argc, argv, &milliseconds) || argc != 2) {
         fprintf(stderr, "usage: router_lookup FILE [--rounds N] [--milliseconds N]\n");
         return 2;
     }

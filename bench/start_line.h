@@ -5,14 +5,17 @@
 #ifndef UVH_BENCH_START_LINE_H
 #define UVH_BENCH_START_LINE_H
 
+#include <ctype.h>
+#include <err.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <stdnoreturn.h>
 
 #include <uvhttp.h>
 #include <uvhttp/parser.h>
+
+#include "arguments.h"
 
 static const char hello[] = "Hello, world\n";
 
@@ -44,30 +47,19 @@ static inline int send_back(uvhttp_request_t *request, uvhttp_response_t *respon
                                          body.length, release_nothing, NULL);
 }
 
-/* The routes of benchmark_rps and benchmark_unified. */
-static inline int add_plain_routes(uvhttp_server_t *server)
+/* The routes of benchmark_rps and benchmark_unified. run_server reports errors of set-up calls. */
+static inline void add_plain_routes(uvhttp_server_t *server)
 {
-    int err = uvhttp_server_route(server, "GET", "/", send_text, NULL);
-    if (err == 0)
-        err = uvhttp_server_route(server, "GET", "/json", send_json, NULL);
-    return err != 0 ? err : uvhttp_server_route(server, "POST", "/post", send_back, NULL);
-}
-
-/* Parses a port from 0 to 65535. Returns -1 for other texts. */
-static inline int parse_port(const char *text)
-{
-    char *end;
-    errno = 0;
-    long port = strtol(text, &end, 10);
-    return errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' || port > 65535 ? -1
-                                                                                        : (int)port;
+    uvhttp_server_route(server, "GET", "/", send_text, NULL);
+    uvhttp_server_route(server, "GET", "/json", send_json, NULL);
+    uvhttp_server_route(server, "POST", "/post", send_back, NULL);
 }
 
 /* Prints "NAME: uvhttp VERSION COMPILER BUILD-TYPE ALLOCATOR, flags FLAGS, parser BACKEND", and the
  * warning to standard error. */
-static inline void print_build(const char *name)
+static inline void print_build(void)
 {
-    const char *build = uvhttp_build_info();
+    const char *name = program_invocation_short_name, *build = uvhttp_build_info();
     printf("%s: uvhttp %s, flags %s, parser %s\n", name, build, UVH_FLAGS, uvhttp_parser_backend());
     fflush(stdout);
     if (strstr(build, " Release") == NULL)
@@ -81,50 +73,53 @@ static inline void print_build(const char *name)
                 name);
 }
 
-/* Removes "NAME VALUE" from the arguments. Returns the value, or NULL. */
-static inline const char *take_option(const char *name, int *argc, char **argv)
+static const char *usage = "[--workers N] [PORT]";
+
+static inline noreturn void fail_usage(const char *reason)
 {
-    const char *value = NULL;
-    int kept = 1;
-    for (int i = 1; i < *argc; i++) {
-        if (strcmp(argv[i], name) == 0 && i + 1 < *argc)
-            value = argv[++i];
-        else
-            argv[kept++] = argv[i];
-    }
-    *argc = kept;
-    return value;
+    errx(2, "%s\nusage: %s %s", reason, program_invocation_short_name, usage);
 }
 
-/* Removes "--workers N" from the arguments. Returns the number of workers (0 and "auto": one for
- * each core), 1 without the option, or -1 if N is invalid. */
-static inline int read_workers(int *argc, char **argv)
+static inline int read_port(const char *text)
 {
-    const char *text = take_option("--workers", argc, argv);
-    if (text == NULL)
-        return 1;
-    int workers = strcmp(text, "auto") == 0 ? 0 : parse_port(text);
-    if (workers == 0)
-        workers = (int)uvhttp_core_count();
-    return workers <= UVHTTP_WORKERS_MAX ? workers : -1;
+    char *end;
+    unsigned long port = strtoul(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end != '\0' || port > 65535)
+        fail_usage("the port is a number from 0 to 65535");
+    return (int)port;
 }
 
-/* Reads the number of workers and the port (default: 18081). Prints the usage and returns false for
- * invalid arguments. */
-static inline bool read_arguments(const char *name, const char *options, int argc, char **argv,
-                                  int *workers, int *port)
+/* The default configuration, with the value of "--workers" (NULL: 1; 0 and "auto": one for each
+ * core). */
+static inline uvhttp_config_t *new_config(const char *workers)
 {
-    *workers = read_workers(&argc, argv);
-    *port = argc > 1 ? parse_port(argv[1]) : 18081;
-    if (*port >= 0 && *workers >= 0 && argc <= 2)
-        return true;
-    fprintf(stderr, "%s: %s\nusage: %s %s[--workers N] [PORT]\n", name,
-            argc > 2       ? "too many arguments"
-            : *workers < 0 ? "the number of workers is from 1 to 1024, or 0 or auto for one for "
-                             "each core"
-                           : "the port is a number from 0 to 65535",
-            name, options);
-    return false;
+    uvhttp_error_t error;
+    uvhttp_config_t *config = uvhttp_config_new();
+    if (config == NULL)
+        errx(1, "out of memory");
+    if (workers != NULL && uvhttp_config_set(config, "workers", workers, &error) != 0)
+        fail_usage(error.text);
+    return config;
+}
+
+/* Reads the number of workers and the port (default: 18081). */
+static inline uvhttp_config_t *read_arguments(int argc, char **argv, int *port)
+{
+    const char *workers = take_option("--workers", &argc, argv);
+    if (argc > 2)
+        fail_usage("too many arguments");
+    *port = argc == 2 ? read_port(argv[1]) : 18081;
+    return new_config(workers);
+}
+
+/* Prints the build and creates a server. Frees the configuration. Returns NULL if memory ran out.
+ */
+static inline uvhttp_server_t *new_server(uvhttp_config_t *config)
+{
+    print_build();
+    uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
+    uvhttp_config_free(config);
+    return server;
 }
 
 /* The file of "--tls FILE", a certificate with its key. If set, run_server serves HTTPS. */
@@ -133,36 +128,20 @@ static const char *tls_file;
 /* Listens without TLS, or with the certificate and the defaults of TLS. */
 static inline int listen_locally(uvhttp_server_t *server, int port)
 {
+    const uvhttp_tls_certificate_t certificate = {.certificate_file = tls_file};
+    const uvhttp_tls_options_t options = {.certificates = &certificate, .certificate_count = 1};
+    uvhttp_error_t error;
+    uvhttp_tls_t *tls;
     if (tls_file == NULL)
         return uvhttp_server_listen(server, "127.0.0.1", port);
-    const uvhttp_tls_certificate_t certificate = {.certificate_file = tls_file};
-    uvhttp_error_t error = {0};
-    uvhttp_tls_t *tls;
-    int err = uvhttp_tls_new(
-        &tls, &(uvhttp_tls_options_t){.certificates = &certificate, .certificate_count = 1},
-        &error);
+    int err = uvhttp_tls_new(&tls, &options, &error);
     if (err != 0) {
-        fprintf(stderr, "%s\n", error.text);
+        warnx("%s", error.text);
         return err;
     }
     err = uvhttp_server_listen_tls(server, "127.0.0.1", port, tls);
     uvhttp_tls_free(tls);
     return err;
-}
-
-/* A server with the defaults, except for the number of workers and, unless it is 0, of connections.
- * Returns NULL if memory ran out. */
-static inline uvhttp_server_t *new_server(int workers, size_t max_connections)
-{
-    uvhttp_config_t *config = uvhttp_config_new();
-    if (config == NULL)
-        return NULL;
-    config->workers = (size_t)workers;
-    if (max_connections > 0)
-        config->max_connections = max_connections;
-    uvhttp_server_t *server = uvhttp_server_new_with(NULL, config);
-    uvhttp_config_free(config);
-    return server;
 }
 
 /* Prints the counts of each worker, which `./dev bench workers` reads. */
@@ -176,28 +155,27 @@ static inline void print_workers(uvhttp_server_t *server)
                (unsigned long long)stats.total_requests);
 }
 
-/* Listens on the loopback address, prints the URL, and runs until SIGINT or SIGTERM. `err` is the
- * result of the set-up so far. Frees the server in every case. Returns the exit code. */
-static inline int run_server(const char *name, uvhttp_server_t *server, int err, int port)
+/* Listens on the loopback address, prints the URL, and runs until SIGINT or SIGTERM. After an error
+ * of a set-up call it only prints that error. Frees the server. Returns the exit code. */
+static inline int run_server(uvhttp_server_t *server, int port)
 {
-    const char *what = "cannot be set up";
-    if (err == 0) {
-        what = "cannot listen";
-        err = listen_locally(server, port);
-    }
-    if (err == 0)
-        err = uvhttp_server_stop_on_signals(server);
-    if (err == 0) {
+    const uvhttp_error_t *setup = uvhttp_server_first_error(server);
+    int err = setup->code;
+    if (err != 0) {
+        warnx(setup->value[0] != '\0' ? "%s: %s" : "%s%s", setup->value, setup->reason);
+    } else if ((err = listen_locally(server, port)) != 0 ||
+               (err = uvhttp_server_stop_on_signals(server)) != 0) {
+        warnx("cannot listen on port %d: %s", port, uvhttp_strerror(err));
+    } else {
         printf("listening on http%s://127.0.0.1:%d/\n", tls_file != NULL ? "s" : "",
                uvhttp_server_port(server));
         fflush(stdout);
-        what = "failed";
         err = uvhttp_server_run(server);
         print_workers(server);
+        if (err != 0)
+            warnx("failed: %s", uvhttp_strerror(err));
     }
     uvhttp_server_free(server);
-    if (err != 0)
-        fprintf(stderr, "%s: %s on port %d: %s\n", name, what, port, uvhttp_strerror(err));
     return err != 0;
 }
 

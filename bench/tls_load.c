@@ -8,20 +8,12 @@
  *
  * Prints one line of JSON with the fields of bench/report.lua, and the numbers of `full` and
  * `resumed` handshakes. It verifies the signatures of handshakes, but no certificates. */
-#include <err.h>
-#include <fcntl.h>
-#include <netinet/tcp.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <signal.h>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#include "latency.h"
+#include "load.h"
 
 #define WAIT_SECONDS 2 /* after the end, for connections in progress; then they are timeouts */
 
@@ -41,7 +33,7 @@ static struct {
     size_t connections;
     double seconds;
     bool resume;
-} options = {.connections = 50, .seconds = 3};
+} options;
 
 #define COUNTERS(X) \
     X(requests)     \
@@ -53,6 +45,7 @@ static struct {
 } result;
 
 static uint64_t end_at;
+static struct slot *slots;
 static SSL_CTX *context;
 static int epoll = -1;
 static char request[1024];
@@ -76,15 +69,13 @@ static void finish(struct slot *slot)
 
 static bool start(struct slot *slot)
 {
-    const struct sockaddr_in address = loopback_address(options.port);
     slot->started = now_ns();
     slot->sent = false;
     slot->received = 0;
-    slot->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (slot->fd < 0 || connect(slot->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
+    slot->fd = connect_to(options.port);
+    if (slot->fd < 0)
         return false;
     fcntl(slot->fd, F_SETFL, O_NONBLOCK);
-    setsockopt(slot->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     slot->ssl = SSL_new(context);
     if (slot->ssl == NULL || SSL_set_fd(slot->ssl, slot->fd) != 1)
         return false;
@@ -97,8 +88,7 @@ static bool start(struct slot *slot)
         SSL_SESSION_free(copy);
     }
     SSL_set_connect_state(slot->ssl);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = slot};
-    return epoll_ctl(epoll, EPOLL_CTL_ADD, slot->fd, &event) == 0;
+    return add_events(epoll, slot->fd, EPOLLIN | EPOLLOUT | EPOLLET, slot);
 }
 
 static void count_response(struct slot *slot)
@@ -108,6 +98,12 @@ static void count_response(struct slot *slot)
     result.status_errors += memcmp(slot->status, "HTTP/1.1 200", sizeof(slot->status)) != 0;
     *(SSL_session_reused(slot->ssl) ? &result.resumed : &result.full) += 1;
     record_latency(now_ns() - slot->started);
+}
+
+static bool would_block(const struct slot *slot, int result_code)
+{
+    int error = SSL_get_error(slot->ssl, result_code);
+    return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
 }
 
 /* Reads what is available. Returns true after the response has ended or failed. */
@@ -120,10 +116,10 @@ static bool read_response(struct slot *slot)
             slot->status[slot->received + (size_t)i] = input[i];
         slot->received += (size_t)count;
     }
-    int error = SSL_get_error(slot->ssl, count);
-    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+    if (would_block(slot, count))
         return false;
-    if (error == SSL_ERROR_ZERO_RETURN && slot->received >= sizeof(slot->status))
+    if (SSL_get_error(slot->ssl, count) == SSL_ERROR_ZERO_RETURN &&
+        slot->received >= sizeof(slot->status))
         count_response(slot);
     else
         result.read_errors++;
@@ -134,22 +130,20 @@ static bool read_response(struct slot *slot)
 static bool advance(struct slot *slot)
 {
     ERR_clear_error();
-    if (!slot->sent) {
-        int done = SSL_do_handshake(slot->ssl);
-        if (done != 1) {
-            int error = SSL_get_error(slot->ssl, done);
-            if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
-                return false;
-            result.connect_errors++;
-            return true;
-        }
-        int length = (int)strlen(request);
-        if (SSL_write(slot->ssl, request, length) != length) {
-            result.write_errors++;
-            return true;
-        }
-        slot->sent = true;
+    if (slot->sent)
+        return read_response(slot);
+    int done = SSL_do_handshake(slot->ssl), length = (int)strlen(request);
+    if (done != 1 && would_block(slot, done))
+        return false;
+    if (done != 1) {
+        result.connect_errors++;
+        return true;
     }
+    if (SSL_write(slot->ssl, request, length) != length) {
+        result.write_errors++;
+        return true;
+    }
+    slot->sent = true;
     return read_response(slot);
 }
 
@@ -168,7 +162,7 @@ static bool start_next(struct slot *slot)
     return false;
 }
 
-static void run(struct slot *slots)
+static void run(void)
 {
     size_t active = 0;
     for (size_t i = 0; i < options.connections; i++)
@@ -192,20 +186,13 @@ static void run(struct slot *slots)
 
 static bool read_options(int argc, char **argv)
 {
-    if (argc < 3)
+    options.connections = (size_t)take_double("--connections", &argc, argv, 50);
+    options.seconds = take_double("--seconds", &argc, argv, 3);
+    options.resume = argc == 4 && strcmp(argv[3], "--resume") == 0;
+    if (argc != 3 + options.resume)
         return false;
     options.port = (int)strtol(argv[1], NULL, 10);
     options.path = argv[2];
-    for (int i = 3; i < argc; i++) {
-        if (strcmp(argv[i], "--resume") == 0)
-            options.resume = true;
-        else if (strcmp(argv[i], "--connections") == 0 && i + 1 < argc)
-            options.connections = strtoul(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
-            options.seconds = strtod(argv[++i], NULL);
-        else
-            return false;
-    }
     return options.port > 0 && options.port < 65536 && options.connections > 0 &&
            options.seconds > 0;
 }
@@ -234,22 +221,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: tls_load PORT PATH [--connections N] [--seconds S] [--resume]\n");
         return 2;
     }
-    struct slot *slots = calloc(options.connections, sizeof(*slots));
+    slots = calloc(options.connections, sizeof(*slots));
     if (slots == NULL || !prepare())
         errx(1, "cannot be set up");
+    signal(SIGPIPE, SIG_IGN); /* OpenSSL writes without MSG_NOSIGNAL */
     uint64_t started = now_ns();
     end_at = started + (uint64_t)(options.seconds * (double)NS);
-    run(slots);
+    run();
     putchar('{');
     COUNTERS(PRINT_COUNTER)
     print_latency(now_ns() - started, result.requests);
-    for (size_t i = 0; i < options.connections; i++) {
-        if (slots[i].ssl != NULL)
-            finish(&slots[i]);
-        SSL_SESSION_free(slots[i].session);
-    }
-    free(slots);
-    SSL_CTX_free(context);
-    close(epoll);
     return 0;
 }

@@ -17,17 +17,12 @@
  *
  * A message without a response for PATIENCE milliseconds is missing. A run waits that long after
  * its end for messages in flight. Called by tools/benchlib/websocket_load.py. */
-#include <errno.h>
-#include <netinet/tcp.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
-#include "latency.h"
+#include "load.h"
 #include "websocket_frames.h"
-#include "websocket_key.h"
+#include "websocket_wire.h"
 
 #define GROUP        100 /* connections opened at once; less than any listen backlog */
 #define ALARM        600
@@ -46,7 +41,6 @@ struct client {
     const struct sample *sample; /* the expected message */
     size_t matched;
     unsigned number; /* of messages sent */
-    size_t unsent;   /* of the frame */
     uint64_t sent_at;
     bool keeps_context; /* of the server's compressor */
     z_stream *inflater;
@@ -99,30 +93,6 @@ static bool fail_connection(struct client *client, uint64_t *count, const char *
     return false;
 }
 
-static void set_events(struct client *client, int operation, uint32_t events)
-{
-    struct epoll_event event = {.events = events, .data.u64 = (uint64_t)(client - clients)};
-    if (epoll_ctl(epoll, operation, client->fd, &event) != 0)
-        fail((size_t)(client - clients), "epoll");
-}
-
-static void send_rest(struct client *client)
-{
-    const struct sample *sample = &samples[client->number % sample_count];
-    ssize_t size = send(client->fd, sample->frame + sample->frame_size - client->unsent,
-                        client->unsent, MSG_NOSIGNAL);
-    if (size < 0 && errno != EAGAIN) {
-        fail_connection(client, &result.closed, "the connection was closed during a write");
-        return;
-    }
-    bool was_full = client->unsent < sample->frame_size;
-    client->unsent -= size > 0 ? (size_t)size : 0;
-    if (client->unsent > 0)
-        set_events(client, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
-    else if (was_full)
-        set_events(client, EPOLL_CTL_MOD, EPOLLIN);
-}
-
 static void expect(struct client *client, const struct sample *sample, uint64_t at)
 {
     client->sample = sample;
@@ -134,9 +104,7 @@ static void expect(struct client *client, const struct sample *sample, uint64_t 
 
 static void send_message(struct client *client, uint64_t at)
 {
-    client->number++;
-    const struct sample *sample = &samples[client->number % sample_count];
-    client->unsent = sample->frame_size;
+    const struct sample *sample = &samples[++client->number % sample_count];
     if (client->sender) {
         result.published++;
         for (size_t i = 0; i < client_count; i++)
@@ -145,7 +113,9 @@ static void send_message(struct client *client, uint64_t at)
     } else {
         expect(client, sample, at);
     }
-    send_rest(client);
+    if (send(client->fd, sample->frame, sample->frame_size, MSG_NOSIGNAL) !=
+        (ssize_t)sample->frame_size)
+        fail_connection(client, &result.closed, "the connection was closed during a write");
 }
 
 /* A complete and correct message was received. */
@@ -236,9 +206,7 @@ static bool send_pong(struct client *client)
 {
     unsigned char frame[14 + sizeof(client->control)];
     size_t size = write_frame(frame, FIN | PONG, client->control, client->control_size, 0x12345678);
-    /* A pong must not interrupt a frame. Then this one is skipped, and the server repeats its ping.
-     * That is rare, because only one message is in flight. */
-    return client->unsent > 0 || send(client->fd, frame, size, MSG_NOSIGNAL) == (ssize_t)size;
+    return send(client->fd, frame, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
 /* Processes the end of a frame. */
@@ -266,12 +234,7 @@ static bool begin_frame(struct client *client)
     bool is_new = (first & 15) == TEXT || (first & 15) == BINARY, control = (first & 15) >= CLOSE;
     client->opcode = first & 15;
     client->control_size = 0;
-    client->pending = length;
-    if (client->head_size > 2) {
-        client->pending = 0;
-        for (unsigned i = 2; i < client->head_size; i++)
-            client->pending = client->pending << 8 | client->head[i];
-    }
+    client->pending = frame_payload_length(client->head, client->head_size);
     const char *reason = NULL;
     if (!is_new && !control && client->opcode != CONTINUATION)
         reason = "a frame of an unknown kind";
@@ -299,20 +262,18 @@ static bool begin_frame(struct client *client)
     return true;
 }
 
-static unsigned head_size(const struct client *client)
+static unsigned needed_head_size(const struct client *client)
 {
-    unsigned length = client->head[1] & 127;
-    return client->head_size < 2 || length < 126 ? 2 : length == 126 ? 4 : 10;
+    return client->head_size < 2 ? 2 : frame_head_size(client->head);
 }
 
 static void receive(struct client *client, const unsigned char *bytes, size_t size)
 {
     const unsigned char *end = bytes + size;
     while (bytes < end) {
-        bool in_head = client->head_size == 0 || client->head_size < head_size(client);
-        if (in_head) {
+        if (client->head_size < needed_head_size(client)) {
             client->head[client->head_size++] = *bytes++;
-            if (client->head_size < head_size(client))
+            if (client->head_size < needed_head_size(client))
                 continue;
             if (!begin_frame(client))
                 return;
@@ -333,16 +294,12 @@ static void receive(struct client *client, const unsigned char *bytes, size_t si
 static void start_connecting(size_t index)
 {
     struct client *client = &clients[index];
-    const struct sockaddr_in address = loopback_address(options.port);
     struct timeval limit = {.tv_sec = WAIT_SECONDS};
-    int on = 1;
     char request[1024];
-    client->fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (client->fd < 0 ||
-        connect(client->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
+    client->fd = connect_to(options.port);
+    if (client->fd < 0)
         fail(index, "cannot connect");
     setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     int size = snprintf(
         request, sizeof(request),
         "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -446,17 +403,16 @@ static void open_all(void)
             finish_handshake(i);
         exchange_first(first, count);
         for (size_t i = first; i < first + count; i++)
-            set_events(&clients[i], EPOLL_CTL_ADD, EPOLLIN);
+            if (!add_events(epoll, clients[i].fd, EPOLLIN, &clients[i]))
+                fail(i, "epoll");
     }
 }
 
 /* ---- Running ---- */
 
-static void serve(struct client *client, uint32_t events)
+static void serve(struct client *client)
 {
-    if (client->fd >= 0 && (events & EPOLLOUT) != 0 && client->unsent > 0)
-        send_rest(client);
-    if (client->fd < 0 || (events & ~(uint32_t)EPOLLOUT) == 0)
+    if (client->fd < 0)
         return;
     ssize_t size = recv(client->fd, input, sizeof(input), MSG_DONTWAIT);
     if (size > 0) {
@@ -484,7 +440,7 @@ static void run(double seconds)
     while (in_flight > 0 && open_count > 0 && now < end_at + options.patience) {
         int count = epoll_wait(epoll, events, 1024, 100);
         for (int i = 0; i < count; i++)
-            serve(&clients[events[i].data.u64], events[i].events);
+            serve(events[i].data.ptr);
         now = now_ns();
     }
     result.missing += in_flight;

@@ -1,4 +1,4 @@
-"""Shared by the tests of the benchmarks: links to test doubles, and runs of commands."""
+"""Shared by the tests of the benchmarks: programs of a build directory, and runs of commands."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -14,18 +15,14 @@ BUILD = pathlib.Path(os.environ.get("UVHTTP_BUILD_DIR", ROOT / "build/release"))
 BIN = BUILD / "dist/bin"
 sys.path.insert(0, str(ROOT / "tools"))
 
-two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2,
-                               reason="measuring needs two CPU cores")
-real_wrk = pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
-
-
-def links(directory, source, *names):
-    """Links to `source` as programs of a build directory. Returns the directory."""
-    for name in names:
-        link = directory / name
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(pathlib.Path(__file__).with_name(source))
-    return directory
+# Options of a short run.
+BRIEF = ("--rounds", 1, "--seconds", 1, "--warm-up", 0)
+is_release = "CMAKE_BUILD_TYPE:STRING=Release" in (BUILD / "CMakeCache.txt").read_text()
+only_release = pytest.mark.skipif(not is_release, reason="only Release builds measure")
+enough_cores = len(os.sched_getaffinity(0)) > 1
+two_cores = pytest.mark.skipif(not enough_cores, reason="measuring needs two CPU cores")
+with_wrk = pytest.mark.skipif(not enough_cores or shutil.which("wrk") is None,
+                              reason="measuring needs two CPU cores and wrk")
 
 
 class Outcome:
@@ -47,17 +44,28 @@ def run(*command, **environment):
                           env={**os.environ, **environment})
 
 
-def bench(name, build, *options, mode="", path=None, out=None):
-    file = (out or build) / "out.json"
-    path = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
-    done = run("/usr/bin/python3", "-B", ROOT / "tools/bench.py", name, "--build-dir", build,
-               "--json", file, *options, DOUBLE=mode, PATH=path)
-    return Outcome(done, file)
+def bench(name, build, *options, mode="", path=os.environ["PATH"]):
+    """Runs `./dev bench name`. `mode` is that of the test doubles."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = pathlib.Path(scratch) / "out.json"
+        done = run("/usr/bin/python3", "-B", ROOT / "tools/bench.py", name, "--build-dir", build,
+                   "--json", file, *options, DOUBLE=mode, PATH=path)
+        return Outcome(done, file)
 
 
 def assert_stopped(build):
     """Asserts that no program of this build directory is running."""
     assert run("pgrep", "-f", build).stdout == ""
+
+
+def assert_measured(done):
+    """Asserts that each supported work has runs, and that all of them count."""
+    assert done.code == 0, done.out + done.err
+    for result in done.report["results"]:
+        counted = [run["counted"] for run in result["runs"]]
+        assert counted == ([] if result["unsupported"] else [True]), result
+        assert (result["median"] is None) == bool(result["unsupported"])
+    return {(one["work"], one["peer"]) for one in done.report["results"] if one["unsupported"]}
 
 
 def assert_refused(done, work, reason):

@@ -4,7 +4,7 @@ import math
 import re
 
 import pytest
-from support import BUILD, bench, real_wrk, two_cores
+from support import BRIEF, BUILD, bench, only_release, two_cores, with_wrk
 
 from benchlib import run_capacity
 
@@ -51,13 +51,11 @@ def test_suggest_connections_uses_lower_bound(descriptors, available, found):
     assert run_capacity.suggest_connections(descriptors, available, 4500, 100) == found
 
 
-@two_cores
-@real_wrk
-def test_capacity_reports_consistent_figures(tmp_path):
-    done = bench("capacity", BUILD, "--rounds", 1, "--seconds", 1, "--warm-up", 0, "--connections",
-                 1, 4, "--idle", 200, "--rate", 250000, "--works", "memory", out=tmp_path)
-    if "is not a Release build" in done.err:
-        pytest.skip("the build is no release")
+@with_wrk
+@only_release
+def test_capacity_reports_consistent_figures():
+    done = bench("capacity", BUILD, *BRIEF, "--connections", 1, 4, "--idle", 200, "--rate", 250000,
+                 "--works", "memory")
     assert done.code == 0, done.err
     work, = done.report["capacity"]
     assert [point["connections"] for point in work["points"]] == [1, 4]
@@ -71,13 +69,10 @@ def test_capacity_reports_consistent_figures(tmp_path):
     assert f"max_connections: {done.report['max_connections']:,}, bounded by" in done.out
 
 
-@two_cores
-@real_wrk
-def test_workers_reports_shares(tmp_path):
-    done = bench("workers", BUILD, "--rounds", 1, "--seconds", 1, "--warm-up", 0,
-                 "--connections", 8, out=tmp_path)
-    if "is not a Release build" in done.err:
-        pytest.skip("the build is no release")
+@with_wrk
+@only_release
+def test_workers_reports_shares():
+    done = bench("workers", BUILD, *BRIEF, "--connections", 8)
     assert done.code == 0, done.err
     for count in (1, 2):
         run, = done.result("memory", f"workers-{count}")["runs"]
@@ -86,11 +81,9 @@ def test_workers_reports_shares(tmp_path):
 
 
 @two_cores
-def test_overload_sums_up(tmp_path):
-    done = bench("overload", BUILD, "--rounds", 1, "--seconds", 1, "--warm-up", 0, "--loads", 0.3,
-                 4, "--connections", 20, "--work", 100, out=tmp_path)
-    if "is not a Release build" in done.err:
-        pytest.skip("the build is no release")
+@only_release
+def test_overload_sums_up():
+    done = bench("overload", BUILD, *BRIEF, "--loads", 0.3, 4, "--connections", 20, "--work", 100)
     assert done.code == 0, done.err
     runs = done.report["runs"]
     assert [(run["load"], run["guard"]) for run in runs] == [

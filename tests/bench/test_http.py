@@ -1,15 +1,16 @@
-"""`./dev bench` reports no invalid figures, and lists missing servers with a reason. Servers and
-load generators are test doubles (double.py). Some tests use the real ones."""
+"""`./dev bench` reports no invalid figures, and lists missing servers with a reason. Our servers
+are test doubles (double.py), the load generators are real. Some tests use the real servers."""
 
 import gzip
 import os
 import re
 import subprocess
 import types
+from unittest import mock
 
 import pytest
-from support import (BIN, ROOT, assert_refused, assert_stopped, bench, links, real_wrk, run,
-                     two_cores)
+from support import (BIN, BRIEF, ROOT, assert_measured, assert_refused, assert_stopped, bench, run,
+                     two_cores, with_wrk)
 
 from benchlib import (Refused, contender, cpu, http_load, http_peers, idle, servers, session, tls,
                       verify, websocket_peers, works, wrk)
@@ -18,15 +19,9 @@ WORKS = {work.name: work for work in works.ALL}
 TLS = ["tls-memory", "tls-100k", "tls-handshake", "tls-resumed"]
 
 
-@pytest.fixture
-def build(tmp_path):
-    programs = [f"dist/bin/{name}" for name in ("uvhttp", "benchmark_rps", "floor", "tls_load")]
-    return links(tmp_path, "double.py", *programs, "path/wrk")
-
-
-def http(build, mode, *options, rounds=1, path=True):
+def http(build, mode, *options, rounds=1, **more):
     return bench("http", build, "--seconds", 1, "--warm-up", 0, "--rounds", rounds, "--idle", 20,
-                 *options, mode=mode, path=build / "path" if path else None)
+                 *options, mode=mode, **more)
 
 
 def run_own(build, mode, *chosen, **more):
@@ -36,24 +31,18 @@ def run_own(build, mode, *chosen, **more):
 # Right responses
 
 
-@two_cores
+@with_wrk
 def test_http_measures_work_or_reports_unsupported(build):
-    chosen = set(WORKS) - {"file-1k", "file-10m", "post-100k", "encoded-10k"} - {
-        f"connections-{count}" for count in (10, 100, 500, 2000)}
+    # All scripts of wrk, all kinds of responses, and all works over TLS.
+    chosen = ["memory", "json", "file-100k", "encoded", "mix", "post-1k", "pipelined", "connect",
+              "idle", "tls-idle", *TLS]
     done = http(build, "", "--peers", "floor", "uvhttp", "--works", *chosen)
-    assert done.code == 0, done.err
-    unsupported = {(one["work"], one["peer"]) for one in done.report["results"]
-                   if one["unsupported"]}
-    assert unsupported == {(name, "floor") for name in WORKS if name.startswith("tls-")}
-    for result in done.report["results"]:
-        counted = [run["counted"] for run in result["runs"]]
-        assert counted == ([] if result["unsupported"] else [True]), result
-        assert (result["median"] is None) == bool(result["unsupported"])
+    assert assert_measured(done) == {(name, "floor") for name in (*TLS, "tls-idle")}
     assert "not supported: floor (raw epoll) is not measured over HTTPS" in done.out
     assert done.result("tls-idle", "uvhttp")["median"]["bytes"] > 0
 
 
-@two_cores
+@with_wrk
 def test_json_has_results_in_run_order(build):
     done = http(build, "", "--peers", "floor", "uvhttp", "--works", "memory", rounds=2)
     assert done.code == 0, done.err
@@ -87,25 +76,24 @@ def test_ratio_is_median_within_rounds():
 # Refusals
 
 
-@two_cores
-@pytest.mark.parametrize("mode, work", [("debug", "memory"), ("debug-program", "memory"),
-                                        ("debug-program", "tls-handshake")])
-def test_http_refuses_debug_build(build, mode, work):
-    done = run_own(build, mode, work)
+@pytest.mark.parametrize("mode, name, options", [
+    ("debug", "http", ["--peers", "uvhttp", "--works", "memory"]),
+    pytest.param("debug-program", "http", ["--peers", "uvhttp", "--works", "memory"],
+                 marks=with_wrk),
+    pytest.param("debug-program", "http", ["--peers", "uvhttp", "--works", "tls-handshake"],
+                 marks=with_wrk),
+    ("debug", "ws", ["--peers", "uvhttp", "--works", "echo-20-c50"]),
+    pytest.param("debug-program", "ws", ["--peers", "uvhttp", "--works", "echo-20-c50"],
+                 marks=two_cores),
+    ("debug", "quick", ["--works", "memory"]), ("debug", "capacity", ["--connections", 1]),
+    ("debug", "workers", ["--connections", 4]), ("debug", "overload", ["--loads", 1])])
+def test_debug_build_has_no_figures(build, mode, name, options):
+    done = bench(name, build, *BRIEF, *options, mode=mode)
     assert done.code == 1 and done.report is None and done.out == ""
     assert "is not a Release build" in done.err and "Debug" in done.err
 
 
-@two_cores
-@pytest.mark.parametrize("name, options", [
-    ("quick", ["--works", "memory"]), ("capacity", ["--connections", "1"]),
-    ("workers", ["--connections", "4"])])
-def test_each_command_refuses_debug_build(build, name, options):
-    done = bench(name, build, "--rounds", 1, *options, mode="debug", path=build / "path")
-    assert done.code == 1 and "is not a Release build" in done.err and done.out == ""
-
-
-@two_cores
+@with_wrk
 @pytest.mark.parametrize("mode, reason", [
     ("status", "the status is 500 instead of 200"), ("truncate", "the body has"),
     ("content", "the right length and the wrong content"), ("cut", "it was cut off after"),
@@ -120,46 +108,34 @@ def test_wrong_response_stops_measurement(build, mode, reason):
         assert len(done.result(work, "uvhttp")["runs"]) == 1
 
 
-@two_cores
-@pytest.mark.parametrize("mode, reason", [
-    ("late-status", "responses with an error status"),
-    ("late-truncate", "but a correct response has"),
-    ("late-close", "read errors"),
-    ("late-stall", "timeouts"),
+@with_wrk
+@pytest.mark.parametrize("mode, chosen, reason", [
+    ("late-status", ["memory", "tls-memory", "tls-handshake"], "responses with an error status"),
+    ("late-truncate", ["memory", "tls-memory", "tls-handshake"], "but a correct response has"),
+    ("late-close", ["memory", "tls-memory", "tls-handshake"], "read errors"),
+    ("late-stall", ["tls-handshake"], "timeouts"),
+    ("no-tickets", ["tls-resumed"], "handshakes were full ones"),
 ])
-def test_run_with_errors_is_not_counted(build, mode, reason):
-    chosen = ["memory"] if mode == "late-stall" else ["memory", "tls-memory", "tls-handshake"]
+def test_run_with_errors_is_not_counted(build, mode, chosen, reason):
     done = run_own(build, mode, *chosen)
     for work in chosen:
         assert_refused(done, work, reason)
 
 
-@two_cores
-def test_unexpected_handshake_kind_is_not_counted(build):
-    done = run_own(build, "other-handshakes", "tls-handshake", "tls-resumed")
-    assert_refused(done, "tls-handshake", "handshakes were resumed")
-    assert_refused(done, "tls-resumed", "handshakes were full ones")
-
-
-@two_cores
-def test_other_tls_version_is_refused(build):
-    done = run_own(build, "tls-1.2", "tls-memory")
-    assert_refused(done, "tls-memory", "wrong response from uvhttp")
-
-
-@two_cores
+@with_wrk
 def test_missing_program_is_reported(build):
     (build / "dist/bin/benchmark_rps").unlink()
     done = run_own(build, "", "memory")
     assert done.code == 1 and "benchmark_rps is missing" in done.err
 
 
-@two_cores
+@with_wrk
 def test_uninstallable_peer_is_listed_with_reason(build):
     for name, body in {"dpkg-query": "exit 1", "id": "echo 1000", "sudo": "exit 1"}.items():
-        (build / "path" / name).write_text(f"#!/bin/sh\n{body}\n")
-        (build / "path" / name).chmod(0o755)
-    done = http(build, "", "--peers", "uvhttp", "h2o", "--works", "memory")
+        (build / name).write_text(f"#!/bin/sh\n{body}\n")
+        (build / name).chmod(0o755)
+    done = http(build, "", "--peers", "uvhttp", "h2o", "--works", "memory",
+                path=f"{build}:{os.environ['PATH']}")
     assert done.code == 0, done.err
     peer, = [peer for peer in done.report["peers"] if peer["name"] == "h2o"]
     assert "apt-get install" in peer["reason"]
@@ -167,57 +143,52 @@ def test_uninstallable_peer_is_listed_with_reason(build):
     assert done.result("memory", "uvhttp")["median"]
 
 
-def test_failed_start_skips_peer_or_aborts(tmp_path):
-    class Broken(http_peers.Uvhttp):
-        own = False
+def run_peer(start, measure=None, connections=(50,), own=False):
+    """Runs a session with one round. The peer starts by `start`."""
+    peer = http_peers.Uvhttp()
+    peer.own, peer.start = own, start
+    options = types.SimpleNamespace(rounds=1)
+    return session.Session(options, [peer], [WORKS["memory"]], None, measure, connections).run()
 
-        def start(self, workspace, work):
-            raise Refused("no port")
 
-    options = types.SimpleNamespace(rounds=2)
-    one = session.Session(options, [Broken()], [WORKS["memory"]], None, None).run().results[0]
+def test_failed_start_skips_peer_or_aborts():
+    start = mock.Mock(side_effect=Refused("no port"))
+    one, = run_peer(start).results
     assert [run["fault"] for run in one.runs] == ["it could not be started: no port"]
-    Broken.own = True
     with pytest.raises(Refused, match="no port"):
-        session.Session(options, [Broken()], [WORKS["memory"]], None, None).run()
-
-
-class FakeServer:
-    """The parts of servers.Server that a session uses."""
-
-    def __init__(self):
-        self.stopped, self.ended = False, False
-
-    def stop(self):
-        self.stopped = True
-
-    def has_ended(self):
-        return self.ended
+        run_peer(start, own=True)
 
 
 @pytest.mark.parametrize("failure", ["refused", "crashed"])
 def test_failed_server_is_replaced_for_next_result(failure):
-    class Fake(http_peers.Uvhttp):
-        own = False
+    started = []
 
-        def start(self, workspace, work):
-            started.append(FakeServer())
-            return started[-1]
+    def start(workspace, work):
+        started.append(mock.Mock(**{"has_ended.return_value": False}))
+        return started[-1]
 
     def measure(server, work, connections, options):
-        assert not server.stopped and not server.ended
-        if len(started) == 1:
-            if failure == "refused":
-                raise Refused("the status is 500 instead of 200")
-            server.ended = True
-        fault = "read errors" if server.ended else None
+        assert not server.stop.called and not server.has_ended()
+        if len(started) == 1 and failure == "refused":
+            raise Refused("the status is 500 instead of 200")
+        server.has_ended.return_value = len(started) == 1
+        fault = "read errors" if server.has_ended() else None
         return {"counted": fault is None, "fault": fault, "cpu_us": 1.0}
 
-    started = []
-    options = types.SimpleNamespace(rounds=1)
-    done = session.Session(options, [Fake()], [WORKS["memory"]], None, measure, (10, 20, 30)).run()
+    done = run_peer(start, measure, connections=(10, 20, 30))
     assert [one.counted() for one in done.results] == [0, 1, 1]
-    assert len(started) == 2 and all(server.stopped for server in started)
+    assert len(started) == 2 and all(server.stop.called for server in started)
+
+
+def measured(monkeypatch, work, size, result):
+    """Returns the entry of a run with this result of the load generator."""
+    times = iter([cpu.CpuTime(0, 0, 0), cpu.CpuTime(1_250_000, 0, 0)])
+    monkeypatch.setattr(http_load, "load", lambda *_: result)
+    monkeypatch.setattr(verify, "check_work", lambda *_: size)
+    monkeypatch.setattr(cpu, "read", lambda _: next(times))
+    monkeypatch.setattr(cpu, "resident_kb", lambda _: 1)
+    options = types.SimpleNamespace(seconds=2, warm_up=0)
+    return http_load.measure(types.SimpleNamespace(pid=0), work, 50, options)
 
 
 def test_rate_of_large_bodies_includes_incomplete_responses(monkeypatch):
@@ -225,24 +196,27 @@ def test_rate_of_large_bodies_includes_incomplete_responses(monkeypatch):
     size = works.LARGE + 100
     result = {**dict.fromkeys(wrk.ERRORS, 0), "requests": 10, "bytes": 12 * size + size // 2,
               "duration_us": 2_000_000, "p99_us": 0}
-    times = iter([cpu.CpuTime(0, 0, 0), cpu.CpuTime(1_250_000, 0, 0)])
-    monkeypatch.setattr(http_load, "load", lambda *_: result)
-    monkeypatch.setattr(verify, "check_work", lambda *_: size)
-    monkeypatch.setattr(cpu, "read", lambda _: next(times))
-    monkeypatch.setattr(cpu, "resident_kb", lambda _: 1)
-    options = types.SimpleNamespace(seconds=2, warm_up=0)
-    entry = http_load.measure(types.SimpleNamespace(pid=0), work, 50, options)
+    entry = measured(monkeypatch, work, size, result)
     assert entry["cpu_us"] == pytest.approx(100) and entry["rps"] == pytest.approx(6.25)
 
 
-@pytest.mark.parametrize("arguments", [
-    ["http", "--peers", "iis"], ["http", "--works", "magic"], ["http", "--rounds", "0"],
-    ["quick", "--seconds", "x"], ["capacity", "--connections", "0"], ["workers", "--workers", "1"],
-    ["ws", "--patience", "-1"], ["parser", "--messages", "nothing"], ["router", "--routes", "0"],
-    ["magic"], []])
-def test_invalid_arguments_print_usage(arguments):
-    done = run("/usr/bin/python3", "-B", ROOT / "tools/bench.py", *arguments)
-    assert done.returncode == 2 and "usage: ./dev bench" in done.stderr
+INVALID = {
+    "./dev bench": [
+        "", "magic", "http --peers iis", "http --works magic", "http --rounds 0",
+        "quick --seconds x", "capacity --connections 0", "workers --workers 1", "ws --patience -1",
+        "parser --messages nothing", "router --routes 0"],
+    "tls_load": ["", "80", "0 /", "80 / --fast", "80 / --connections 0"],
+    "websocket_load": ["", "1 / flood 1 20 1", "1 / echo 0 20 1", "1 / echo 1 20 1 inflate"],
+    "B3-HttpParser": ["0", "1 2", "--rounds", "--json x"],
+    "router_lookup": ["", "x --rounds 0"]}
+
+
+@pytest.mark.parametrize("name, arguments",
+                         [(name, arguments) for name in INVALID for arguments in INVALID[name]])
+def test_invalid_arguments_print_usage(name, arguments):
+    command = {"./dev bench": ["/usr/bin/python3", "-B", ROOT / "tools/bench.py"]}
+    done = run(*command.get(name, [BIN / name]), *arguments.split())
+    assert done.returncode == 2 and f"usage: {name}" in done.stderr
 
 
 def test_decode_requires_requested_content_coding():
@@ -260,6 +234,19 @@ def test_fault_tolerates_mean_size_of_mix():
     assert wrk.fault(result, 500, 10, 1, largest=600) is None
     assert "has 500 bytes on average" in wrk.fault({**result, "bytes": 470_000}, 500, 10, 1, 600)
     assert "has 500 bytes" in wrk.fault(result, 500, 10, 1)
+
+
+@pytest.mark.parametrize("key", wrk.ERRORS)
+def test_each_error_of_load_is_a_fault(key):
+    result = {"requests": 1000, "bytes": 500_000, **dict.fromkeys(wrk.ERRORS, 0)}
+    assert wrk.fault(result, 500, 10, 1) is None
+    assert wrk.fault({**result, key: 1}, 500, 10, 1) == f"1 {wrk.ERRORS[key]}"
+
+
+def test_resumed_handshakes_are_no_full_ones(monkeypatch):
+    result = {**dict.fromkeys(wrk.ERRORS, 0), "requests": 9, "bytes": 900, "resumed": 1}
+    entry = measured(monkeypatch, WORKS["tls-handshake"], 100, result)
+    assert entry["fault"] == "1 of 9 handshakes were resumed" and not entry["counted"]
 
 
 # Parts
@@ -338,8 +325,9 @@ def test_too_few_descriptors_are_refused_with_numbers(monkeypatch):
 
 
 @pytest.fixture
-def running(tmp_path):
-    """Starts one of our servers, or the floor, for a work, as in a measurement."""
+def running(tmp_path, monkeypatch):
+    """Starts one of our servers, or the floor, for a work, as in a measurement, but any build."""
+    monkeypatch.setattr(servers, "require_release", lambda name, text: None)
     started, options = [], types.SimpleNamespace(bin_dir=BIN, build_dir=tmp_path)
     workspace = contender.make_workspace(options, tmp_path, {min(os.sched_getaffinity(0))})
     workspace.site.mkdir()
@@ -355,17 +343,14 @@ def running(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [http_peers.Floor, http_peers.Uvhttp])
-def test_own_servers_pass_verification(kind, running, monkeypatch):
-    # Only Release builds are measured, but the test accepts any build.
-    monkeypatch.setattr(servers, "require_release", lambda name, text: None)
+def test_own_servers_pass_verification(kind, running):
     for work in works.ALL:
         if not kind().reason_unsupported(work):
             assert verify.check_work(running(work, kind), work) > 13
 
 
 @pytest.fixture
-def secure(running, monkeypatch):
-    monkeypatch.setattr(servers, "require_release", lambda name, text: None)
+def secure(running):
     return running(WORKS["tls-memory"])
 
 
@@ -392,13 +377,6 @@ def test_tls_load_counts_handshakes_and_bytes(secure, name):
     assert 0 < result["p50_us"] <= result["p99_us"] <= result["max_us"] * 1.04
 
 
-@pytest.mark.parametrize("arguments", [[], ["80"], ["0", "/"], ["80", "/", "--fast"],
-                                       ["80", "/", "--connections", "0"]])
-def test_tls_load_refuses_invalid_arguments(arguments):
-    done = run(BIN / "tls_load", *arguments)
-    assert done.returncode == 2 and "usage: tls_load" in done.stderr
-
-
 def test_closed_idle_connections_are_detected(secure):
     with idle.Idle(secure, "/") as idle_connections:
         idle_connections.grow(150)
@@ -407,13 +385,3 @@ def test_closed_idle_connections_are_detected(secure):
         assert idle_connections.closed() == 150
     with idle.Idle(secure, "/") as more, pytest.raises(Refused, match="only 0 of 2 connections"):
         more.grow(2)
-
-
-@two_cores
-@real_wrk
-def test_wrk_runs_each_script(build):
-    chosen = ["post-1k", "mix", "connect", "pipelined"]
-    done = run_own(build, "", *chosen, path=False)
-    assert done.code == 0, done.err
-    for work in chosen:
-        assert done.result(work, "uvhttp")["runs"][0]["requests"] > 0

@@ -1,6 +1,5 @@
 """The page of `./dev bench http --report` has the figures of the JSON, and lists missing ones."""
 
-import copy
 import json
 import re
 
@@ -31,10 +30,9 @@ RUN = {
                 result("nginx", 8.0, 10.0, 9.0), result("caddy", unsupported="no 'memory'")]}
 
 
-@pytest.fixture
-def page(tmp_path):
-    report.write([RUN], tmp_path / "page.md")
-    return tmp_path
+def page_of(directory, *results):
+    report.write(results, directory / "page.md")
+    return (directory / "page.md").read_text()
 
 
 def cells_of(text, title):
@@ -42,8 +40,8 @@ def cells_of(text, title):
     return [cell.strip().replace("\u00a0", " ") for cell in row.split("|")]
 
 
-def test_page_has_figures_of_run(page):
-    text = (page / "page.md").read_text()
+def test_page_has_figures_of_run(tmp_path):
+    text = page_of(tmp_path, RUN)
     # Ratios within a round: 6/4, 5/5, 9/6 and 6/8, 5/10, 9/9.
     assert cells_of(text, "13 bytes") == [
         "5.00 (1.50 ×)", "**6.00**", "9.00 (0.75 ×)"]
@@ -54,9 +52,7 @@ def test_page_has_figures_of_run(page):
 
 def test_sentence_names_rows_where_others_need_less(tmp_path):
     slow = {**RUN, "results": [result("uvhttp", 8.0, 8.0), result("nginx", 4.0, 4.0)]}
-    report.write([slow], tmp_path / "page.md")
-    assert ("in 0 of 1 rows; not in 13 bytes (2.00 × nginx)."
-            in (tmp_path / "page.md").read_text())
+    assert "in 0 of 1 rows; not in 13 bytes (2.00 × nginx)." in page_of(tmp_path, slow)
 
 
 def test_page_has_figures_of_parser_and_router(tmp_path):
@@ -68,64 +64,57 @@ def test_page_has_figures_of_parser_and_router(tmp_path):
     router = {"kind": "router", "environment": environment,
               "sets": [{"shape": "mixed", "routes": 1000,
                         "figures": {"uvhttp": [10, 10], "matchit": [20, 40]}}]}
-    report.write([parser, router], tmp_path / "page.md")
-    text = (tmp_path / "page.md").read_text()
+    text = page_of(tmp_path, parser, router)
     assert cells_of(text, "get-45") == ["**12.00**", "20.00 (0.60 ×)"]
     assert cells_of(text, "mixed, 1,000 routes") == ["**10.00**", "30.00 (0.38 ×)"]
 
 
 def test_row_without_figure_of_ours_has_no_ratios(tmp_path):
     runs = [result("uvhttp", fault="3 timeouts"), result("floor", 4.0), result("nginx", 8.0)]
-    report.write([{**RUN, "results": runs}], tmp_path / "page.md")
-    text = (tmp_path / "page.md").read_text()
+    text = page_of(tmp_path, {**RUN, "results": runs})
     assert cells_of(text, "13 bytes") == ["4.00", "**8.00**"]
     assert "uvhttp, memory: 1 of 1 runs not counted: 3 timeouts." in text
-    report.write([{**RUN, "results": runs[:2]}], tmp_path / "page.md")  # the floor alone: no row
-    report.write([{**RUN, "results": runs[1:]}], tmp_path / "page.md")  # not measured at all
+    page_of(tmp_path, {**RUN, "results": runs[:2]})  # the floor alone: no row
+    page_of(tmp_path, {**RUN, "results": runs[1:]})  # not measured at all
 
 
-def test_page_lists_missing_figures(page):
-    text = (page / "page.md").read_text()
+def test_page_lists_missing_figures(tmp_path):
+    text = page_of(tmp_path, RUN)
     assert "- h2o was not available: no room." in text
     assert "caddy, memory" not in text
     assert "- uvhttp, memory: 1 of 4 runs not counted: 2 timeouts." in text
 
 
-def test_chart_has_dot_for_each_ratio(page):
-    chart = (page / "images/page-http-us.svg").read_text()
+def test_chart_has_dot_for_each_ratio(tmp_path):
+    assert "(images/page-http-us.svg)" in page_of(tmp_path, RUN)
+    chart = (tmp_path / "images/page-http-us.svg").read_text()
     dots = re.findall(r'<circle cx="([0-9.]+)" cy="76" .*?<title>(.*?)</title>', chart)
     assert [title for _, title in dots] == ["floor: 1.50", "nginx: 0.75"]
     one = float(re.search(r'd="M([0-9.]+) .*stroke-width="2"', chart)[1])
     assert float(dots[0][0]) > one > float(dots[1][0])
-    assert "(images/page-http-us.svg)" in (page / "page.md").read_text()
 
 
-def test_results_of_one_kind_are_refused(tmp_path):
-    with pytest.raises(Refused, match="two results of one kind: http, http"):
-        report.write([RUN, RUN], tmp_path / "page.md")
-
-
-def test_results_of_different_commits_are_refused(tmp_path):
-    other = {**RUN, "environment": {**RUN["environment"], "commit": "def"}}
-    with pytest.raises(Refused, match="differ in commit: abc, def"):
-        report.write([RUN, {**other, "kind": "ws"}], tmp_path / "page.md")
+@pytest.mark.parametrize("results, reason", [
+    ([RUN, RUN], "two results of one kind: http, http"),
+    ([RUN, {**RUN, "kind": "ws", "environment": {**RUN["environment"], "commit": "def"}}],
+     "differ in commit: abc, def"),
+    ([RUN, {**RUN, "kind": "ws", "environment": {**RUN["environment"], "cpu": "slow"}}],
+     "differ in cpu: fast, slow"),
+    *(([{name: RUN[name] for name in RUN if name != missing}], "is malformed")
+      for missing in ("environment", "peers", "results", "works"))])
+def test_unsuitable_results_are_refused(tmp_path, results, reason):
+    with pytest.raises(Refused, match=reason):
+        page_of(tmp_path, *results)
 
 
 def test_from_option_writes_page_of_files(tmp_path):
-    (tmp_path / "run.json").write_text(json.dumps(RUN))
-    more = ["--from", tmp_path / "run.json", "--report"]
-    done = bench("http", tmp_path, *more, tmp_path / "page.md")
+    def write(text, page):
+        (tmp_path / "run.json").write_text(text)
+        return bench("http", tmp_path, "--from", tmp_path / "run.json", "--report", tmp_path / page)
+
+    done = write(json.dumps(RUN), "page.md")
     assert done.code == 0 and (tmp_path / "page.md").exists(), done.err
-    done = bench("http", tmp_path, *more, tmp_path / "missing/page.md")
+    done = write(json.dumps(RUN), "missing/page.md")
     assert done.code == 1 and "page" in done.err
-    (tmp_path / "run.json").write_text("{}")
-    done = bench("http", tmp_path, *more, tmp_path / "page.md")
+    done = write("{}", "page.md")
     assert done.code == 1 and "run.json is no result of bench http, ws" in done.err
-
-
-@pytest.mark.parametrize("key", ["environment", "peers", "results", "works"])
-def test_malformed_result_is_refused(tmp_path, key):
-    broken = copy.deepcopy(RUN)
-    del broken[key]
-    with pytest.raises(Refused, match="is malformed"):
-        report.write([broken], tmp_path / "page.md")

@@ -1,29 +1,15 @@
 """`./dev bench router` and router_lookup: wrong matches and debug builds have no figures."""
 
 import json
-import subprocess
 
 import pytest
-from support import BIN, BUILD, bench
+from support import BIN, BUILD, bench, is_release, only_release, run
 
 from benchlib import routes
 
-PROGRAM = BIN / "router_lookup"
-
-
-def is_release():
-    return "CMAKE_BUILD_TYPE:STRING=Release" in (BUILD / "CMakeCache.txt").read_text()
-
 
 def lookup(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
-
-
-@pytest.fixture
-def small(tmp_path):
-    file = tmp_path / "set"
-    routes.write(file, "mixed", 10)
-    return file
+    return run(BIN / "router_lookup", *arguments)
 
 
 @pytest.mark.parametrize("shape", routes.SHAPES)
@@ -43,48 +29,41 @@ def test_route_sets_are_valid_and_reproducible(tmp_path, shape, count):
     assert file.read_text() == text  # the same in every run
 
 
-def test_lookups_are_measured_and_counted(small):
+def test_lookups_are_measured_and_counted(tmp_path):
+    small = tmp_path / "set"
+    routes.write(small, "mixed", 10)
     done = lookup(small, "--rounds", 2, "--milliseconds", 1)
-    if not is_release():
+    if not is_release:
         assert done.returncode == 1 and "not a Release build" in done.stderr
         return
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads(done.stdout)
     assert (report["routes"], report["lookups"], len(report["rounds"])) == (10, routes.LOOKUPS, 2)
     assert all(value > 0 for value in report["rounds"])
-    _, lookups = small.read_text().split("\n\n")
-    routes_sum = 0
-    for line in lookups.splitlines():
-        number, _, path = line.split(" ")
-        routes_sum += int(number) + 1
-    assert report["checksum"] > routes_sum  # plus the lengths of parameters
+    lookups = small.read_text().split("\n\n")[1].splitlines()
+    # The checksum is this sum, plus the lengths of parameters.
+    assert report["checksum"] > sum(int(line.split(" ")[0]) + 1 for line in lookups)
 
 
-@pytest.mark.skipif(not is_release(), reason="only Release builds measure")
-@pytest.mark.parametrize("line", ["1 0 /none", "0 0 /b", "0 1 /a", "1 0 /b x"])
-def test_wrong_match_prints_no_figures(tmp_path, line):
+WRONG, INVALID = "matches a wrong route", "is no valid set"
+
+
+@only_release
+@pytest.mark.parametrize("text, reason", [
+    *((f"/a\n/b\n\n{line}\n", WRONG) for line in ("1 0 /none", "0 0 /b", "0 1 /a", "1 0 /b x")),
+    *((text, INVALID) for text in ("", "/a\n", "/a\n/a\n\n0 0 /a\n", "/a\n\nx\n", None))])
+def test_wrong_match_or_set_prints_no_figures(tmp_path, text, reason):
     file = tmp_path / "set"
-    file.write_text(f"/a\n/b\n\n{line}\n")
-    done = lookup(file)
-    assert done.returncode == 1 and done.stdout == "" and "matches a wrong route" in done.stderr
-
-
-@pytest.mark.skipif(not is_release(), reason="only Release builds measure")
-def test_invalid_set_is_refused(tmp_path):
-    file = tmp_path / "set"
-    for text in ("", "/a\n", "/a\n/a\n\n0 0 /a\n", "/a\n\nx\n"):
+    if text is not None:
         file.write_text(text)
-        done = lookup(file)
-        assert done.returncode == 1 and "is no valid set" in done.stderr
-    assert lookup(tmp_path / "none").returncode == 1
-    assert lookup().returncode == 2
-    assert lookup(file, "--rounds", "0").returncode == 2
+    done = lookup(file)
+    assert done.returncode == 1 and done.stdout == "" and reason in done.stderr
 
 
-@pytest.mark.skipif(not is_release(), reason="only Release builds measure")
-def test_router_command_measures_each_set(tmp_path):
+@only_release
+def test_router_command_measures_each_set():
     done = bench("router", BUILD, "--no-peers", "--turns", 1, "--rounds", 1, "--milliseconds", 1,
-                 "--shapes", "static", "mixed", out=tmp_path)
+                 "--shapes", "static", "mixed")
     assert done.code == 0, done.err
     assert [(one["shape"], one["routes"]) for one in done.report["sets"]] == [
         (shape, size) for shape in ("static", "mixed") for size in routes.SIZES]

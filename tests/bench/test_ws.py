@@ -1,10 +1,9 @@
-"""`./dev bench ws` refuses wrong responses. Servers are test doubles (websocket_double.py), and the
-load generator is real. The last tests are short runs against the real servers."""
-
-import re
+"""`./dev bench ws` refuses wrong responses. Our servers are test doubles (double.py), the load
+generator is real. The last tests are short runs against the real servers."""
 
 import pytest
-from support import BIN, assert_refused, assert_stopped, bench, links, run, two_cores
+from support import (BIN, BUILD, assert_measured, assert_refused, assert_stopped, bench,
+                     only_release, two_cores)
 
 from benchlib import Refused, run_ws, servers, websocket_load
 
@@ -15,20 +14,12 @@ WORKS = {work.name: work for work in run_ws.WORKS}
 ECHO, DEFLATE, BROADCAST = "echo-20-c50", "echo-512-deflate", "broadcast"
 
 
-@pytest.fixture
-def build(tmp_path):
-    names = [f"dist/bin/{name}" for name in ("uvhttp", "benchmark_websocket", "floor_websocket")]
-    links(tmp_path, "websocket_double.py", *names)
-    (tmp_path / "dist/bin/websocket_load").symlink_to(BIN / "websocket_load")
-    return tmp_path
-
-
-def ws(build, mode, *options, rounds=1, **more):
+def ws(build, mode, *options, rounds=1):
     patience = 500 if "stall" in mode or "skip" in mode else 5000
     # Long enough for the wrong responses of a late double.
     seconds = 1 if mode.startswith("late-") and BROADCAST in options else 0.3
     return bench("ws", build, "--seconds", seconds, "--warm-up", 0, "--rounds", rounds,
-                 "--patience", patience, "--connections", 20, *options, mode=mode, **more)
+                 "--patience", patience, "--connections", 20, *options, mode=mode)
 
 
 def run_own(build, mode, *chosen, **more):
@@ -38,13 +29,8 @@ def run_own(build, mode, *chosen, **more):
 def test_ws_measures_work_or_reports_unsupported(build):
     chosen = [ECHO, "echo-16k-c50", DEFLATE, BROADCAST, "idle", "idle-deflate"]
     done = ws(build, "", "--works", *chosen)
-    assert done.code == 0, done.err
-    for result in done.report["results"]:
-        counted = [run["counted"] for run in result["runs"]]
-        assert counted == ([] if result["unsupported"] else [True]), result
     compressed = {DEFLATE, "idle-deflate"}
-    assert {(one["work"], one["peer"]) for one in done.report["results"] if one["unsupported"]} == {
-        (work, "floor") for work in compressed} | {
+    assert assert_measured(done) == {(work, "floor") for work in compressed} | {
         (work, "uvhttp-dedicated") for work in set(chosen) - compressed}
     run, = done.result(ECHO, "uvhttp")["runs"]
     assert run["cpu_us"] > 0 and run["wire_bytes"] == 22  # 20 bytes and the head of the frame
@@ -54,15 +40,7 @@ def test_ws_measures_work_or_reports_unsupported(build):
 
 
 def test_fragments_with_interleaved_pings_are_accepted(build):
-    done = run_own(build, "fragments", ECHO, DEFLATE)
-    assert done.code == 0, done.out + done.err
-
-
-@pytest.mark.parametrize("mode", ["debug", "debug-program"])
-def test_ws_refuses_debug_build(build, mode):
-    done = run_own(build, mode, ECHO)
-    assert done.code == 1 and done.out == "" and done.report is None
-    assert "is not a Release build" in done.err and "Debug" in done.err
+    assert_measured(run_own(build, "fragments", ECHO, DEFLATE))
 
 
 @pytest.mark.parametrize("mode, work, reason", [
@@ -108,14 +86,6 @@ def test_load_reports_connection_failure(build):
         websocket_load.Load(BIN, servers.free_port(), "/echo", WORKS[ECHO], {1}, 3)
 
 
-@pytest.mark.parametrize("arguments", [
-    [], ["1", "/", "flood", "1", "20", "1"], ["1", "/", "echo", "0", "20", "1"],
-    ["1", "/", "echo", "1", "20", "1", "inflate"]])
-def test_load_refuses_invalid_arguments(arguments):
-    done = run(BIN / "websocket_load", *arguments)
-    assert done.returncode == 2 and done.stderr.startswith("usage: websocket_load")
-
-
 # The real servers
 
 
@@ -144,11 +114,10 @@ def test_own_servers_publish_to_subscribers(server):
 
 
 @own_server
-def test_dedicated_windows_compress_better(tmp_path):
-    if not re.search(r"\bRelease\b", run(BIN / "uvhttp", "--version").stdout):
-        pytest.skip("the build is no release")
-    done = ws(BIN.parent.parent, "", "--works", DEFLATE, out=tmp_path)
-    assert done.code == 0, done.out + done.err
+@only_release
+def test_dedicated_windows_compress_better():
+    done = ws(BUILD, "", "--works", DEFLATE)
+    assert_measured(done)
     shared, dedicated = (done.result(DEFLATE, name)["median"]["wire_bytes"]
                          for name in ("uvhttp", "uvhttp-dedicated"))
     assert dedicated < shared < 512

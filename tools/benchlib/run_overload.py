@@ -6,12 +6,9 @@ that does not depend on responses. The server has one core, the generator anothe
 """
 
 import json
-import os
-import re
 import statistics
-import subprocess
 
-from . import Refused, command, environment, servers, table
+from . import Refused, command, cpu, environment, servers, table
 
 LOADS = [0.3, 0.5, 0.7, 0.9, 1.1, 1.5, 2, 3]
 GUARDS = {"off": "without", "on": "with"}
@@ -27,36 +24,19 @@ def add_options(parser):
                         help="thousand steps of the handler (default: 1000, about 1 ms)")
 
 
-class Server:
-    def __init__(self, options, guard, core):
-        words = [options.bin_dir / "overload_server", "--guard", "1" if guard == "on" else "0",
-                 "--work", str(options.work), "0"]
-        self.process = subprocess.Popen(["taskset", "-c", str(core), *words],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                        text=True)
-        for line in self.process.stdout:
-            if found := re.search(r"listening on http://127\.0\.0\.1:(\d+)/", line):
-                self.port = found[1]
-                return
-        raise Refused("overload_server does not start")
-
-    def stop(self):
-        self.process.terminate()
-        self.process.communicate()
-
-
-def load(options, guard, cores, rate):
+def load(options, directory, guard, rate):
     """A server for each run: it would still process requests of the previous one."""
-    server = Server(options, guard, cores[0])
+    server = servers.Server("overload_server", [
+        options.bin_dir / "overload_server", "--guard", int(guard == "on"), "--work", options.work,
+        0], options.server_cores, directory)
     try:
-        done = subprocess.run(["taskset", "-c", str(cores[-1]), options.bin_dir / "open_load",
-                               server.port, "/", "--rate", str(rate), "--connections",
-                               str(options.connections), "--seconds", str(options.seconds),
-                               "--warm-up", str(options.warm_up)], capture_output=True, text=True)
+        done = cpu.run([options.bin_dir / "open_load", server.port, "/", "--rate", rate,
+                        "--connections", options.connections, "--seconds", options.seconds,
+                        "--warm-up", options.warm_up], options.load_cores)
     finally:
         server.stop()
     if done.returncode != 0:
-        raise Refused(f"{done.args}: {done.stderr.strip()}")
+        raise Refused(f"open_load failed: {done.stderr.strip()}")
     entry = json.loads(done.stdout)
     if entry["errors"]:
         raise Refused(f"open_load: {entry['errors']} errors")
@@ -64,17 +44,17 @@ def load(options, guard, cores, rate):
 
 
 def run(options):
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) < 2:
-        raise Refused("server and generator need a core each")
     described = environment.describe(options, servers.uvhttp_build(options.bin_dir))
+    options.server_cores, options.load_cores = cpu.choose_cores()
     far_more = 10 * 1e6 / options.work
-    capacity = statistics.median(
-        load(options, "off", cores, far_more)["completed"] / options.seconds
-        for _ in range(options.rounds))
-    runs = [{"round": number, "load": factor, "guard": guard,
-             **load(options, guard, cores, factor * capacity)}
-            for number in range(options.rounds) for factor in options.loads for guard in GUARDS]
+    with command.temporary_directory() as directory:
+        capacity = statistics.median(
+            load(options, directory, "off", far_more)["completed"] / options.seconds
+            for _ in range(options.rounds))
+        runs = [{"round": number, "load": factor, "guard": guard,
+                 **load(options, directory, guard, factor * capacity)}
+                for number in range(options.rounds) for factor in options.loads
+                for guard in GUARDS]
     environment.show(described)
     print(f"capacity: {capacity:.0f} requests/s")
     print(table.layout([["load", *(f"{name} {text}" for text in GUARDS.values()

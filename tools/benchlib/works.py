@@ -1,7 +1,7 @@
-"""The works of `./dev bench http`, and the files they need.
+"""The works of `./dev bench http` and other commands, and the files they need.
 
-A work is one request with its expected response, or for the mix a distribution of requests. Its
-kind is the feature that a server needs.
+A work is a workload: one request with its expected response, or for the mix a distribution of
+requests. Its kind is the feature that a server needs.
 """
 
 import bisect
@@ -114,7 +114,7 @@ class Mix(Work):
     directory = "mix"
 
     def __init__(self, name, title):
-        super().__init__(name, title, self.SIZES[0], "mix", floor_file=True)
+        super().__init__(name, title, self.SIZES[0], "mix")
         rng = random.Random(2)
         bounds = list(itertools.accumulate(self.SHARES))
         self.sizes = [self.SIZES[bisect.bisect(bounds, 100 * rng.random())]

@@ -1,10 +1,8 @@
 /* microhttpd SITE: a server on libmicrohttpd, for `./dev bench http`. It has the fastest
  * configuration of the library's manual: internal epoll threads, MHD_USE_TURBO, one shared response
  * object from memory, files by descriptor. */
-#include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,21 +54,6 @@ static enum MHD_Result send_file(struct MHD_Connection *connection, const char *
     return queue_once(connection, response);
 }
 
-static enum MHD_Result append(struct upload *upload, const char *bytes, size_t size)
-{
-    if (upload->size + size > upload->capacity) {
-        size_t capacity = 2 * (upload->size + size);
-        char *grown = realloc(upload->bytes, capacity);
-        if (grown == NULL)
-            return MHD_NO;
-        upload->bytes = grown;
-        upload->capacity = capacity;
-    }
-    memcpy(upload->bytes + upload->size, bytes, size);
-    upload->size += size;
-    return MHD_YES;
-}
-
 static enum MHD_Result echo(struct MHD_Connection *connection, const char *bytes, size_t *size,
                             void **state)
 {
@@ -80,9 +63,16 @@ static enum MHD_Result echo(struct MHD_Connection *connection, const char *bytes
         return *state != NULL ? MHD_YES : MHD_NO;
     }
     if (*size > 0) {
-        enum MHD_Result result = append(upload, bytes, *size);
+        if (upload->size + *size > upload->capacity) {
+            upload->capacity = 2 * (upload->size + *size);
+            upload->bytes = realloc(upload->bytes, upload->capacity);
+            if (upload->bytes == NULL)
+                abort();
+        }
+        memcpy(upload->bytes + upload->size, bytes, *size);
+        upload->size += *size;
         *size = 0;
-        return result;
+        return MHD_YES;
     }
     struct MHD_Response *response =
         MHD_create_response_from_buffer(upload->size, upload->bytes, MHD_RESPMEM_MUST_FREE);
@@ -131,11 +121,6 @@ int main(int argc, char **argv)
     missing = MHD_create_response_from_buffer(0, text, MHD_RESPMEM_PERSISTENT);
     MHD_add_response_header(memory, "Content-Type", "text/plain");
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    sigprocmask(SIG_BLOCK, &signals, NULL);
     struct MHD_Daemon *daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO, 0, NULL, NULL, handle_request, NULL,
         MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
@@ -148,8 +133,6 @@ int main(int argc, char **argv)
     printf("listening on http://127.0.0.1:%d/\n",
            MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
     fflush(stdout);
-    int number;
-    sigwait(&signals, &number);
-    MHD_stop_daemon(daemon);
-    return 0;
+    for (;;)
+        pause(); /* until a signal */
 }

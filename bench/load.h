@@ -1,13 +1,23 @@
-/* Shared by the load generators: the address of the server, the clock, percentiles of latencies
- * within 3 %, and the result as JSON. */
-#ifndef UVH_BENCH_LATENCY_H
-#define UVH_BENCH_LATENCY_H
+/* Shared by the load generators: arguments, connections, the clock, percentiles of latencies within
+ * 3 %, and the result as JSON. */
+#ifndef UVH_BENCH_LOAD_H
+#define UVH_BENCH_LOAD_H
 
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
-#include <stddef.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "arguments.h"
 
 #define NS            1000000000ull
 #define LATENCY_SLOTS (64 * 32) /* 32 steps for each power of two of nanoseconds */
@@ -21,11 +31,37 @@ static inline uint64_t now_ns(void)
     return (uint64_t)time.tv_sec * NS + (uint64_t)time.tv_nsec;
 }
 
-static inline struct sockaddr_in loopback_address(int port)
+/* Removes "NAME NUMBER" from the arguments. Returns the number, 0 for one that makes no sense, or
+ * `missing` without the option. */
+static inline double take_double(const char *name, int *argc, char **argv, double missing)
 {
-    return (struct sockaddr_in){.sin_family = AF_INET,
-                                .sin_port = htons((uint16_t)port),
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const char *text = take_option(name, argc, argv);
+    double number = text != NULL ? strtod(text, NULL) : missing;
+    return number >= 0 && number < 1e9 ? number : 0;
+}
+
+/* Connects to a server on this machine, blocking. Returns -1 with errno after an error. */
+static inline int connect_to(int port)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons((uint16_t)port),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
+        close(fd);
+        return -1;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    return fd;
+}
+
+/* Adds a connection to epoll. Returns false with errno after an error. */
+static inline bool add_events(int epoll, int fd, uint32_t events, void *slot)
+{
+    struct epoll_event event = {.events = events, .data.ptr = slot};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 static inline void record_latency(uint64_t ns)
