@@ -1,5 +1,5 @@
-/* A map of the list becomes a rule of uvhttp_static_options_t for each of its patterns and fields.
- * Called by config_site.c. */
+/* Each map in the list `rules` gives one uvhttp_static_rule_t for each pattern and field.
+ * Called by config_route.c. */
 #include "config_rules.h"
 
 #include <stdio.h>
@@ -84,7 +84,7 @@ static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml
     ((struct rule_reader *)into)->headers = value;
 }
 
-/* The output list, which is large enough. */
+/* The output list, large enough by most_rules. */
 struct rule_list {
     struct uvh_config_reader *reader;
     uvhttp_static_rule_t *items;
@@ -97,7 +97,7 @@ static void add(struct rule_list *list, const struct rule_reader *read, struct u
     for (size_t i = 0; i < read->patterns.count && value != NULL; i++) {
         uvhttp_static_rule_t *rule = &list->items[list->count++];
         *rule = (uvhttp_static_rule_t){read->patterns.items[i].text, field, value};
-        /* An error in the field is reported once. */
+        /* An error in the field is reported for the first pattern only. */
         if (i == 0)
             uvh_config_rules_check(list->reader, mark,
                                    &(uvhttp_static_options_t){.rules = rule, .rule_count = 1});
@@ -129,6 +129,7 @@ static void check_patterns(struct uvh_config_reader *reader, const struct rule_r
                            const struct uvh_yaml_node *node)
 {
     for (size_t i = 0; i < read->patterns.count; i++) {
+        /* With a valid field, so that only the pattern can be wrong. */
         const uvhttp_static_rule_t rule = {read->patterns.items[i].text, "X-Value", "x"};
         uvh_config_rules_check(reader, read->patterns.items[i].mark,
                                &(uvhttp_static_options_t){.rules = &rule, .rule_count = 1});
@@ -164,10 +165,10 @@ static void read_rule(struct rule_list *list, const struct uvh_yaml_node *node)
     if (read.headers != NULL)
         uvh_config_read_fields(list->reader, read.headers, &fields);
     for (size_t i = 0; i < fields.count; i++)
-        add(list, &read, read.headers->mark, fields.items[i].name, fields.items[i].value);
+        add(list, &read, fields.items[i].mark, fields.items[i].name, fields.items[i].value);
 }
 
-/* An upper limit of the rules of one map, for any keys. */
+/* An upper limit of the rules of one map, even if keys are invalid or repeated. */
 static size_t most_rules(const struct uvh_yaml_node *node)
 {
     size_t patterns = 1, fields = 3;

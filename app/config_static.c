@@ -1,4 +1,4 @@
-/* Reads options of static files with the ranges of the option table. Called by config_site.c. */
+/* Reads options of static files with the ranges of the option table. Called by config_route.c. */
 #include "config_static.h"
 
 #include <assert.h>

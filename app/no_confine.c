@@ -1,9 +1,7 @@
 /* Replaces confine.c in a build without libseccomp. */
 #include "confine.h"
 
-#define NO_CONFINE                                                              \
-    "confine: this build does not support it: it was built without libseccomp " \
-    "(BUILD_WITH_SECCOMP)"
+#define NO_CONFINE "confine is not supported: this build has no libseccomp (BUILD_WITH_SECCOMP)"
 
 bool uvh_confine_files(struct uvh_confine *confine, const struct uvh_setup *setup,
                        const struct uvh_options *options, bool only_check, uvh_advice_cb warn,

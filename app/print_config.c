@@ -277,8 +277,8 @@ static void print_number(FILE *out, const char *key, size_t number)
         fprintf(out, "        %s: %zu\n", key, number);
 }
 
-/* The keys of a directory that have a value, by the table of options with which read_files of
- * config_site.c reads them. */
+/* The keys of a directory that have a value, by the table of options with which
+ * config_route.c reads them. */
 static void print_files(const uvhttp_static_options_t *files, FILE *out)
 {
     for (size_t i = 0; i < uvh_option_count; i++) {

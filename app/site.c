@@ -3,6 +3,7 @@
  * one. Called by run.c. */
 #include "site.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,16 +99,20 @@ struct site_build {
     uvhttp_auth_t *auth; /* or NULL */
 };
 
+enum { CHAIN_MAX = 7 };
+
 /* The middleware of a route, in the order in which it runs. */
 struct chain {
-    uvhttp_middleware_t items[7];
+    uvhttp_middleware_t items[CHAIN_MAX];
     size_t count;
 };
 
 static void push(struct chain *chain, uvhttp_handler_cb handler, void *arg)
 {
-    if (arg != NULL)
-        chain->items[chain->count++] = (uvhttp_middleware_t){handler, arg};
+    if (arg == NULL)
+        return;
+    assert(chain->count < CHAIN_MAX);
+    chain->items[chain->count++] = (uvhttp_middleware_t){handler, arg};
 }
 
 static void set_chain(uvhttp_route_t *route, const struct chain *chain)

@@ -81,12 +81,9 @@ install(CODE "set(link \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_
 file(REMOVE \"\${link}\")
 file(CREATE_LINK \"${doc_to_include}\" \"\${link}\" SYMBOLIC)")
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN "__pycache__" EXCLUDE)
-file(GLOB manual_pages CONFIGURE_DEPENDS docs/man/*.1)
-if(manual_pages)
-    install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-endif()
 if(TARGET uvhttp_program)
     install(TARGETS uvhttp_program)
+    install(FILES docs/man/uvhttp.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
     install(FILES packaging/completions/uvhttp.bash RENAME uvhttp
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
     install(FILES packaging/completions/_uvhttp

@@ -28,10 +28,10 @@
 #ifndef UVHTTP_HPP
 #define UVHTTP_HPP
 
-/* First, because older compilers report many other errors in the headers below. */
+/* Without the headers below, in which older compilers report many other errors. */
 #if __cplusplus < 202002L
 #error "uvhttp.hpp needs C++20 (-std=c++20)"
-#endif
+#else
 
 #include <uvhttp/event_hub.hpp>
 #include <uvhttp/file.hpp>
@@ -51,5 +51,7 @@
 #include <uvhttp/topics.hpp>
 #include <uvhttp/uploads.hpp>
 #include <uvhttp/websocket.hpp>
+
+#endif
 
 #endif

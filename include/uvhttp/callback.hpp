@@ -278,9 +278,13 @@ public:
     template <auto Own = uvhttp_server_own, class F>
     std::decay_t<F> *keep(F &&from, std::string_view what, std::string_view which = {})
     {
+        return error_ ? nullptr : keepAlways<Own>(std::forward<F>(from), what, which);
+    }
+    /* The same also after an earlier error. */
+    template <auto Own = uvhttp_server_own, class F>
+    std::decay_t<F> *keepAlways(F &&from, std::string_view what, std::string_view which = {})
+    {
         using Kept = std::decay_t<F>;
-        if (error_)
-            return nullptr;
         std::unique_ptr<Kept> kept(new (std::nothrow) Kept(std::forward<F>(from)));
         const int error = kept ? Own(server_, destroy<Kept>, kept.get()) : int{UVHTTP_ENOMEM};
         return note(error, what, which) ? kept.release() : nullptr;

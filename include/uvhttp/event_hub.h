@@ -73,7 +73,8 @@ UVHTTP_EXPORT int uvhttp_event_hub_publish(uvhttp_event_hub_t *hub,
                                            const uvhttp_sse_event_t *event);
 
 /* Ends all streams, after the events published so far. Any thread. A stopping server does this
- * itself. */
+ * itself. Without memory to tell a worker, which is logged, its streams end with the next call of
+ * this function or of uvhttp_event_hub_publish. */
 UVHTTP_EXPORT void uvhttp_event_hub_end(uvhttp_event_hub_t *hub);
 
 /* Number of current streams, and number of streams dropped so far. Any thread. */

@@ -457,14 +457,16 @@ public:
     }
 
     /* Keeps an object for handlers: as long as the set-up, which a reload replaces, or as long as
-     * the server. Returns its address, NULL after an error. */
+     * the server. Returns its address, also after an error of set-up; NULL when out of memory, and
+     * without a server. A reload that fails destroys what it has given to own(), and keeps what it
+     * has given to keep(). */
     template <class T> std::decay_t<T> *own(T &&object)
     {
-        return setup_->keep(std::forward<T>(object), "own");
+        return setup_->keepAlways(std::forward<T>(object), "own");
     }
     template <class T> std::decay_t<T> *keep(T &&object)
     {
-        return setup_->keep<uvhttp_server_keep>(std::forward<T>(object), "keep");
+        return setup_->keepAlways<uvhttp_server_keep>(std::forward<T>(object), "keep");
     }
 
     /* Listens on a numeric address; port 0 selects a free port. May be called repeatedly. */

@@ -173,7 +173,7 @@ UVHTTP_EXPORT int uvhttp_tls_new(uvhttp_tls_t **tls, const uvhttp_tls_options_t 
  *
  *     char *pem;
  *     int err = uvhttp_file_load("dev.pem", &pem, NULL);
- *     if (err != 0 && (err = uvhttp_tls_make_self_signed(&pem, NULL, NULL)) == 0)
+ *     if (err == UV_ENOENT && (err = uvhttp_tls_make_self_signed(&pem, NULL, NULL)) == 0)
  *         err = uvhttp_file_save("dev.pem", pem, strlen(pem), 0600);
  *
  * Any thread. Returns 0 with the text in `*pem`, to be freed by uvhttp_file_release, or with `*pem`

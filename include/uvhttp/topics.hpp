@@ -34,10 +34,13 @@ struct TopicsOptions {
 class Topics
 {
 public:
+    /* None yet: for a variable that is declared before its server. Without use after the server's
+     * end. */
+    Topics() noexcept = default;
     Topics(detail::Setup &setup, uvhttp_topics_t *topics) noexcept : setup_(&setup), topics_(topics)
     {
     }
-    /* NULL after an error of setup; all functions then return UVHTTP_ENOMEM. */
+    /* NULL for none, and after an error of setup; all functions then return UVHTTP_ENOMEM. */
     uvhttp_topics_t *native() const noexcept { return topics_; }
 
     /* On the connection's thread. '+' matches one level, '#' at the end any number. */
@@ -99,8 +102,10 @@ public:
     template <class F> const Topics &onPresence(F &&onChange) const
     {
         using Kept = std::decay_t<F>;
+        if (topics_ == nullptr)
+            return *this;
         if (Kept *kept = setup_->keep<uvhttp_server_keep>(std::forward<F>(onChange), "onPresence");
-            kept != nullptr && topics_ != nullptr)
+            kept != nullptr)
             uvhttp_topics_on_presence(
                 topics_,
                 [](uvhttp_topics_t *, const char *pattern, std::size_t count, void *arg) noexcept {
@@ -154,8 +159,8 @@ private:
         return topics_ == nullptr ? int{UVHTTP_ENOMEM} : text.error();
     }
 
-    detail::Setup *setup_;
-    uvhttp_topics_t *topics_;
+    detail::Setup *setup_ = nullptr;
+    uvhttp_topics_t *topics_ = nullptr;
 };
 
 inline Topics Server::topics(const TopicsOptions &options) noexcept

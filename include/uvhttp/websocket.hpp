@@ -51,11 +51,34 @@ namespace uvhttp
 using WebSocketKind = uvhttp_websocket_kind_t;
 using WebSocketStats = uvhttp_websocket_stats_t;
 
+/* The sites whose pages may connect: any, or those of a list (an array, vector or span of const
+ * char *). An empty list admits no browser. */
+class WebSocketOrigins
+{
+public:
+    WebSocketOrigins() noexcept = default; /* an empty list */
+    template <class List>
+    requires std::convertible_to<List &&, std::span<const char *const>>
+    WebSocketOrigins(List &&list)
+    noexcept : list_(std::forward<List>(list)) {}
+    static WebSocketOrigins any() noexcept
+    {
+        WebSocketOrigins made;
+        made.list_.reset();
+        return made;
+    }
+    /* Absent: any. */
+    const std::optional<std::span<const char *const>> &list() const noexcept { return list_; }
+
+private:
+    std::optional<std::span<const char *const>> list_ = std::span<const char *const>();
+};
+
 /* Options of an endpoint (uvhttp_websocket_options_t); lists are copied. */
 struct WebSocketOptions {
     std::span<const char *const> protocols = {}; /* in order of preference */
     bool protocolRequired = false;
-    std::span<const char *const> origins = {}; /* omitted or empty: any */
+    WebSocketOrigins origins = WebSocketOrigins::any();
     std::size_t maxMessageSize = 0;
     std::size_t maxFrameSize = 0;
     std::size_t maxFragments = 0;
@@ -471,10 +494,12 @@ public:
 class OptionList
 {
 public:
-    explicit OptionList(std::span<const char *const> from) noexcept
+    /* An empty list, unless `from` is absent. */
+    explicit OptionList(std::optional<std::span<const char *const>> given) noexcept
     {
-        if (from.empty())
+        if (!given)
             return;
+        const std::span<const char *const> from = *given;
         list_.reset(new (std::nothrow) const char *[from.size() + 1]);
         if (!list_) {
             error_ = UVHTTP_ENOMEM;
@@ -497,7 +522,9 @@ uvhttp_websocket_endpoint_t *newEndpoint(Setup &setup, typename B::Kept *kept,
                                          const WebSocketOptions &options,
                                          std::string_view what) noexcept
 {
-    const OptionList protocols(options.protocols), origins(options.origins);
+    const OptionList protocols(options.protocols.empty() ? std::nullopt
+                                                         : std::optional(options.protocols));
+    const OptionList origins(options.origins.list());
     if (kept == nullptr || !setup.note(errorOf(protocols, origins), "webSocket", what))
         return nullptr;
     uvhttp_websocket_options_t raw = {};

@@ -1,11 +1,11 @@
 /* A connection: a socket, its input, one output queue, a timeout, and a user that implements the
  * protocol.
  *
- * A connection knows no protocol. Its user (HTTP/1.1, an upgraded stream, a connection attempt) is
- * a table of callbacks and a pointer. Everything that happens to a connection is an event: it
- * starts with uvh_conn_event_begin and ends with uvh_conn_event_end, also when one event starts
- * another. The end of the outermost event does, in this order: flush the output, close if done, set
- * the timeout, schedule remaining work. Nothing else does any of these.
+ * A connection knows no protocol. Its user (HTTP/1.1, HTTP/2, an upgraded stream, a connection
+ * attempt) is a table of callbacks and a pointer. Everything that happens to a connection is an
+ * event: it starts with uvh_conn_event_begin and ends with uvh_conn_event_end, also when one event
+ * starts another. The end of the outermost event does, in this order: flush the output, close if
+ * done, set the timeout, schedule remaining work. Nothing else does any of these.
  *
  * Invariants: between events an open connection is in exactly one timeout list, and kept input is
  * not empty. The memory stays valid until the poller has released the socket and no reference is
@@ -62,7 +62,7 @@ struct uvh_conn_user {
     /* End of an event: returns the timeout that applies. conn.c overrides it during a handshake,
      * while lingering, and while output is pending. */
     enum uvh_conn_timeout (*settle)(struct uvh_conn *conn);
-    /* UVH_CONN_TIMEOUT_IDLE or UVH_CONN_TIMEOUT_HEADER has expired. */
+    /* A timeout that `settle` has returned has expired. */
     void (*timed_out)(struct uvh_conn *conn, enum uvh_conn_timeout timeout);
     /* A peer that should start a TLS handshake has sent plain text. The connection is plain from
      * now on, so that an error can be sent; the received bytes are discarded. NULL: the connection

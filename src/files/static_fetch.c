@@ -110,7 +110,7 @@ static int respond_fallback(struct uvhttp_static *context, struct uvh_static_cac
         return err;
     if (!accepts_fallback(request, accept))
         return uvh_static_fetch_status(context, cache, response,
-                                       uvh_static_response_status_of(response, error));
+                                       uvh_static_response_logged_status(response, error));
     return uvh_static_fetch_page(context, cache, response, page, 200);
 }
 
@@ -122,7 +122,7 @@ static int respond_absent(struct uvhttp_static *context, struct uvh_static_cache
     if (entry->page != UVH_STATIC_NO_PAGE)
         return uvh_static_fetch_page(context, cache, response, entry->page, 200);
     return uvh_static_fetch_status(context, cache, response,
-                                   uvh_static_response_status_of(response, entry->error));
+                                   uvh_static_response_logged_status(response, entry->error));
 }
 
 bool uvh_static_fetch_absent(struct uvhttp_static *context, struct uvh_static_cache *cache,
@@ -244,8 +244,9 @@ static int respond_without_page(uvhttp_response_t *response, struct pending *pen
             uvh_static_map_page_path(map, lookup->page), uvhttp_strerror(pending->load.error));
     if (lookup->status >= 400)
         return uvh_static_error_respond(pending->context, response, lookup->status);
-    return uvh_static_fetch_status(pending->context, pending->cache, response,
-                                   uvh_static_response_status_of(response, pending->load.error));
+    return uvh_static_fetch_status(
+        pending->context, pending->cache, response,
+        uvh_static_response_logged_status(response, pending->load.error));
 }
 
 /* An archive that would be too large gets the page of its status, if there is one; else a text with
@@ -294,7 +295,7 @@ static int respond(uvhttp_response_t *response, struct pending *pending,
     if (lookup->page != UVH_STATIC_NO_PAGE)
         return respond_without_page(response, pending, lookup);
     return uvh_static_fetch_status(context, pending->cache, response,
-                                   uvh_static_response_status_of(response, load->error));
+                                   uvh_static_response_logged_status(response, load->error));
 }
 
 static int start_load(struct uvhttp_static *context, struct uvh_static_cache *cache,

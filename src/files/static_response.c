@@ -112,7 +112,7 @@ static const char *denial(int error)
     }
 }
 
-int uvh_static_response_status_of(uvhttp_response_t *response, int error)
+int uvh_static_response_logged_status(uvhttp_response_t *response, int error)
 {
     int status = uvh_static_response_status(error);
     if (status == 403)

@@ -1,7 +1,5 @@
-/* Sends responses without a file: a redirect, an error.
- *
- * Called by static_fetch.c on the loop's thread, once per request. Functions that send return the
- * result of a handler. */
+/* Redirects, and the statuses of errors. Called by static_fetch.c and static_files.c on the loop's
+ * thread. */
 #ifndef UVH_FILES_STATIC_RESPONSE_H
 #define UVH_FILES_STATIC_RESPONSE_H
 
@@ -9,8 +7,8 @@
 
 #include "files/static_resolve.h"
 
-/* Sends 301 to the path as `redirect` changes it, with the same query; 404 for one that ends with
- * "/." instead of the slash to remove. */
+/* Sends 301 to the path as `redirect` changes it, with the same query; 404 if a slash must be
+ * removed and the path does not end with it ("/about/."). Returns the result of a handler. */
 int uvh_static_response_redirect(uvhttp_request_t *request, uvhttp_response_t *response,
                                  enum uvh_static_redirect redirect);
 
@@ -19,6 +17,6 @@ int uvh_static_response_status(int error);
 
 /* The same, and logs errors of the server, and at level debug why a path is denied. Sends
  * nothing. */
-int uvh_static_response_status_of(uvhttp_response_t *response, int error);
+int uvh_static_response_logged_status(uvhttp_response_t *response, int error);
 
 #endif

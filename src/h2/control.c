@@ -130,17 +130,12 @@ bool uvh_h2_count_control(struct uvh_h2 *h2, uint32_t frames)
     return false;
 }
 
-bool uvh_h2_count_update(struct uvh_h2 *h2)
+bool uvh_h2_count_reply(struct uvh_h2 *h2)
 {
-    struct uvh_h2_rates *now = rates(h2);
-    if (h2->updates_allowed > 0) {
-        h2->updates_allowed--;
-        return true;
-    }
-    if (++now->updates <= uvh_h2_config(h2)->http2_control_frames)
-        return true;
-    uvh_h2_fail(h2, UVH_H2_ENHANCE_YOUR_CALM, "too many WINDOW_UPDATE frames");
-    return false;
+    if (h2->replies_allowed == 0)
+        return uvh_h2_count_control(h2, 1);
+    h2->replies_allowed--;
+    return true;
 }
 
 void uvh_h2_count_reset(struct uvh_h2 *h2)
@@ -241,7 +236,7 @@ void uvh_h2_take_settings(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, c
 
 void uvh_h2_take_ping(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, const char *payload)
 {
-    if (!uvh_h2_count_control(h2, 1))
+    if (!uvh_h2_count_reply(h2))
         return;
     if ((frame->flags & UVH_H2_ACK) != 0) {
         if (h2->draining && memcmp(payload, drain_ping, sizeof(drain_ping)) == 0)

@@ -54,7 +54,6 @@ struct uvh_h2_incoming {
 struct uvh_h2_rates {
     uint64_t begun; /* loop time */
     uint32_t control;
-    uint32_t updates; /* WINDOW_UPDATE frames beyond updates_allowed */
     uint32_t resets;
 };
 
@@ -73,7 +72,7 @@ struct uvh_h2 {
     struct uvh_h2_update updates[UVH_H2_UPDATES];
     uint64_t total_resets;
     uint64_t used_ids;        /* bit n: the stream 2 * n before last_stream was opened */
-    uint64_t updates_allowed; /* WINDOW_UPDATE frames: two for each DATA frame sent */
+    uint64_t replies_allowed; /* frames without content that responses cause a client to send */
     uint32_t refs;            /* the connection, exchanges, and functions on the stack */
     uint32_t exchanges;       /* in `streams` */
     uint32_t active;          /* of these, not finished */
@@ -210,7 +209,8 @@ void uvh_h2_send_reset(struct uvh_h2 *h2, uint32_t id, enum uvh_h2_error error);
 void uvh_h2_send_window_update(struct uvh_h2 *h2, uint32_t id, uint32_t increment);
 /* Counts frames without content. False: there were too many, and the connection has failed. */
 bool uvh_h2_count_control(struct uvh_h2 *h2, uint32_t frames);
-bool uvh_h2_count_update(struct uvh_h2 *h2);
+/* The same, of a kind that clients send because of responses: those allowed are not counted. */
+bool uvh_h2_count_reply(struct uvh_h2 *h2);
 void uvh_h2_count_reset(struct uvh_h2 *h2);
 void uvh_h2_take_settings(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, const char *payload);
 void uvh_h2_take_ping(struct uvh_h2 *h2, const struct uvh_h2_frame *frame, const char *payload);

@@ -20,6 +20,7 @@ enum {
     LEAST_SPACE = 512,             /* bytes of the first block; with less, another one is taken */
     EXTRA_SPACE = 4096,            /* for a field after the limit, which is decoded and rejected */
     TAIL = UVH_REQUEST_PATH_SLACK, /* bytes after the fields */
+    REPLIES = 3,                   /* to a response: updates of both windows, a late reset */
 };
 
 enum { AUTHORITY = 0, METHOD, PATH, SCHEME, PROTOCOL, PSEUDO_COUNT };
@@ -566,6 +567,7 @@ static void begin_stream(struct uvh_h2 *h2, uint32_t id, bool ends, const char *
     if (decode(&block, p, end) == DECODED) {
         size_t most = uvh_h2_config(h2)->max_requests_per_connection;
         stream->priority = priority_of(h2, id, block.priority);
+        h2->replies_allowed += REPLIES;
         if (++h2->requests == most)
             uvh_h2_refuse_more(h2);
         if (UVH_UNLIKELY(uvh_conn_is_old(h2->conn)))

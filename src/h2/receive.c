@@ -183,8 +183,11 @@ static void take_reset(struct uvh_h2 *h2, const struct uvh_h2_frame *frame)
         return;
     if (recent != NULL)
         *recent = (struct uvh_h2_recent){0};
-    if (stream != NULL)
-        uvh_h2_abort(stream);
+    if (stream == NULL) { /* it has ended: no work is lost */
+        uvh_h2_count_reply(h2);
+        return;
+    }
+    uvh_h2_abort(stream);
     if (is_open(h2))
         uvh_h2_count_reset(h2);
 }
@@ -208,7 +211,7 @@ static void take_window_update(struct uvh_h2 *h2, const struct uvh_h2_frame *fra
                                const char *payload)
 {
     uint32_t increment = uvh_h2_window_increment(payload);
-    if (!uvh_h2_count_update(h2))
+    if (!uvh_h2_count_reply(h2))
         return;
     if (frame->stream != 0)
         take_stream_window(h2, frame->stream, increment);

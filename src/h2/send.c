@@ -11,9 +11,9 @@
 #include "platform/file.h"
 
 enum {
-    FIRST_DATA = 4096,      /* bytes of the first frame of a long response */
-    MOST_BYTES = 1 << 20,   /* in one event */
-    MOST_UPDATES = 1 << 16, /* that a client may still send for data it has received */
+    FIRST_DATA = 4096,    /* bytes of the first frame of a long response */
+    MOST_BYTES = 1 << 20, /* in one event */
+    UPDATE_BYTES = 1024,  /* a client may update its windows after so many */
 };
 
 bool uvh_h2_has_output(const struct uvh_h2_stream *stream)
@@ -80,8 +80,8 @@ char *uvh_h2_put_data_head(struct uvh_h2_stream *stream, char *out, size_t size,
     stream->send_window -= (int32_t)size;
     h2->send_window -= (int32_t)size;
     h2->data_sent |= size > 0;
-    if (h2->updates_allowed < MOST_UPDATES)
-        h2->updates_allowed += 2; /* one of the stream, one of the connection */
+    /* updates of the stream and the connection; a PING by which clients measure the bandwidth */
+    h2->replies_allowed += 3 + 2 * (size / UPDATE_BYTES);
     stream->base.sent += size + UVH_H2_HEAD_SIZE;
     return out + uvh_h2_write_head(out, &frame);
 }

@@ -1,5 +1,5 @@
 /* See token_buckets.h. The arithmetic is the "generic cell rate algorithm" (ITU-T I.371, annex A):
- * taking a token moves the time at which the bucket is full by one interval. No token is left when
+ * taking a token delays the time at which the bucket is full by one interval. No token is left when
  * that time would be more than `burst` intervals ahead. */
 #include "middleware/token_buckets.h"
 
@@ -9,13 +9,13 @@
 
 enum {
     SET_SIZE = 8,
-    KEYS_PER_SET = 4, /* at most half a set, so that few sets overflow before the table is full */
-    SHARDS = 64,      /* locks; more than threads, to keep contention rare */
+    KEYS_PER_SET = 4, /* on average, at most: half a set, so that few sets overflow */
+    SHARDS = 64,      /* locks; usually more than threads, so contention is rare */
     CACHE_LINE = 64,
 };
 
 struct bucket {
-    uint64_t key; /* its hash */
+    uint64_t key; /* the hash of kind and key */
     uint64_t full_at;
 };
 
@@ -73,7 +73,7 @@ void uvh_token_buckets_free(struct uvh_token_buckets *buckets)
 }
 
 /* The key's bucket, or the one of its set that is full soonest, which is reused for the key. */
-static struct bucket *find(struct set *set, uint64_t key)
+static struct bucket *find_or_reuse(struct set *set, uint64_t key)
 {
     struct bucket *fullest = &set->buckets[0];
     for (int i = 0; i < SET_SIZE; i++) {
@@ -113,7 +113,8 @@ struct uvh_token_verdict uvh_token_buckets_take(struct uvh_token_buckets *bucket
     size_t index = (size_t)hash & (buckets->set_count - 1);
     struct uvh_lock *lock = &buckets->shards[index % SHARDS].lock;
     uvh_lock_acquire(lock);
-    struct uvh_token_verdict verdict = take(buckets, find(&buckets->sets[index], hash), now);
+    struct uvh_token_verdict verdict =
+        take(buckets, find_or_reuse(&buckets->sets[index], hash), now);
     uvh_lock_release(lock);
     return verdict;
 }

@@ -26,8 +26,8 @@ struct uvh_token_verdict {
 };
 
 struct uvh_token_buckets_config {
-    /* Keys that always find a bucket. The table is sized for two to four times as many, since sets
-     * fill unevenly. */
+    /* Keys in use at a time. The table has two to four times as many buckets, since sets fill
+     * unevenly: with as many keys, about one set in fifty overflows. */
     size_t keys;
     uint64_t interval; /* nanoseconds for one token, at least 1 */
     uint64_t burst;    /* tokens, at least 1; burst * interval is less than 2^62 */

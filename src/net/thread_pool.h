@@ -51,7 +51,7 @@ int uvh_thread_pool_init(struct uvh_thread_pool *pool, const uvhttp_allocator_t 
  * further thread. Then the pool has none, and must be released. */
 int uvh_thread_pool_start(struct uvh_thread_pool *pool);
 
-/* Waits for the running tasks and joins the threads. No task may be pending. */
+/* Runs the queued tasks, then joins the threads. No task may be submitted any more. */
 void uvh_thread_pool_release(struct uvh_thread_pool *pool);
 
 /* Queues a task. Any thread. Returns 0, or UVHTTP_EFULL: `most_pending` tasks are queued already;

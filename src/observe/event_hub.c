@@ -30,15 +30,17 @@
 enum {
     MAX_KEEP = 1000000,
     MAX_PENDING = 65536, /* events that a worker has not sent yet */
-    NAME_SIZE = 17,      /* 16 hexadecimal digits */
+    NAME_SIZE = 17,      /* up to 16 hexadecimal digits */
     ID_SIZE = 48,        /* "id: NAME-NUMBER\n" */
 };
+
+#define NEVER UINT64_MAX
 
 static const char key; /* identifies a subscriber in its exchange */
 
 struct event {
     atomic_size_t refs;
-    struct event *next; /* read only by those who know that there is one */
+    struct event *next; /* without the lock, read only if a later event is known to exist */
     uint64_t number;
     size_t size;
     char *bytes; /* in `space` */
@@ -59,11 +61,13 @@ struct branch {
     /* On the worker's thread: */
     struct uvh_list subscribers;
     struct sending *sending; /* the innermost one; NULL: none */
-    struct uvh_list *after;  /* of the iteration */
+    struct uvh_list *after;  /* the next one of the iteration in progress */
     /* Under the lock: */
-    size_t count;          /* while it is not 0, the server does not end */
-    struct event *pending; /* the first one; NULL: none, as without subscribers */
+    size_t count;          /* while it is not 0, `server` is not freed */
+    struct event *pending; /* the first one; NULL: none, always so without subscribers */
     bool posted;           /* `deliver` will run */
+    bool ended;            /* uvhttp_event_hub_end was called, see `mark_ended` */
+    uint64_t last;         /* number of the last event before the first of these calls */
 };
 
 struct subscriber {
@@ -71,7 +75,7 @@ struct subscriber {
     struct branch *branch; /* NULL once it is unsubscribed */
     uvhttp_response_t *response;
     uint64_t after; /* gets events with greater numbers */
-    uint64_t ends;  /* hub->ends when it subscribed */
+    uint64_t last;  /* and up to this one, its end; NEVER: it has not ended */
 };
 
 struct uvhttp_event_hub {
@@ -82,11 +86,9 @@ struct uvhttp_event_hub {
     struct uvh_lock lock;
     /* Under the lock: */
     struct branch *branches;
-    struct event *last;     /* NULL: nothing was published */
-    struct event **kept;    /* the last `keep` events, by number */
-    uint64_t number;        /* of the last event */
-    uint64_t ends;          /* calls of uvhttp_event_hub_end */
-    uint64_t last_of_ended; /* number of the last event before the last of these calls */
+    struct event *last;  /* NULL: nothing was published */
+    struct event **kept; /* the last `keep` events, by number */
+    uint64_t number;     /* of the last event */
     uint64_t dropped;
 };
 
@@ -103,7 +105,7 @@ static void event_unref(const uvhttp_event_hub_t *hub, struct event *event)
         uvh_free(hub->allocator, event);
 }
 
-/* The list from one event to another has a reference to each. */
+/* Releases a reference to each event from `first` to `last`; `first` NULL: none. */
 static void unref_list(const uvhttp_event_hub_t *hub, struct event *first, const struct event *last)
 {
     while (first != NULL) {
@@ -272,31 +274,44 @@ static bool send_event(struct branch *branch, struct subscriber *one, const stru
         branch->hub->dropped++;
         uvh_lock_release(&branch->hub->lock);
     }
-    if (now.to == one && err != UVHTTP_EDISCONNECTED) /* some errors end the stream */
+    if (now.to == one && err != UVHTTP_EDISCONNECTED) /* unless the error has ended it */
         end_stream(one);
     return false;
 }
 
-/* Streams with less than `ends` get no event after `last_of_ended`. */
-static void send_to_all(struct branch *branch, const struct event *event, uint64_t ends,
-                        uint64_t last_of_ended)
+/* Under the lock, on the worker's thread. Streams that subscribe later have not ended. */
+static void mark_ended(struct branch *branch)
+{
+    if (!branch->ended)
+        return;
+    branch->ended = false;
+    struct uvh_list *all = &branch->subscribers;
+    for (struct uvh_list *link = all->next; link != all; link = link->next) {
+        struct subscriber *one = UVH_CONTAINER_OF(link, struct subscriber, link);
+        if (one->last == NEVER)
+            one->last = branch->last;
+    }
+}
+
+static void send_to_all(struct branch *branch, const struct event *event)
 {
     branch->after = branch->subscribers.next;
     while (branch->after != &branch->subscribers) {
         struct subscriber *one = UVH_CONTAINER_OF(branch->after, struct subscriber, link);
         branch->after = one->link.next;
-        if (event->number > one->after && (one->ends == ends || event->number <= last_of_ended))
+        if (event->number > one->after && event->number <= one->last)
             (void)send_event(branch, one, event);
     }
 }
 
-static void end_streams(struct branch *branch, uint64_t ends)
+/* Of streams that have got all their events, up to `sent`. */
+static void end_streams(struct branch *branch, uint64_t sent)
 {
     branch->after = branch->subscribers.next;
     while (branch->after != &branch->subscribers) {
         struct subscriber *one = UVH_CONTAINER_OF(branch->after, struct subscriber, link);
         branch->after = one->link.next;
-        if (one->ends < ends)
+        if (one->last <= sent)
             end_stream(one);
     }
 }
@@ -308,26 +323,27 @@ static void deliver(uvhttp_server_t *server, size_t worker, void *arg)
     (void)server, (void)worker;
     uvh_lock_acquire(&hub->lock);
     struct event *first = branch->pending, *last = hub->last;
-    uint64_t ends = hub->ends, last_of_ended = hub->last_of_ended;
+    uint64_t sent = hub->number;
+    mark_ended(branch);
     branch->pending = NULL;
     branch->posted = false;
     uvh_lock_release(&hub->lock);
     while (first != NULL) {
         struct event *next = first == last ? NULL : first->next;
-        send_to_all(branch, first, ends, last_of_ended);
+        send_to_all(branch, first);
         event_unref(hub, first);
         first = next;
     }
-    end_streams(branch, ends);
+    end_streams(branch, sent);
     branch->after = NULL;
     hub_unref(hub);
 }
 
 /* ---- publishing, under the lock ---- */
 
-/* For a branch with subscribers. Out of memory, the next event has the pending ones sent as well;
- * then `*late` becomes the branch, unless it is set, with a reference to its server: see
- * log_late. */
+/* Asks the worker of a branch with subscribers to send. Without memory for that the pending events
+ * wait for the next one; `*late` is set to the first such branch, with a reference to its server:
+ * see log_late. */
 static void post(struct branch *branch, struct branch **late)
 {
     uvhttp_event_hub_t *hub = branch->hub;
@@ -339,7 +355,7 @@ static void post(struct branch *branch, struct branch **late)
     if (err == 0)
         return;
     atomic_fetch_sub_explicit(&hub->refs, 1, memory_order_relaxed); /* the caller has one */
-    if (err == UVHTTP_ESTOPPED) {                                   /* its streams have ended */
+    if (err == UVHTTP_ESTOPPED) { /* nothing can be sent to its streams */
         drop_pending(branch);
     } else if (*late == NULL) {
         uvhttp_server_ref(branch->server);
@@ -425,11 +441,13 @@ void uvhttp_event_hub_end(uvhttp_event_hub_t *hub)
     if (hub == NULL)
         return;
     uvh_lock_acquire(&hub->lock);
-    hub->ends++;
-    hub->last_of_ended = hub->number;
     for (struct branch *branch = hub->branches; branch != NULL; branch = branch->next) {
-        if (branch->count > 0)
-            post(branch, &late);
+        if (branch->count == 0)
+            continue;
+        if (!branch->ended)
+            branch->last = hub->number;
+        branch->ended = true;
+        post(branch, &late);
     }
     uvh_lock_release(&hub->lock);
     log_late(late);
@@ -437,8 +455,8 @@ void uvhttp_event_hub_end(uvhttp_event_hub_t *hub)
 
 /* ---- subscribing ---- */
 
-/* NULL when out of memory. */
-static struct branch *find_branch(uvhttp_event_hub_t *hub, uvhttp_request_t *request)
+/* Finds or creates it; NULL when out of memory. */
+static struct branch *branch_of(uvhttp_event_hub_t *hub, uvhttp_request_t *request)
 {
     uvhttp_server_t *server = uvhttp_request_server(request);
     size_t worker = uvhttp_request_worker(request);
@@ -465,11 +483,12 @@ static struct event *join(struct branch *branch, struct subscriber *one, const c
     struct event *first = NULL;
     atomic_fetch_add_explicit(&hub->refs, 1, memory_order_relaxed);
     one->branch = branch;
-    uvh_list_append(&branch->subscribers, &one->link);
     uvh_lock_acquire(&hub->lock);
+    mark_ended(branch);
+    uvh_list_append(&branch->subscribers, &one->link);
     branch->count++;
     one->after = hub->number;
-    one->ends = hub->ends;
+    one->last = NEVER;
     *last = hub->last;
     if (hub->keep > 0 && last_id != NULL) {
         uint64_t seen = number_of(hub, last_id);
@@ -504,7 +523,7 @@ int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *respo
     uvhttp_request_t *request = uvhttp_response_request(response);
     if (uvhttp_request_is_blocking(request) || uvhttp_request_attached(request, &key) != NULL)
         return UVHTTP_EINVAL;
-    struct branch *branch = find_branch(hub, request);
+    struct branch *branch = branch_of(hub, request);
     struct subscriber *one = uvhttp_request_allocate(request, sizeof(*one));
     if (branch == NULL || one == NULL)
         return UVHTTP_ENOMEM;
@@ -517,7 +536,7 @@ int uvhttp_event_hub_subscribe(uvhttp_event_hub_t *hub, uvhttp_response_t *respo
         err = uvhttp_response_write(response, "", 0); /* tests whether it is writable */
     if (err != 0)
         return err;
-    /* The server ends the stream after the handler, which may still send events of its own. */
+    /* The server ends the stream of HEAD after the handler, which may send events of its own. */
     if (uvhttp_request_method(request) == UVHTTP_METHOD_HEAD)
         return 0;
     subscribe(branch, one, uvhttp_request_header(request, "Last-Event-ID"));

@@ -1,6 +1,6 @@
 /* openat2 if the kernel has it. Otherwise a path walk opens one component at a time without
  * following links and resolves each link in the text of the path. The policy "link owner = target
- * owner" always uses a path walk, because no system call compares owners. */
+ * owner" uses it for each path with a link, because no system call compares owners. */
 #include "platform/beneath.h"
 
 #include <errno.h>

@@ -46,6 +46,7 @@ struct blocking_job {
     enum want want;
     uvhttp_slice_t chunk;
     bool filtered;           /* the real response has filters */
+    bool discards;           /* it has no body: chunks are discarded */
     bool waits_for_writable; /* the loop cannot accept the chunk at present */
     uint64_t queued_at;      /* uv_hrtime; 0: its waiting time is not limited */
     bool is_late;            /* has waited for longer than blocking_wait_ms: not run */
@@ -104,10 +105,31 @@ static int begin(struct uvh_exchange *proxy)
     return err != 0 ? err : run_on_loop(proxy, WANT_BEGIN);
 }
 
+static bool peer_ended(const struct uvh_exchange *proxy)
+{
+    const struct blocking_job *job = job_of((struct uvh_exchange *)(uintptr_t)proxy);
+    return atomic_load(&job->disconnected) || atomic_load(&job->peer_ended);
+}
+
+static void abandon(struct uvh_exchange *proxy)
+{
+    run_on_loop(proxy, WANT_ABANDON);
+    proxy->response.state = UVH_RESPONSE_DISCONNECTED;
+}
+
 static int write_chunk(struct uvh_exchange *proxy, uvhttp_slice_t chunk)
 {
     struct blocking_job *job = job_of(proxy);
     int err;
+    if (job->discards) {
+        /* No write will fail when the client has left. The response is complete, and others may
+         * follow it. */
+        if (!peer_ended(proxy))
+            return 0;
+        run_on_loop(proxy, WANT_END);
+        proxy->response.state = UVH_RESPONSE_DISCONNECTED;
+        return UVHTTP_EDISCONNECTED;
+    }
     do { /* an empty chunk is a flush */
         size_t most = job->filtered ? FILTERED_SIZE : SIZE_MAX;
         job->chunk = chunk;
@@ -127,12 +149,6 @@ static int end(struct uvh_exchange *proxy)
     int err = run_on_loop(proxy, WANT_END);
     proxy->response.state = UVH_RESPONSE_SENT;
     return err;
-}
-
-static void abandon(struct uvh_exchange *proxy)
-{
-    run_on_loop(proxy, WANT_ABANDON);
-    proxy->response.state = UVH_RESPONSE_DISCONNECTED;
 }
 
 static int interim(struct uvh_exchange *proxy, int status)
@@ -164,12 +180,6 @@ static void peer(struct uvh_exchange *proxy, char *text)
 {
     (void)proxy; /* known since the start, unless out of memory then */
     text[0] = '\0';
-}
-
-static bool peer_ended(const struct uvh_exchange *proxy)
-{
-    const struct blocking_job *job = job_of((struct uvh_exchange *)(uintptr_t)proxy);
-    return atomic_load(&job->disconnected) || atomic_load(&job->peer_ended);
 }
 
 static struct uvh_connection_data **connection_data(struct uvh_exchange *proxy)
@@ -309,6 +319,7 @@ static int begin_stream(struct blocking_job *job)
     err =
         uvhttp_response_begin(response, given->status, given->content_type.base, given->body.size);
     job->filtered = response->filters != NULL;
+    job->discards = uvh_exchange_discards_body(job->real);
     return err;
 }
 

@@ -2,7 +2,7 @@
  *
  * Invariants: its memory comes from its arena and is freed on release; it is released when it is
  * finished (responded or aborted) and has no references. It accesses its protocol only through
- * struct uvh_protocol, so that other protocols can carry exchanges without a change here. */
+ * struct uvh_protocol; only upgrades ask for the version (`is_http2`). */
 #ifndef UVH_SERVER_EXCHANGE_H
 #define UVH_SERVER_EXCHANGE_H
 
@@ -164,6 +164,14 @@ static inline void uvh_exchange_unref(struct uvh_exchange *exchange)
  * timeout of the same class. */
 void uvh_exchange_set_timeout(struct uvh_exchange *exchange, enum uvh_exchange_timeout timeout,
                               bool progress);
+
+/* True for a response to HEAD, and for a status without a body: chunks are discarded. */
+static inline bool uvh_exchange_discards_body(const struct uvh_exchange *exchange)
+{
+    int status = exchange->response.status;
+    return exchange->request.head->method == UVHTTP_METHOD_HEAD || status == 205 ||
+           uvh_response_is_bodiless(status);
+}
 
 /* Called by the protocol when the handler has not responded in time: logs that, and returns the
  * status of the response. */

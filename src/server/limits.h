@@ -57,7 +57,7 @@
       "table for compressed fields of an HTTP/2 connection")                                      \
     X(http2_control_frames, 1000, 10, 1000000, "frames", 0,                                       \
       "HTTP/2 frames without content per second and connection; then closed")                     \
-    X(http2_resets, 200, 1, 1000000, "requests", 0,                                               \
+    X(http2_resets, 1000, 1, 1000000, "requests", 0,                                              \
       "HTTP/2 requests reset per second and connection; then closed")                             \
     X(http2_total_resets, 10000, 0, 4294967295, "requests", 0,                                    \
       "HTTP/2 requests reset per connection; then closed; 0: no limit")                           \

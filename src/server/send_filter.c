@@ -94,9 +94,8 @@ int uvh_send_filtered(struct uvh_exchange *exchange, uvhttp_filter_event_t event
 {
     uvhttp_response_t *response = &exchange->response;
     struct uvh_bytes made;
-    if (exchange->request.head->method == UVHTTP_METHOD_HEAD ||
-        uvh_response_is_bodiless(response->status) || response->status == 205)
-        return 0;
+    if (uvh_exchange_discards_body(exchange))
+        return event == UVHTTP_FILTER_CHUNK ? exchange->protocol->write(exchange, chunk) : 0;
     bool known = response->length_left != UVHTTP_LENGTH_UNKNOWN;
     if (chunk.length > response->length_left)
         return UVHTTP_ELENGTH;

@@ -231,9 +231,7 @@ int uvhttp_response_send_pulled(uvhttp_response_t *response, int status, const c
                                           .descriptor = -1,
                                           .release = release,
                                           .release_arg = arg});
-    bool bodiless = exchange->request.head->method == UVHTTP_METHOD_HEAD ||
-                    response->status == 205 || uvh_response_is_bodiless(response->status);
-    if (err == 0 && bodiless) { /* the body would not be sent */
+    if (err == 0 && uvh_exchange_discards_body(exchange)) {
         err = uvhttp_response_end(response);
     } else if (err == 0) {
         response->pull = source;

@@ -1,10 +1,11 @@
 /* Writes the body of a request to files: the loop copies chunks into blocks, a job in the heavy
- * lane writes them, and reading pauses while the queued bytes exceed a limit. Called by upload.c,
- * form_data.c and static_upload.c.
+ * lane writes them, and reading pauses at UVH_SPOOL_MOST_SIZE queued bytes until half of them are
+ * written. Called by upload.c, form_data.c and static_upload.c.
  *
  * Invariants: a spool has at most one job at a time. The bytes of a file are written in order, and
- * files one after the other. A job removes what is neither published nor taken when the exchange
- * ends. All memory belongs to the exchange. Functions run on the loop's thread. */
+ * files one after the other. When the exchange ends, a job removes what is neither published nor
+ * moved by uvhttp_form_part_keep. All memory belongs to the exchange. Functions run on the loop's
+ * thread. */
 #ifndef UVH_UPLOADS_SPOOL_H
 #define UVH_UPLOADS_SPOOL_H
 
@@ -14,9 +15,8 @@
 
 enum {
     UVH_SPOOL_BLOCK_SIZE = 32768,
-    UVH_SPOOL_JOB_SIZE = 4 * UVH_SPOOL_BLOCK_SIZE, /* queued bytes that start a job */
-    /* limit of queued bytes; reading pauses at it */
-    UVH_SPOOL_MOST_SIZE = 8 * UVH_SPOOL_BLOCK_SIZE,
+    UVH_SPOOL_JOB_SIZE = 4 * UVH_SPOOL_BLOCK_SIZE,  /* queued bytes that start a job */
+    UVH_SPOOL_MOST_SIZE = 8 * UVH_SPOOL_BLOCK_SIZE, /* queued bytes at which reading pauses */
 };
 
 struct uvh_spool_block;
@@ -45,8 +45,8 @@ struct uvh_spool {
     unsigned mode;
     bool sync;
     bool create_directory; /* if it is absent */
-    /* Called once on the loop: 0 when everything is written, else the error. Returns the result of
-     * a handler. */
+    /* Called at most once, on the loop: 0 when everything is written, else the error; not after the
+     * response was sent or the client has disconnected. Returns the result of a handler. */
     int (*written_cb)(struct uvh_spool *spool, int err);
     /* Called in the job with the data just written, in order. May be NULL. */
     void (*wrote)(struct uvh_spool *spool, const uvhttp_slice_t *slices, size_t count);
@@ -55,9 +55,9 @@ struct uvh_spool {
      * NULL. */
     int (*complete)(struct uvh_spool *spool, struct uvh_spool_file *file);
 
-    /* The following fields are private to the spool. */
-    /* Owned by the job while one runs. May be opened before the first job, instead of by the path
-     * `directory`. */
+    /* The following fields are private to the spool, except `store`. */
+    /* Owned by the job while one runs. The caller may open it between uvh_spool_begin and the first
+     * job, instead of by the path `directory`. */
     struct uvh_store store;
     struct uvh_spool_file *files;
     struct uvh_spool_blocks waiting;
@@ -72,9 +72,9 @@ struct uvh_spool {
     bool paused; /* the spool has paused the body */
 };
 
-/* Requires all fields up to `written_cb` to be set and the rest to be zero. From now on the end of
- * the exchange removes leftover files. Returns 0, UVHTTP_ENOMEM, or UVHTTP_EINVAL when the exchange
- * has a spool already. */
+/* Requires the fields up to `written_cb`, and `wrote` and `complete` if wanted; the others must be
+ * zero. From now on the end of the exchange removes leftover files. Returns 0, UVHTTP_ENOMEM, or
+ * UVHTTP_EINVAL when the exchange has a spool already. */
 int uvh_spool_begin(struct uvh_spool *spool);
 
 /* Copies bytes of a file. Returns 0, UVHTTP_ENOMEM, or an error of starting a job. */
@@ -91,8 +91,8 @@ int uvh_spool_end_file(struct uvh_spool *spool, struct uvh_spool_file *file);
  * memory. */
 char *uvh_spool_collect(struct uvh_spool *spool, struct uvh_spool_file *file);
 
-/* All files are complete: writes the queued data, then calls `written_cb`; without queued data it
- * calls `written_cb` at once. Returns the result of `written_cb`, or an error. */
+/* All files are complete: writes the queued data, then calls `written_cb`; at once if nothing is
+ * queued and no job runs. Returns its result if it was called, else 0 or an error. */
 int uvh_spool_end(struct uvh_spool *spool);
 
 /* Sends the response to an error of a file: 507, 403, 409, 400, 503 or 500, and logs a line.

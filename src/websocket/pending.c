@@ -1,5 +1,5 @@
-/* Data for a peer that does not read: in the stream the rest of one write, then the connection's
- * queue. Applies the limits and budget of both, and flushes them. */
+/* Data for a peer that does not read: in the stream what is left of its last writes, then the
+ * connection's queue. Applies the limits and budget of both, and flushes them. */
 #include "websocket/websocket.h"
 
 #include <uvhttp/error.h>

@@ -1,8 +1,9 @@
 /* Sending: a message is written to the stream at once, or queued when the socket is not writable.
  *
- * The stream copies what a socket leaves of one write. So no write exceeds SLICE, and after a
- * partial write nothing more is written to the stream: the connection's queue (pending.c) holds the
- * rest as messages that can be counted, dropped and shared. */
+ * The stream copies what the socket does not accept. To limit that, a frame is written in parts of
+ * SLICE bytes, the first one with its head, and the stream refuses writes while more than
+ * STREAM_BACKLOG bytes wait. The rest goes to the connection's queue (pending.c), as messages that
+ * can be counted, dropped and shared. */
 #include "websocket/websocket.h"
 
 #include <string.h>
@@ -16,8 +17,8 @@
 
 enum {
     SLICE = UVH_WS_SCRATCH,
-    SMALL = 4096,    /* for a client: masked on the stack up to this size */
-    LEAST_FRAME = 2, /* bytes */
+    SMALL = 4096,       /* for a client: masked on the stack up to this size */
+    SMALLEST_FRAME = 2, /* bytes */
 };
 
 /* ---- frames ---- */
@@ -27,7 +28,7 @@ enum frame_class {
     DROPPABLE, /* a message, may be dropped while queued */
     IN_WINDOW, /* a message that later ones refer to: the peer must get it once it is accepted */
     PART,      /* of a message, must not be dropped either */
-    CONTROL,   /* always accepted */
+    CONTROL,   /* not subject to max_queue_size */
 };
 
 /* The peer has only a part of a frame: the connection cannot continue. */
@@ -129,7 +130,7 @@ static int check_open(const struct uvhttp_websocket *ws, uvhttp_websocket_kind_t
     return ws->sending_stream || !uvh_websocket_message_fits(kind, data, size) ? UVHTTP_EINVAL : 0;
 }
 
-/* The payload to send: compressed in the worker's buffer, or unchanged. */
+/* Replaces `*data` and the length by those of the compressed message, if it is compressed. */
 static void compress(struct uvhttp_websocket *ws, struct uvh_ws_frame *frame, const void **data)
 {
     struct uvh_ws_worker *worker = ws->worker;
@@ -164,10 +165,10 @@ int uvhttp_websocket_send(uvhttp_websocket_t *ws, uvhttp_websocket_kind_t kind, 
     int err = check_open(ws, kind, data, size);
     if (err != 0)
         return err;
-    /* A message that cannot be accepted at any size is not compressed. No other message is dropped
-     * for one that may not fit. */
+    /* If not even the smallest frame fits, nothing is compressed. Not with DROP_OLDEST: that would
+     * drop messages for one whose size is not known. */
     if (ws->queue != NULL && worker->endpoint->options.slow != UVHTTP_WEBSOCKET_SLOW_DROP_OLDEST) {
-        err = uvh_websocket_reserve(ws, LEAST_FRAME, true);
+        err = uvh_websocket_reserve(ws, SMALLEST_FRAME, true);
         if (err != 0)
             return err;
     }
@@ -241,7 +242,7 @@ static bool gets_compressed(const struct uvhttp_websocket *ws,
            uvh_ws_deflate_understands(ws->deflate, message->window_bits);
 }
 
-/* The frame to send now. */
+/* The frame to send now; forgets the window if it is compressed. */
 static uvhttp_slice_t frame_for(struct uvhttp_websocket *ws,
                                 const struct uvhttp_websocket_message *message)
 {
@@ -374,7 +375,7 @@ void uvh_websocket_send_many(struct uvhttp_websocket *ws,
     struct uvh_ws_worker *worker = ws->worker;
     uvh_websocket_ref(ws);
     size_t i = 0;
-    bool moved = false; /* a peer that gets no message does not count as active */
+    bool moved = false; /* a connection that accepts no message does not count as active */
     while (i < count && uvh_websocket_is_open(ws) && !ws->sending_stream) {
         size_t used = 0, several = 0;
         if (ws->queue == NULL && uvhttp_stream_blocked(ws->stream) == 0)

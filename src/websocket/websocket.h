@@ -36,7 +36,7 @@ struct uvh_ws_worker {
     size_t index;
     struct uvh_ws_deflate_worker deflate;
     struct uvh_bytes out; /* a message being compressed */
-    char *scratch;        /* UVH_WS_SCRATCH bytes for expanding; NULL until needed */
+    char *scratch;        /* UVH_WS_SCRATCH bytes; NULL until needed */
     _Atomic uint64_t connections;
     _Atomic uint64_t total_connections;
     _Atomic uint64_t compressing;

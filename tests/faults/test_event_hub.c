@@ -362,18 +362,42 @@ static void log_callback_may_publish(void **state)
     end_stage();
 }
 
+/* The worker gets everything at once. */
+static void ended_stream_gets_no_later_event(void **state)
+{
+    (void)state;
+    begin_stage("/", subscribe, NULL);
+    raw_client_send_text(&watcher, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    drive_to_count(1);
+    publish_text("first");
+    uvhttp_event_hub_end(hub);
+    publish_text("second");
+    uvhttp_event_hub_end(hub);
+    stage_drive(&stage, &watcher, 1 << 16, has_text, "\r\n0\r\n\r\n");
+    assert_true(has_text("data: first"));
+    assert_false(has_text("data: second"));
+    end_stage();
+}
+
 static uvhttp_response_t *pending;
+static bool ends_while_sending;
 
 /* Subscribes the other response while an event is sent to this one. */
 static int subscribe_pending(uvhttp_response_t *response, uvhttp_filter_event_t event,
                              const void *data, size_t size, uvhttp_filter_output_t *output,
                              void *arg)
 {
-    uvhttp_response_t *one = pending;
+    bool is_first = size > 0 && memmem(data, size, "data: first", 11) != NULL;
+    uvhttp_response_t *one = is_first ? pending : NULL;
     (void)response, (void)event, (void)arg;
-    pending = NULL;
-    if (one != NULL)
+    if (one != NULL) {
+        pending = NULL;
+        if (ends_while_sending) {
+            publish_text("second");
+            uvhttp_event_hub_end(hub);
+        }
         assert_int_equal(uvhttp_event_hub_subscribe(hub, one), 0);
+    }
     return size == 0 ? 0 : uvhttp_filter_output_append(output, data, size);
 }
 
@@ -419,6 +443,25 @@ static void subscribing_while_sending_loses_no_event(void **state)
     end_stage();
 }
 
+static void ending_while_sending_loses_no_event(void **state)
+{
+    (void)state;
+    begin_stage("/*path", subscribe_after_pending, NULL);
+    raw_client_connect(&other, uvhttp_server_port(stage.server), 0);
+    raw_client_send_text(&other, "GET /pending HTTP/1.1\r\nHost: h\r\n\r\n");
+    stage_drive(&stage, &other, 1 << 16, has_pending, NULL);
+    raw_client_send_text(&watcher, "GET /all HTTP/1.1\r\nHost: h\r\n\r\n");
+    drive_to_count(1);
+    ends_while_sending = true;
+    publish_text("first");
+    stage_drive(&stage, &watcher, 1 << 16, has_text, "\r\n0\r\n\r\n");
+    ends_while_sending = false;
+    assert_true(has_text("data: first"));
+    assert_true(has_text("data: second"));
+    assert_int_equal(uvhttp_event_hub_count(hub), 1);
+    end_stage();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,7 +471,9 @@ int main(void)
         cmocka_unit_test(clients_come_and_go_while_threads_publish),
         cmocka_unit_test(hub_outlives_server_after_failed_post),
         cmocka_unit_test(log_callback_may_publish),
+        cmocka_unit_test(ended_stream_gets_no_later_event),
         cmocka_unit_test(subscribing_while_sending_loses_no_event),
+        cmocka_unit_test(ending_while_sending_loses_no_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

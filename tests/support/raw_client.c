@@ -18,6 +18,9 @@
 
 #include <cmocka.h>
 
+/* Sent bytes above this size are forgotten when all are sent. */
+enum { FORGET_SIZE = 65536 };
+
 static void set_option(int socket, int level, int option, int value)
 {
     assert_int_equal(setsockopt(socket, level, option, &value, sizeof(value)), 0);
@@ -43,6 +46,9 @@ void raw_client_connect(struct raw_client *client, int port, int receive_buffer)
 
 void raw_client_send(struct raw_client *client, const void *bytes, size_t length)
 {
+    /* A test that sends for a long time would copy more and more. */
+    if (client->out_sent == client->out_length && client->out_length > FORGET_SIZE)
+        client->out_sent = client->out_length = 0;
     client->out = realloc(client->out, client->out_length + length + 1);
     assert_non_null(client->out);
     memcpy(client->out + client->out_length, bytes, length);

@@ -90,6 +90,46 @@ static void invalid_temporary_middleware_is_an_error_of_the_server(void **)
     assert_true(bool(third.error()));
 }
 
+static void objects_are_kept_after_an_error(void **)
+{
+    Server server;
+    server.set("nothing", "1");
+    const Result error = server.error();
+    assert_true(bool(error));
+    const std::string text = "kept";
+    assert_true(*server.own(text) == text && *server.keep(text) == text);
+    assert_true(server.error() == error);
+}
+
+static void empty_list_of_origins_admits_no_browser(void **)
+{
+    const auto ignore = [](uvhttp::WebSocket, std::string_view) {};
+    const char *const listed[] = {"https://a.example"};
+    Server server;
+    server.webSocket("/any", ignore).webSocket("/none", ignore, {.origins = std::span(listed, 0)});
+    server.webSocket("/listed", ignore, {.origins = listed});
+    server.webSocket("/braces", ignore, {.origins = {}});
+    const std::vector<const char *> empty, one = {listed[0]};
+    server.webSocket("/no-item", ignore, {.origins = empty});
+    server.webSocket("/one", ignore, {.origins = one});
+    const auto status = [&](const char *target, const char *origin) {
+        return testRequest(server,
+                           {.target = target,
+                            .headers = {"Connection: Upgrade", "Upgrade: websocket",
+                                        "Sec-WebSocket-Version: 13",
+                                        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", origin}})
+            .status();
+    };
+    assert_int_equal(status("/any", "Origin: https://a.example"), 101);
+    assert_int_equal(status("/none", "Origin: https://a.example"), 403);
+    assert_int_equal(status("/braces", "Origin: https://a.example"), 403);
+    assert_int_equal(status("/no-item", "Origin: https://a.example"), 403);
+    assert_int_equal(status("/one", "Origin: https://a.example"), 101);
+    assert_int_equal(status("/none", "X-No-Origin: 1"), 101);
+    assert_int_equal(status("/listed", "Origin: https://a.example"), 101);
+    assert_int_equal(status("/listed", "Origin: https://b.example"), 403);
+}
+
 static void lists_are_copied_from_any_sequence(void **)
 {
     const std::vector<const char *> vector = {"a", "b"};
@@ -293,6 +333,8 @@ int main()
     const CMUnitTest tests[] = {
         cmocka_unit_test(temporary_middleware_is_owned),
         cmocka_unit_test(invalid_temporary_middleware_is_an_error_of_the_server),
+        cmocka_unit_test(objects_are_kept_after_an_error),
+        cmocka_unit_test(empty_list_of_origins_admits_no_browser),
         cmocka_unit_test(lists_are_copied_from_any_sequence),
         cmocka_unit_test(numbers_are_typed_with_ranges),
         cmocka_unit_test(http_error_is_sent),

@@ -541,6 +541,12 @@ static void test_first_setup_error_is_kept(void **)
         int adapters = 0;
         topics.setAdapter(std::make_unique<Adapter>(Adapter{Tracked(adapters), nullptr}));
         assert_int_equal(adapters, 0);
+        const uvhttp::Topics none;
+        assert_null(none.native());
+        assert_int_equal(none.publish("a", "b").code(), UVHTTP_ENOMEM);
+        none.onPresence([](std::string_view, std::size_t) {});
+        none.setAdapter(std::make_unique<Adapter>(Adapter{Tracked(adapters), nullptr}));
+        assert_int_equal(adapters, 0);
     }
     assert_int_equal(alive, 0);
     Server server;

@@ -1,5 +1,6 @@
 /* The thread pool: order, the limit of its queue, its counters, and threads that cannot be created.
  * uv_thread_create of failing_threads.h creates the threads instead of that of libuv. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -39,6 +40,14 @@ static void wait_at_gate(struct uvh_task *task)
     (void)task;
     uv_sem_post(&started);
     uv_sem_wait(&gate);
+}
+
+static void end_late(struct uvh_task *task)
+{
+    wait_at_gate(task);
+    for (int i = 0; i < 1000; i++)
+        sched_yield();
+    atomic_fetch_add(&ran, 1);
 }
 
 static void begin(size_t threads, size_t queue)
@@ -86,13 +95,14 @@ static void one_thread_runs_tasks_in_order(void **state)
 static void release_waits_for_running_tasks(void **state)
 {
     (void)state;
-    struct uvh_task blocked = {.run = wait_at_gate};
+    struct uvh_task blocked = {.run = end_late};
     begin(2, 1);
     assert_int_equal(uvh_thread_pool_start(&pool), 0);
     assert_int_equal(uvh_thread_pool_submit(&pool, &blocked), 0);
     uv_sem_wait(&started);
     uv_sem_post(&gate);
     end();
+    assert_int_equal(ran, 1);
 }
 
 /* `threads_first`: all threads are created at the start; otherwise on demand. */

@@ -32,7 +32,8 @@ ERRORS = ("NO_ERROR PROTOCOL_ERROR INTERNAL_ERROR FLOW_CONTROL_ERROR SETTINGS_TI
           "STREAM_CLOSED FRAME_SIZE_ERROR REFUSED_STREAM CANCEL COMPRESSION_ERROR CONNECT_ERROR "
           "ENHANCE_YOUR_CALM INADEQUATE_SECURITY HTTP_1_1_REQUIRED").split()
 DEFAULT_WINDOW = 65535
-MAX_WINDOW = 2**31 - 1
+MAX_WINDOW = MAX_STREAM = 2**31 - 1
+FRAME_HEADER_SIZE = 9
 DEFAULT_FRAME_SIZE = 16384
 # RFC 9113 section 8.2.2.
 CONNECTION_FIELDS = (
@@ -258,7 +259,7 @@ class Client:
         first, flags, stream = struct.unpack(">IBI", self.received[:9])
         size = first >> 8
         assert size <= self.frame_size, f"a frame of {size} bytes"
-        assert stream <= MAX_WINDOW, "RFC 9113 4.1: the reserved bit is set"
+        assert stream <= MAX_STREAM, "RFC 9113 4.1: the reserved bit is set"
         self.fill(9 + size)
         payload, self.received = self.received[9:9 + size], self.received[9 + size:]
         return Frame(first & 0xff, flags, stream, payload)

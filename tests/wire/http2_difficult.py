@@ -14,6 +14,7 @@ import raw
 from http2_client import Client
 
 GET = h2.block(h2.head())
+WAITING = h2.block(h2.head("POST", "/pieces-digest?never"))
 
 
 def endless_headers(client):
@@ -35,16 +36,16 @@ def empty_continuations(client):
 def reset_streams(client):
     """Requests that are reset at once, so that they never count as open."""
     while True:
-        numbers = [client.new_stream() for _ in range(50)]
-        yield b"".join(h2.headers(number, GET) + h2.reset(number) for number in numbers)
+        numbers = [client.new_stream("POST") for _ in range(50)]
+        yield b"".join(h2.headers(number, WAITING, end=False) + h2.reset(number)
+                       for number in numbers)
 
 
 def provoked_resets(client):
     """Requests that the server resets because of a frame after them."""
     while True:
         numbers = [client.new_stream("POST") for _ in range(50)]
-        post = h2.block(h2.head("POST", "/pieces-digest?never"))
-        yield b"".join(h2.headers(number, post, end=False) + h2.window_update(number, 0)
+        yield b"".join(h2.headers(number, WAITING, end=False) + h2.window_update(number, 0)
                        for number in numbers)
 
 

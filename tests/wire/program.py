@@ -10,9 +10,10 @@ import time
 
 import http2_transport
 import raw
-from wire_server import SAFETY_TIMEOUT, built, read_output
+from wire_server import SAFETY_TIMEOUT, built, eventually, read_output
 
 ROOT_WARNING = re.compile(r"\S+ warning the server runs as root; .*\n")
+RELOADED = re.compile(r"reload: (the configuration is applied|nothing is changed)\n")
 URL = re.compile(r"(?:https?|wss?)://(\[[0-9a-fA-F:]+\]|[0-9.]+)(?::(\d+))?/")
 
 
@@ -39,6 +40,14 @@ def with_free_port(start, attempts=10):
         except AssertionError as error:
             if attempt + 1 == attempts or "is in use" not in str(error):
                 raise
+
+
+def reload_process(pid, log):
+    """Sends SIGHUP; returns what log() has about the reload when that is finished."""
+    before = len(log())
+    os.kill(pid, signal.SIGHUP)
+    eventually(lambda: RELOADED.search(log(), before), "the reload is finished")
+    return log()[before:]
 
 
 class Program:

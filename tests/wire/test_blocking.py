@@ -9,6 +9,9 @@ import raw
 from wire_server import eventually
 
 
+ENDLESS = "/block/pieces?size=1000000000000&piece=16000"
+
+
 def state(server):
     """The number of handlers at the gate, its maximum, the number with a disconnected client, and
     the last result of a handler."""
@@ -37,7 +40,7 @@ def test_blocking_handler_reads_request_and_responds(server):
 def test_blocking_middleware_and_hooks_run(server):
     with server.connect() as connection:
         response = connection.request("GET", "/block/tell/x", "X-Watch: add")
-        assert response.status == 202
+        assert response.status == 202 and response.get("X-Watched") == "yes"
     assert server.stats()["seen_by_middleware"] > 0
 
 
@@ -186,7 +189,7 @@ def test_blocking_handler_sends_file(server, tmp_path):
 
 
 def test_waiting_time_for_thread_is_limited(start):
-    server = start(blocking_threads=1, blocking_wait_ms=50)
+    server = start(blocking_threads=1, blocking_wait_ms=500)
     with server.connect() as first:
         first.send(raw.request("GET", "/block/gate"))
         at_gate(server, 1)
@@ -194,7 +197,7 @@ def test_waiting_time_for_thread_is_limited(start):
         for connection, path in zip(waiting, ("tell", "tell", "tell-late")):
             connection.send(raw.request("GET", f"/block/{path}/x"))
         server.settle()
-        time.sleep(0.1)
+        time.sleep(0.6)
         server.request("GET", "/open-gate")
         assert first.response().status == 200
         for connection in waiting[:2]:
@@ -247,6 +250,34 @@ def test_disconnect_during_blocking_stream_frees_thread(start):
         connection.reset()
     eventually(lambda: state(server)[2] == 1, "the handler gets the error")
     assert server.request("GET", "/block/tell/x").status == 202
+
+
+@pytest.mark.parametrize("method, fields, status", [
+    ("HEAD", (), 200), ("GET", ("X-Watch: 1", "X-No-Content: 1"), 204)])
+def test_disconnect_after_response_without_body_frees_thread(start, method, fields, status):
+    # Nothing more is sent, so no write fails.
+    server = start(blocking_threads=1)
+    with server.connect() as connection:
+        connection.send(raw.request(method, ENDLESS, *fields))
+        connection.head()
+        assert connection.head()[0] == status
+        server.settle()
+        assert state(server)[2] == 0
+    eventually(lambda: state(server)[2] == 1, "the handler gets the error")
+    assert server.request("GET", "/block/tell/x").status == 202
+    assert "failed" not in server.log() and server.stats()["aborted_exchanges"] == 0
+
+
+@pytest.mark.plain
+@pytest.mark.http1
+def test_half_closed_client_gets_responses_after_head(start):
+    server = start()
+    with server.connect() as connection:
+        connection.send(raw.request("HEAD", ENDLESS) + raw.request() * 3)
+        connection.half_close()
+        assert connection.response("HEAD").status == 200
+        assert [response.status for response in connection.responses(3)] == [200] * 3
+        connection.assert_closed()
 
 
 @pytest.mark.http1

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import raw
-from program import Program, clean_environment, run
+from program import Program, clean_environment, run, with_free_port
 from wire_server import built, eventually
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -359,7 +359,7 @@ def test_log_level(start):
 
 
 def test_several_listen_addresses(start):
-    program = start('listen: [127.0.0.1:0, "127.0.0.2:0"]\n' + RESPOND)
+    program = with_free_port(lambda: start('listen: [127.0.0.1:0, "127.0.0.2:0"]\n' + RESPOND))
     assert program.urls == [f"http://127.0.0.{n}:{program.port}/" for n in (1, 2)]
 
 
@@ -1114,6 +1114,8 @@ def test_invalid_site_values(write, site, expected):
      "3:35: type is invalid: it contains a control character"),
     ("path: /, respond: {bdy: x}", "3:29: unknown key 'bdy' in respond; did you mean 'body'?"),
     ("path: /, headers: {Date: x}, respond: {}", "3:29: the field 'Date' cannot be set"),
+    ("path: /*, static: ., rules: [{headers: {X-A: 1, Content-Encoding: gzip}}]",
+     "3:76: field is \"Content-Encoding\"; must be the name of a field that the server "),
     ("path: /" + "x" * 5000 + ", respond: {}",
      "3:16: this path is longer than any request target"),
 ])

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import tls
-from program import Program, run
+from program import Program, reload_process, run
 from wire_server import eventually
 
 HERE = pathlib.Path(__file__).parent
@@ -95,11 +95,9 @@ def config(route="", rest="confine: true\n", root="@/site"):
 
 def reload(program, result="reload: the configuration is applied"):
     """Returns what the log has about it."""
-    before = len(program.log())
-    program.send_signal(signal.SIGHUP)
-    eventually(lambda: "reload: " in program.log()[before:], "the reload is finished")
-    assert result in program.log()[before:]
-    return program.log()[before:]
+    log = reload_process(program.process.pid, program.log)
+    assert result in log
+    return log
 
 
 # What is restricted

@@ -9,6 +9,7 @@ from http2_client import Client
 from wire_server import eventually
 
 GET = h2.block(h2.head())
+POST = h2.block(h2.head("POST", "/echo"))
 MANY = 300
 
 
@@ -133,6 +134,8 @@ def test_header_table_is_announced_and_used(start):
 
 CONTROL = {
     "ping": lambda i: h2.ping(),
+    "ping-ack": lambda i: h2.ping(flags=h2.ACK),
+    "reset-again": lambda i: h2.reset(1),
     "settings": lambda i: h2.settings(),
     "settings-with-values": lambda i: h2.settings((h2.INITIAL_WINDOW_SIZE, 1000 + i)),
     "settings-ack": lambda i: h2.settings_ack(),
@@ -170,6 +173,62 @@ def test_control_frames_above_rate_end_connection(start, kind):
     assert "HTTP/2" in server.log()
 
 
+def test_window_updates_for_each_kib_of_data_are_accepted(start):
+    server = start(http2_control_frames=20)
+    with Client(server.port, grants=False) as client:
+        number, read = client.request("GET", "/large?size=1000000"), 0
+        stream = client.streams[number]
+        while not stream.ended:
+            assert client.step() is not None, client.goaway
+            while len(stream.body) - read >= 1024:
+                client.grant(0, 1024)
+                client.grant(number, 1024)
+                read += 1024
+        assert stream.body == raw.pattern(1000000)
+
+
+@pytest.mark.parametrize("method, path", [("HEAD", "/hello"), ("GET", "/hello"),
+                                          ("POST", "/none")])
+def test_frames_after_each_response_are_accepted(start, method, path):
+    """Some clients extend both windows of each stream, even if nothing follows, or reset streams
+    whose response they have."""
+    server = start(http2_control_frames=20, http2_resets=10)
+    with Client(server.port, grants=False) as client:
+        for _ in range(MANY):
+            number = client.request(method, path, end=method != "POST")
+            client.response(number)
+            client.grant(number, 100)
+            client.grant(0, 100)
+            client.send(h2.reset(number))
+        client.sync()
+
+
+def test_allowed_frames_after_responses_are_used_up(start):
+    server = start(http2_control_frames=20)
+    with Client(server.port) as client:
+        number = client.request("GET", "/large?size=50000")
+        client.response(number)
+        sizes = client.streams[number].sizes
+        used = 2 * len(sizes) - 1  # by WINDOW_UPDATE of the client
+        client.send(h2.ping() * (3 + sum(3 + 2 * (size // 1024) for size in sizes) - used))
+        client.sync()
+        client.send(h2.ping() * 20)
+        client.expect_goaway("ENHANCE_YOUR_CALM")
+
+
+def test_pings_for_each_frame_of_data_are_accepted(start):
+    """So clients of gRPC measure the bandwidth."""
+    server = start(http2_control_frames=20)
+    with Client(server.port) as client:
+        number = client.request("POST", "/pieces-echo", end=False)
+        for _ in range(MANY):
+            count = len(client.streams[number].body) + 10
+            client.send(h2.data(number, b"x" * 10))
+            client.until(lambda: len(client.streams[number].body) == count, "no echo")
+            client.send(h2.ping())
+        client.sync()
+
+
 def test_empty_continuation_frames_end_connection(start):
     server = start(http2_control_frames=20)
     with Client(server.port) as client:
@@ -191,8 +250,8 @@ def test_resets_above_rate_end_connection(start):
     server = start(http2_resets=10)
     with Client(server.port) as client:
         for _ in range(MANY):
-            number = client.new_stream()
-            client.send_unless_closed(h2.headers(number, GET), h2.reset(number))
+            number = client.new_stream("POST")
+            client.send_unless_closed(h2.headers(number, POST, end=False), h2.reset(number))
         client.expect_goaway("ENHANCE_YOUR_CALM")
     assert server.request().status == 200
 
@@ -211,8 +270,7 @@ def test_provoked_resets_above_rate_end_connection(start, how):
             if how == "malformed":
                 client.send_unless_closed(h2.headers(number, h2.block([(":method", "GET")])))
             elif how == "window-update":
-                post = h2.block(h2.head("POST", "/echo"))
-                client.send_unless_closed(h2.headers(number, post, end=False),
+                client.send_unless_closed(h2.headers(number, POST, end=False),
                                           h2.window_update(number, 0))
             else:
                 client.send_unless_closed(h2.headers(number, GET))
@@ -225,8 +283,8 @@ def test_resets_above_total_end_connection_after_its_requests(start):
     with Client(server.port) as client:
         kept = client.request("GET", "/hold/kept")
         for _ in range(20):
-            number = client.new_stream()
-            client.send_unless_closed(h2.headers(number, GET), h2.reset(number))
+            number = client.new_stream("POST")
+            client.send_unless_closed(h2.headers(number, POST, end=False), h2.reset(number))
         client.until(lambda: client.goaway is not None, "no GOAWAY")
         server.release("kept")
         assert client.response(kept).status == 200

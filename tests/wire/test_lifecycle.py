@@ -6,7 +6,7 @@ import signal
 
 import pytest
 import raw
-from wire_server import eventually
+from wire_server import eventually, free_port
 
 
 def refuses_connections(server):
@@ -33,7 +33,7 @@ def test_stop_of_idle_server_exits_with_0(start, number):
 
 
 def test_drain_delay_serves_before_the_drain(start):
-    server = start(drain_delay=1)
+    server = start(drain_delay=3)
     with server.connect() as connection:
         server.signal(signal.SIGTERM)
         eventually(lambda: "not ready" in server.log(), "the server is not ready")
@@ -196,7 +196,7 @@ def test_free_closes_open_connections(start):
 def test_restart_gets_same_port(start):
     # Connections of the old server are still in TIME_WAIT. The new server can bind the port all the
     # same.
-    first = start()
+    first = start(port=free_port())
     with first.connect() as connection:
         assert connection.request("GET", "/hello", "Connection: close").status == 200
         connection.assert_closed()

@@ -148,7 +148,7 @@ def test_max_requests_per_connection(start):
 
 
 def test_old_connection_closes_with_its_next_response(start):
-    server = start(max_connection_age=1)
+    server = start(max_connection_age=2)
     with server.connect() as connection:
         assert not connection.request().has_close()
         eventually(lambda: connection.request().has_close(), "it is old")

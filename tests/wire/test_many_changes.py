@@ -7,7 +7,6 @@ import collections
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import threading
 import time
@@ -16,6 +15,7 @@ import pytest
 
 import raw
 import tls
+from program import reload_process
 from test_upgrade import Upgraded, is_running
 from wire_server import eventually, free_port
 
@@ -154,10 +154,8 @@ def show(what, clients, sizes):
 def reload_often(program, count):
     """Memory after each reload."""
     sizes = []
-    for done in range(1, count + 1):
-        os.kill(program.pid, signal.SIGHUP)
-        eventually(lambda: program.log().count("reload: the configuration is applied") == done,
-                   "it has reloaded")
+    for _ in range(count):
+        assert "reload: the configuration is applied" in reload_process(program.pid, program.log)
         sizes.append(memory(program.pid))
     return sizes
 

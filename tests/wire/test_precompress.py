@@ -244,8 +244,8 @@ def test_interrupt_leaves_complete_files(site):
     words = [bytes(noise.choices(range(97, 123), k=noise.randint(2, 9))) for _ in range(5000)]
     for i in range(40):
         (site / f"large{i}.txt").write_bytes(b" ".join(noise.choices(words, k=40000)))
-    process = subprocess.Popen([built("uvhttp"), "precompress", "-v", site], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True,
+    process = subprocess.Popen([built("uvhttp"), "precompress", "-v", "-j2", site],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env={**clean_environment(), "LC_ALL": "C"})
     while not list(site.glob("*.br")) and process.poll() is None:
         pass

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import urllib.error
 import urllib.parse
@@ -11,7 +10,7 @@ import urllib.request
 import pytest
 
 from program import Program
-from wire_server import SAFETY_TIMEOUT, eventually
+from wire_server import SAFETY_TIMEOUT, eventually, free_port
 
 SITE = """
 listen: ["127.0.0.1:0"]
@@ -28,12 +27,6 @@ scrape_configs:
   - job_name: uvhttp
     static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
 """
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 @pytest.fixture

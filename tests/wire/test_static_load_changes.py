@@ -98,12 +98,11 @@ class File:
     def age(self, version, sent):
         """The time between the completion of a newer state than this one and the request; 0 without
         a newer state."""
-        states = list(self.states)
+        newest, states = self.version, list(self.states)
         known = [i for i, (one, _) in enumerate(states) if one == version]
         # Seen before its change was recorded: it is newer than all recorded states.
         last = known[-1] if known else len(states) - 1
-        assert known or version in (self.version,
-                                    None), f"{self.name}: version {version} of {self.version}"
+        assert known or version in (newest, None), f"{self.name}: version {version} of {newest}"
         if last + 1 == len(states):
             return 0.0
         return sent - states[last + 1][1]

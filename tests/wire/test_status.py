@@ -4,7 +4,6 @@ of the site that has it. Its look is tested in test_status_in_browser.py."""
 import http.client
 import json
 import re
-import signal
 import socket
 import subprocess
 
@@ -12,7 +11,7 @@ import httpx
 import pytest
 import yaml
 
-from program import Program, run
+from program import Program, reload_process, run
 from wire_server import eventually, free_port
 
 LISTEN = "listen: 127.0.0.1:0\n"
@@ -284,10 +283,8 @@ def test_both_forms_are_printed(tmp_path):
 
 def reload(program, text):
     program.path.write_text(LISTEN + text)
-    before = program.log().count("reload: ")
-    program.send_signal(signal.SIGHUP)
-    eventually(lambda: program.log().count("reload: the configuration") > 0 and
-               program.log().count("reload: ") > before, "it has reloaded")
+    log = reload_process(program.process.pid, program.log)
+    assert "reload: the configuration is applied" in log
 
 
 def test_reload_changes_the_path(start):

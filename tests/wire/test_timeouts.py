@@ -228,9 +228,10 @@ def test_linger_timeout_ends_with_body_after_early_response(short_timeouts):
 
 
 def test_timeouts_of_many_connections_expire(short_timeouts):
-    crowd = [short_timeouts.connect() for _ in range(300)]
-    for i, connection in enumerate(crowd):
-        connection.send([
+    crowd = []
+    for i in range(300):
+        crowd.append(short_timeouts.connect())
+        crowd[-1].send([
             raw.request(),
             raw.request()[:9],
             raw.request("POST", "/echo", "Content-Length: 9") + b"x"

@@ -455,7 +455,7 @@ def test_one_time_ticket_stays_used_after_reload(start):
 
 
 def test_full_ticket_register_forces_full_handshakes(start):
-    server = start("--one-time-tickets", "--max-used-tickets=2", "--lifetime=3")
+    server = start("--one-time-tickets", "--max-used-tickets=2", "--lifetime=6")
     sessions = [session_of(server, only="1.3") for _ in range(3)]
     assert [is_resumed(server, *one) for one in sessions] == [True, True, False]
     assert not is_resumed(server, *sessions[0])
@@ -612,7 +612,7 @@ def short_lived(ca, seconds):
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_session_expires_with_client_certificate(start, people, version):
     server = start(f"--client-auth={REQUIRED}", f"--ca={people['ca']}")
-    context, session = session_of(server, only=version, client=short_lived(people["ca"], 4))
+    context, session = session_of(server, only=version, client=short_lived(people["ca"], 8))
 
     def is_rejected():
         try:
@@ -801,7 +801,7 @@ def test_watched_files_are_reloaded(start, tmp_path):
     temporary.rename(both)
     eventually(lambda: served() == pem_of(two), "the new certificate is served")
     assert server.log().count("certificates not reloaded") == 1
-    assert "certificates reloaded" in server.log()
+    eventually(lambda: "certificates reloaded" in server.log(), "that is logged")
 
 
 def test_watch_retries_after_temporary_failure(start, tmp_path):
@@ -1038,6 +1038,7 @@ def test_load_during_certificate_replacements(start, tmp_path):
     for _ in range(4):  # of both workers
         with server.connect() as connection:
             assert certificates.numbers[connection.socket.tls.getpeercert(True)] == last
+            assert connection.request().status == 200  # the server has finished the handshake
     clients.stop()
     stats = server.stats()
     assert (stats["handshakes"], stats["failures"]) == (sum(clients.handshakes) + 4, 0)
@@ -1422,18 +1423,23 @@ def test_empty_record_flood_closes_connection(with_records):
 def test_key_update_flood_does_not_block_loop(server):
     """A KeyUpdate (RFC 8446 section 4.6.3) contains no application data. Other requests get
     responses while 20,000 of them are read. Then the connection is usable."""
-    with tls.LibraryClient(server.port) as client, server.connect() as other:
-        assert client.request(hello_request(), b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
-        flood = client.key_updates(20000) + client.encrypt(hello_request())
-        sender = threading.Thread(target=client.plain.sendall, args=(flood, ))
-        sender.start()
-        served = 0
-        while not select.select([client.plain], [], [], 0)[0]:
-            assert other.request().status == 200
-            served += 1
-        sender.join()
-        assert client.receive(b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
-    assert served >= 5, served  # they are read in more parts than that
+    def served():
+        with tls.LibraryClient(server.port) as client, server.connect() as other:
+            first = client.request(hello_request(), b"Hello, world\n")
+            assert first.startswith(b"HTTP/1.1 200 OK")
+            flood = client.key_updates(20000) + client.encrypt(hello_request())
+            sender = threading.Thread(target=client.plain.sendall, args=(flood, ))
+            sender.start()
+            count = 0
+            while not select.select([client.plain], [], [], 0)[0]:
+                assert other.request().status == 200
+                count += 1
+            sender.join()
+            assert client.receive(b"Hello, world\n").startswith(b"HTTP/1.1 200 OK")
+        return count
+
+    # They are read in more parts than that; this process may be slow.
+    eventually(lambda: served() >= 5, "other requests are served")
 
 
 def test_handshake_timeout_closes_connection(start):

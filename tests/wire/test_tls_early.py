@@ -206,7 +206,7 @@ def test_early_data_is_disabled_by_default(start, session):
 
 def test_early_response_precedes_end_of_handshake(start, session):
     """A client that never finishes the handshake is closed after the timeout."""
-    server = start(EARLY, "--handshake-timeout=1")
+    server = start(EARLY, "--handshake-timeout=3")
     with send_raw(server, first_flight(session(server), get("/big?size=500000",
                                                             close=False))) as connection:
         data = b""

@@ -852,8 +852,9 @@ def test_redirect_to_https_uses_host_of_trusted_proxy(start):
 
 
 def test_redirect_of_several_addresses(start, site):
-    program = start("serve", "--tls-cert", tls.default_cert(), "-l", "127.0.0.2:0", "-l",
-                    "http://127.0.0.3:0", "--redirect-http", "0")
+    program = with_free_port(
+        lambda: start("serve", "--tls-cert", tls.default_cert(), "-l", "127.0.0.2:0", "-l",
+                      "http://127.0.0.3:0", "--redirect-http", "0"))
     eventually(lambda: program.read_available() and "redirecting" in program.output,
                "the log line of the redirects")
     found = re.search(r"redirecting http://127\.0\.0\.1:(\d+)/ http://127\.0\.0\.2:(\d+)/ to https",

@@ -15,7 +15,7 @@ import pytest
 
 import raw
 import tls
-from program import Program, run
+from program import Program, reload_process, run
 from wire_server import built, eventually, free_port
 
 SITES = "sites: [{{routes: [{{path: /, respond: {{body: {}}}}}]}}]\n"
@@ -24,7 +24,7 @@ SITES = "sites: [{{routes: [{{path: /, respond: {{body: {}}}}}]}}]\n"
 def is_running(pid):
     try:
         state = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
 
@@ -42,7 +42,8 @@ class Upgraded:
 
     @property
     def pid(self):
-        return int(self.pid_path.read_text())
+        """A process that writes it empties the file first."""
+        return int(eventually(self.pid_path.read_text, "the pid file has a number"))
 
     def log(self):
         return self.program.log()
@@ -60,11 +61,8 @@ class Upgraded:
 
     def reload(self, text):
         """Returns the lines of the log about it."""
-        before = len(self.log())
         self.write(text)
-        os.kill(self.pid, signal.SIGHUP)
-        return eventually(lambda: self.log()[before:] if "reload: " in self.log()[before:] else "",
-                          "the reload")
+        return reload_process(self.pid, self.log)
 
     def wait_for_end(self, pid):
         eventually(lambda: not is_running(pid), "the old process ends")
@@ -96,14 +94,25 @@ def body(port):
         return connection.request("GET", "/").body
 
 
+def wait_for_body(port, expected):
+    """For a moment after it has logged that another process serves, the old one serves, too."""
+    eventually(lambda: body(port) == expected, f"{expected} is served")
+
+
 def test_new_process_serves_with_the_new_configuration(start):
     program = start("listen: 127.0.0.1:0\n" + SITES.format("one"))
     with raw.Connection(program.port) as kept:
         assert kept.request("GET", "/").body == b"one"
         old = program.upgrade("listen: 127.0.0.1:0\nserver: {workers: 3}\n" + SITES.format("two"))
-        assert body(program.port) == b"two" and program.pid != old
-        last = kept.request("GET", "/")
-        assert last.body == b"one" and last.has_close()
+        wait_for_body(program.port, b"two")
+        assert program.pid != old
+
+        def is_last():
+            response = kept.request("GET", "/")
+            assert response.body == b"one"
+            return response.has_close()
+
+        eventually(is_last, "the old process closes the connection")
     program.wait_for_end(old)
     assert body(program.port) == b"two"
     assert program.log().count(f"upgrade: process {old} ends, replaced by {program.pid}\n") == 1
@@ -169,7 +178,8 @@ def test_failed_start_changes_nothing(start):
         program.program.errors.truncate(0)
         program.program.errors.seek(0)
     old = program.upgrade("listen: 127.0.0.1:0\n" + SITES.format("three"))
-    assert old == pid and body(program.port) == b"three"
+    assert old == pid
+    wait_for_body(program.port, b"three")
 
 
 def test_addresses_are_those_of_the_new_configuration(start, tmp_path):
@@ -257,7 +267,7 @@ def test_command_checks_the_file_first(start):
     done = run("uvhttp", "upgrade", program.path)
     assert done.stdout.endswith(f"process {old} upgrades; its log has the result\n"), done
     eventually(lambda: f"upgrade: process {program.pid} serves" in program.log(), "it has upgraded")
-    assert body(program.port) == b"two"
+    wait_for_body(program.port, b"two")
 
 
 def test_metrics_and_redirect_addresses_are_passed_on(start):
@@ -431,6 +441,7 @@ def test_upgraded_server_of_nohup_survives_its_terminal(tmp_path):
     os.kill(pid, signal.SIGHUP)
     os.kill(pid, signal.SIGUSR2)  # handled after SIGHUP, unless that stops the server
     eventually(lambda: log.read_text().count("upgrade: process") >= 4, "it goes on")
-    os.kill(int(pid_path.read_text()), signal.SIGTERM)
-    eventually(lambda: not is_running(int(pid_path.read_text())) if pid_path.exists() else True,
-               "it ends")
+    eventually(lambda: not is_running(pid), "the process of the first upgrade ends")
+    pid = int(pid_path.read_text())
+    os.kill(pid, signal.SIGTERM)
+    eventually(lambda: not is_running(pid), "it ends")

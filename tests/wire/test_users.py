@@ -265,7 +265,8 @@ def test_access_log_is_reopened_by_the_user(start, place):
     program.send_signal(signal.SIGUSR1)
     eventually(path.exists, "the log is reopened")
     assert access_of(path)[1] == UID
-    assert re.fullmatch(r"\S+ info signal SIGUSR1: reopening the access logs\n", program.log())
+    line = r"\S+ info signal SIGUSR1: reopening the access logs\n"
+    eventually(lambda: re.fullmatch(line, program.log()), "the signal is logged")
 
 
 @as_root

@@ -134,15 +134,18 @@ def test_metrics_of_the_process(start, tmp_path):
     program = start(tmp_path / "log")
     pid = program.process.pid
     with program.connect() as connection:
-        found = samples(scrape(connection))
-        descriptors = len(os.listdir(f"/proc/{pid}/fd"))
+
+        def same_descriptors():
+            found = samples(scrape(connection))
+            return found if found["process_open_fds"] == len(os.listdir(f"/proc/{pid}/fd")) else {}
+
+        found = eventually(same_descriptors, "the number of descriptors is that of /proc")
     status = open(f"/proc/{pid}/status").read()
     resident = int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
-    assert found["process_open_fds"] == descriptors
     assert abs(found["process_resident_memory_bytes"] - resident) < 1 << 20
     assert 0 < found["process_cpu_seconds_total"] < 60
     assert found["process_max_fds"] >= 1024
-    assert abs(found["process_start_time_seconds"] - os.stat(f"/proc/{pid}").st_ctime) < 2
+    assert abs(found["process_start_time_seconds"] - os.stat(f"/proc/{pid}").st_ctime) < 60
     assert found['uvhttp_worker_requests_total{worker="0"}'] == found["uvhttp_requests_total"]
     assert found['uvhttp_worker_connections{worker="0"}'] == 1
     assert found['uvhttp_worker_loop_delay_seconds_count{worker="0"}'] == (

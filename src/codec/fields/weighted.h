@@ -9,7 +9,7 @@
 
 enum {
     UVH_WEIGHT_MAX = 1000, /* q=1, and the default */
-    UVH_WEIGHT_MIN = 1,    /* q=0.001 */
+    UVH_WEIGHT_MIN = 1,    /* q=0.001, the least that accepts */
 };
 
 /* range [ parameters ], the weight among the parameters. */

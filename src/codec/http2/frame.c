@@ -26,9 +26,9 @@ const char *uvh_h2_error_name(enum uvh_h2_error error)
     return names[error];
 }
 
-enum { STREAM_ANY, STREAM_ZERO, STREAM_ODD, STREAM_NOT_ZERO };
+enum { STREAM_ZERO_OR_ODD, STREAM_ZERO, STREAM_ODD, STREAM_NOT_ZERO };
 
-/* The rules of each type; a maximum of 0 is none. */
+/* The rules of each type, in bytes of payload; a maximum of 0 is none. size_valid has more. */
 static const struct rule {
     uint8_t stream;
     uint8_t minimum;
@@ -42,7 +42,7 @@ static const struct rule {
     [UVH_H2_SETTINGS] = {STREAM_ZERO, 0, 0, false},
     [UVH_H2_PING] = {STREAM_ZERO, UVH_H2_PING_SIZE, UVH_H2_PING_SIZE, false},
     [UVH_H2_GOAWAY] = {STREAM_ZERO, UVH_H2_GOAWAY_SIZE, 0, false},
-    [UVH_H2_WINDOW_UPDATE] = {STREAM_ANY, 4, 4, false},
+    [UVH_H2_WINDOW_UPDATE] = {STREAM_ZERO_OR_ODD, 4, 4, false},
     [UVH_H2_CONTINUATION] = {STREAM_ODD, 0, 0, false},
     [UVH_H2_PRIORITY_UPDATE] = {STREAM_ZERO, 4, 0, false},
 };

@@ -9,14 +9,14 @@
 /* Bytes of the encoded text. */
 size_t uvh_huffman_size(const char *text, size_t length);
 
-/* Writes the encoded text; returns its end. */
+/* Writes the encoded text, uvh_huffman_size bytes; returns its end. */
 char *uvh_huffman_encode(char *out, const char *text, size_t length);
 
 enum { UVH_HUFFMAN_BAD = -1, UVH_HUFFMAN_SPACE = -2 };
 
 /* Decodes `length` bytes to at most `space`; bytes after the text, within `space`, are undefined.
  * Returns the length of the text, or
- *   UVH_HUFFMAN_BAD    the end-of-string symbol, or padding that is not its 0 to 7 first bits
+ *   UVH_HUFFMAN_BAD    the end-of-string symbol, or padding other than its first 0 to 7 bits
  *   UVH_HUFFMAN_SPACE  the text is longer than `space` */
 ptrdiff_t uvh_huffman_decode(const char *in, size_t length, char *out, size_t space);
 

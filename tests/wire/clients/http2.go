@@ -76,6 +76,21 @@ func main() {
 	_, body := fetch(client, request("GET", "/large?size=9000000", nil))
 	expect("large body", bytes.Equal(body, pattern(9000000)), true)
 
+	// With such reads the client sends two WINDOW_UPDATE frames for each 4096 bytes.
+	response, err := client.Do(request("GET", "/large?size=20000000", nil))
+	if err != nil {
+		log.Fatal(err)
+	}
+	count, part := 0, make([]byte, 100)
+	for err == nil {
+		var size int
+		size, err = response.Body.Read(part)
+		count += size
+	}
+	response.Body.Close()
+	expect("end of small reads", err, io.EOF)
+	expect("bytes in small reads", count, 20000000)
+
 	// A reader of unknown length has no Content-Length.
 	_, body = fetch(client, request("POST", "/echo", io.MultiReader(bytes.NewReader(pattern(70000)), strings.NewReader("end"))))
 	expect("streamed body", bytes.Equal(body, append(pattern(70000), "end"...)), true)
@@ -85,7 +100,7 @@ func main() {
 	_, body = fetch(client, withTrailer)
 	expect("trailer", string(body), "header=- trailer=after body=3\n")
 
-	response, body := fetch(client, request("HEAD", "/large?size=1234", nil))
+	response, body = fetch(client, request("HEAD", "/large?size=1234", nil))
 	expect("length of HEAD", response.ContentLength, 1234)
 	expect("body of HEAD", len(body), 0)
 	response, _ = fetch(client, request("GET", "/trailers-out", nil))

@@ -27,10 +27,11 @@
  * Fields of a request select what middleware does:
  *
  *     X-Take-Early    requests the body before the handler does
- *     X-Watch         adds two response hooks, each of which adds X-Seen
+ *     X-Watch         sets X-Watched, and adds two response hooks, each of which adds X-Seen
  *     X-Hook-Fails    the hooks fail, except for an error response
  *     X-Type          the hooks change Content-Type
  *     X-Teapot        the hooks change the status to 418
+ *     X-No-Content    the hooks change the status to 204
  *     X-Undecided     waits for /decide */
 #include "wire_server.h"
 
@@ -458,6 +459,9 @@ static int add_x_seen(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         return UVHTTP_EINVAL;
     if (uvhttp_request_header(req, "X-Teapot") != NULL && uvhttp_response_set_status(res, 418) != 0)
         return UVHTTP_EINVAL;
+    if (uvhttp_request_header(req, "X-No-Content") != NULL &&
+        uvhttp_response_set_status(res, 204) != 0)
+        return UVHTTP_EINVAL;
     /* A hook cannot send a response. */
     app.last_error = uvhttp_response_send_text(res, 200, "within");
     int shown = body.length < 4 ? (int)body.length : 4;
@@ -477,7 +481,9 @@ int watch_responses(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
         app.last_error = uvhttp_request_on_body(req, add_chunk, new_received(req, res));
     if (uvhttp_request_header(req, "X-Watch") == NULL)
         return UVHTTP_DECLINED;
-    int err = uvhttp_response_on_send(res, add_x_seen, outer);
+    int err = uvhttp_response_set_header(res, "X-Watched", "yes");
+    if (err == 0)
+        err = uvhttp_response_on_send(res, add_x_seen, outer);
     if (err == 0)
         err = uvhttp_response_on_send(res, add_x_seen, inner);
     return err != 0 ? err : UVHTTP_DECLINED;
