@@ -27,9 +27,9 @@ static int work(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return uvhttp_response_send_text(res, 200, "Done\n");
 }
 
-static void on_hangup(uv_signal_t *signal, int number)
+static void on_hangup(uvhttp_server_t *server, int number, void *log)
 {
-    uvhttp_access_log_reopen(signal->data);
+    uvhttp_access_log_reopen(log);
 }
 
 static void on_log_error(uvhttp_log_level_t level, const char *message, void *arg)
@@ -39,8 +39,6 @@ static void on_log_error(uvhttp_log_level_t level, const char *message, void *ar
 
 static int serve(uvhttp_server_t *server, int port, uvhttp_access_log_t *log)
 {
-    uv_signal_t hangup;
-    uv_loop_t *loop = uvhttp_server_loop(server);
     uvhttp_server_on_finished(server, uvhttp_access_log_finished, log);
     int err = uvhttp_server_route(server, "GET", "/", hello, NULL);
     if (err == 0)
@@ -54,20 +52,13 @@ static int serve(uvhttp_server_t *server, int port, uvhttp_access_log_t *log)
     if (err == 0)
         err = uvhttp_server_stop_on_signals(server);
     if (err == 0)
-        err = uv_signal_init(loop, &hangup);
+        err = uvhttp_server_on_signal(server, SIGHUP, on_hangup, log);
     if (err)
         return err;
 
-    hangup.data = log;
-    err = uv_signal_start(&hangup, on_hangup, SIGHUP);
-    uv_unref((uv_handle_t *)&hangup); /* must not keep the loop alive */
     printf("listening on http://127.0.0.1:%d/\n", uvhttp_server_port(server));
     fflush(stdout);
-    if (err == 0)
-        err = uvhttp_server_run(server);
-    uv_close((uv_handle_t *)&hangup, NULL);
-    uv_run(loop, UV_RUN_NOWAIT);
-    return err;
+    return uvhttp_server_run(server);
 }
 
 int main(int argc, char **argv)

@@ -84,6 +84,16 @@ static int show_note(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     return note == NULL ? uvhttp_response_send_status(res, 404) : send_json(res, 200, note);
 }
 
+/* cJSON ends a text at the escape of NUL. */
+static bool has_nul(const char *json)
+{
+    for (; (json = strchr(json, '\\')) != NULL; json += 2) {
+        if (strncmp(json, "\\u0000", 6) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Title and text as clients send them; NULL after an error response with the result `*err`. */
 static cJSON *read_note(uvhttp_request_t *req, uvhttp_response_t *res, int *err)
 {
@@ -97,6 +107,8 @@ static cJSON *read_note(uvhttp_request_t *req, uvhttp_response_t *res, int *err)
         *err = uvhttp_response_send_error(res, 415, "send application/json");
     else if (sent == NULL)
         *err = uvhttp_response_send_error(res, 400, "invalid JSON at byte %td", end - body);
+    else if (has_nul(body))
+        *err = uvhttp_response_send_error(res, 422, "a note must not contain \\u0000");
     else if (length < 1 || length > 200)
         *err = uvhttp_response_send_error(res, 422, "title: must have 1 to 200 characters");
     else if (text == NULL || strlen(text) > 65536)

@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <string>
 
-#include <uv.h>
 #include <uvhttp.hpp>
 
 using uvhttp::Response, uvhttp::Result;
@@ -39,25 +38,14 @@ int main(int argc, char **argv)
     server.get("/", [](Response res) { return res.sendText(200, "Hello\n"); });
     server.get("/work", work);
     server.metrics("/metrics").status("/status");
-    server.stopOnSignals().listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
+    server.stopOnSignals().onSignal(SIGHUP, [&log] { log.reopen(); });
+    server.listen("127.0.0.1", argc > 1 ? std::stoi(argv[1]) : 8080);
     if (server.error()) {
         std::fprintf(stderr, "%s\n", server.details().text);
         return 1;
     }
 
-    uv_signal_t hangup;
-    uv_signal_init(server.loop(), &hangup);
-    hangup.data = &log;
-    uv_signal_start(
-        &hangup,
-        [](uv_signal_t *signal, int) { static_cast<uvhttp::AccessLog *>(signal->data)->reopen(); },
-        SIGHUP);
-    /* must not keep the loop alive */
-    uv_unref(reinterpret_cast<uv_handle_t *>(&hangup));
     std::printf("listening on http://127.0.0.1:%d/\n", server.port());
     std::fflush(stdout);
-    const Result error = server.run();
-    uv_close(reinterpret_cast<uv_handle_t *>(&hangup), nullptr);
-    uv_run(server.loop(), UV_RUN_NOWAIT);
-    return error ? 1 : 0;
+    return server.run() ? 1 : 0;
 }
