@@ -90,9 +90,8 @@ class Program:
         self.line = self.output.split("\n")[0]
         self.urls = [found.group(0) for found in URL.finditer(self.line)]
         self.port = int(URL.search(self.line).group(2) or 80)
-        raw.TRANSPORTS.pop(self.port, None)
-        if os.environ.get("UVHTTP_WIRE_HTTP2") and self.url.startswith("http:"):
-            raw.TRANSPORTS[self.port] = http2_transport.Socket
+        http2 = os.environ.get("UVHTTP_WIRE_HTTP2") and self.url.startswith("http:")
+        raw.set_transport(self.port, translator=http2_transport.Socket if http2 else None)
 
     @property
     def url(self):
@@ -117,6 +116,7 @@ class Program:
     def wait(self):
         """The exit code after the program has ended by itself."""
         code = self.process.wait(timeout=3 * SAFETY_TIMEOUT)
+        raw.set_transport(self.port)
         if self.process.stdout:
             self.output += self.process.stdout.read().decode()
             self.process.stdout.close()
@@ -125,7 +125,6 @@ class Program:
 
     def stop(self, number=signal.SIGTERM):
         """Ends the program with a signal; returns the exit code."""
-        raw.TRANSPORTS.pop(self.port, None)  # another server may get this port
         if self.process.poll() is None:
             self.send_signal(number)
         try:

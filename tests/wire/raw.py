@@ -93,11 +93,16 @@ class Response:
         return [tuple(line[len("field "):].split(": ", 1)) for line in lines]
 
 
-# The ports of TLS servers, with the ssl.SSLContext of their clients.
-SECURE_PORTS = {}
-# The ports of servers whose clients speak HTTP/2, with the class that translates.
+# What clients of a running server use by its port: the ssl.SSLContext or None, and the class that
+# translates to HTTP/2 or None. Plain HTTP/1.1 without an entry.
 TRANSPORTS = {}
 DEFAULT = object()
+
+
+def set_transport(port, tls=None, translator=None):
+    """Replaces the entry of an earlier server that had this port. Without arguments: forgets it,
+    at the end of a server."""
+    TRANSPORTS[port] = (tls, translator)
 
 
 class Connection:
@@ -113,12 +118,11 @@ class Connection:
         self.socket.settimeout(timeout)
         self.socket.connect(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        transport = TRANSPORTS.get(port) if tls is DEFAULT else None
-        tls = SECURE_PORTS.get(port) if tls is DEFAULT else tls
+        tls, translator = TRANSPORTS.get(port, (None, None)) if tls is DEFAULT else (tls, None)
         if tls is not None:
             self.socket = tls_tools.Socket(self.socket, tls, name, session)
-        if transport is not None:
-            self.socket = transport(self.socket)
+        if translator is not None:
+            self.socket = translator(self.socket)
         self.buffer = b""
 
     def __enter__(self):

@@ -106,12 +106,7 @@ class WireServer:
                                         preexec_fn=limit_descriptors,
                                         env={**os.environ, **(environment or {})})
         self.port = self.read_port()
-        raw.SECURE_PORTS.pop(self.port, None)
-        raw.TRANSPORTS.pop(self.port, None)
-        if self.tls is not None:
-            raw.SECURE_PORTS[self.port] = self.tls
-        if http2:
-            raw.TRANSPORTS[self.port] = http2_transport.Socket
+        raw.set_transport(self.port, self.tls, http2_transport.Socket if http2 else None)
         self.settling = None
 
     def read_port(self):
@@ -173,12 +168,11 @@ class WireServer:
             return self.process.wait(timeout=2 * SAFETY_TIMEOUT)
         finally:
             self.process.stdout.close()
+            raw.set_transport(self.port)
 
     def stop(self):
         """Stops the server and checks the exit code. It is 0 only if all heap memory is freed and
         no handle is left on the loop."""
-        raw.SECURE_PORTS.pop(self.port, None)  # another server may get this port
-        raw.TRANSPORTS.pop(self.port, None)
         if self.settling is not None:
             self.settling.close()
         if self.process.poll() is None:
