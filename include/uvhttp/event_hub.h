@@ -42,8 +42,9 @@ UVHTTP_EXPORT int uvhttp_event_hub_new(uvhttp_event_hub_t **hub,
                                        const uvhttp_event_hub_options_t *options,
                                        uvhttp_error_t *error);
 
-/* Ends all streams as uvhttp_event_hub_end, and frees the hub when the last one has ended. Any
- * thread; `hub` is invalid after this call. NULL does nothing. Suits uvhttp_server_own. */
+/* Ends all streams as uvhttp_event_hub_end, and frees the hub when the last one has ended. Without
+ * memory to tell a worker its streams last until their clients or the server end them. Any thread;
+ * `hub` is invalid after this call. NULL does nothing. Suits uvhttp_server_own. */
 UVHTTP_EXPORT void uvhttp_event_hub_free(void *hub);
 
 /* Makes the response an event stream (uvhttp_response_begin_events, unless already called) that

@@ -162,7 +162,9 @@ UVHTTP_EXPORT int uvhttp_response_begin(uvhttp_response_t *response, int status,
 
 /* Sends the next chunk, or queues a copy of the part that cannot be sent yet. A chunk is accepted
  * completely or not at all; at most 1 GiB. For HEAD, 204, 205 and 304 chunks are discarded:
- * a handler whose body is expensive checks uvhttp_request_method.
+ * a handler whose body is expensive checks uvhttp_request_method. For such a response a blocking
+ * handler gets UVHTTP_EDISCONNECTED once the client has shut down its sending side, which may still
+ * read; the response is complete.
  *
  * After UVHTTP_EDISCONNECTED, UVHTTP_ETOOLARGE and errors of filters the connection has ended.
  * Request and response are then invalid, except within a callback of the exchange.

@@ -46,7 +46,6 @@ struct blocking_job {
     enum want want;
     uvhttp_slice_t chunk;
     bool filtered;           /* the real response has filters */
-    bool discards;           /* it has no body: chunks are discarded */
     bool waits_for_writable; /* the loop cannot accept the chunk at present */
     uint64_t queued_at;      /* uv_hrtime; 0: its waiting time is not limited */
     bool is_late;            /* has waited for longer than blocking_wait_ms: not run */
@@ -121,7 +120,7 @@ static int write_chunk(struct uvh_exchange *proxy, uvhttp_slice_t chunk)
 {
     struct blocking_job *job = job_of(proxy);
     int err;
-    if (job->discards) {
+    if (uvh_exchange_discards_body(proxy)) {
         /* No write will fail when the client has left. The response is complete, and others may
          * follow it. */
         if (!peer_ended(proxy))
@@ -319,7 +318,7 @@ static int begin_stream(struct blocking_job *job)
     err =
         uvhttp_response_begin(response, given->status, given->content_type.base, given->body.size);
     job->filtered = response->filters != NULL;
-    job->discards = uvh_exchange_discards_body(job->real);
+    job->proxy.response.status = response->status; /* a hook may have changed it */
     return err;
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -32,11 +33,20 @@ static uv_sem_t gate;
 
 /* ---- handlers ---- */
 
+static int change_status(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    const char *status = uvhttp_request_query(request, "status");
+    (void)arg;
+    return status == NULL ? 0 : uvhttp_response_set_status(response, atoi(status));
+}
+
 static int add_trailer(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
 {
     (void)request;
     (void)arg;
     loop_response = response;
+    if (uvhttp_response_on_send(response, change_status, NULL) != 0)
+        return UVHTTP_ENOMEM;
     return uvhttp_response_add_trailer(response, "X-First", "1") == 0 ? UVHTTP_DECLINED
                                                                       : UVHTTP_ENOMEM;
 }
@@ -75,8 +85,33 @@ static int send_pulled(uvhttp_request_t *request, uvhttp_response_t *response, v
     if (uvhttp_request_query(request, "gate") != NULL)
         uv_sem_wait(&gate);
     atomic_store(&first_result, err);
+    atomic_store(&second_result, source.left < LARGE);
     atomic_store(&ended, 1);
     return err;
+}
+
+static int hide(uvhttp_response_t *response, uvhttp_filter_event_t event, const void *data,
+                size_t size, uvhttp_filter_output_t *output, void *arg)
+{
+    (void)response, (void)event, (void)data, (void)arg;
+    return size == 0 ? 0 : uvhttp_filter_output_append(output, "hidden", 6);
+}
+
+static int set_hiding(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    return uvhttp_response_filter(response, hide, NULL, arg);
+}
+
+static int send_hidden(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
+{
+    (void)request;
+    int err = uvhttp_response_on_send(response, set_hiding, arg);
+    if (err == 0)
+        err = uvhttp_response_begin(response, 204, NULL, UVHTTP_LENGTH_UNKNOWN);
+    if (err == 0)
+        err = uvhttp_response_write(response, "secret", 6);
+    return err != 0 ? err : uvhttp_response_end(response);
 }
 
 static int send_over_limit(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
@@ -178,6 +213,7 @@ static void begin_with(size_t drain_timeout)
 {
     static const uvhttp_route_t routes[] = {
         {.pattern = "/pulled", .handler = send_pulled, .flags = UVHTTP_ROUTE_BLOCKING},
+        {.pattern = "/hidden", .handler = send_hidden, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/hints", .handler = send_hints, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/limited", .handler = send_over_limit, .flags = UVHTTP_ROUTE_BLOCKING},
         {.pattern = "/pieces", .handler = write_until_error, .flags = UVHTTP_ROUTE_BLOCKING},
@@ -257,6 +293,29 @@ static void pulled_large_body_is_complete(void **state)
     static const char last[] = "\r\n0\r\nX-First: 1\r\n\r\n";
     assert_memory_equal(client.data + client.received - strlen(last), last, strlen(last));
     end();
+}
+
+/* Whether there is a body depends on the status that is sent, not on that of the handler. */
+static void hook_decides_about_body_of_blocking_handler(void **state)
+{
+    (void)state;
+    size_t offset = 0;
+    struct raw_response response;
+    begin();
+    send_request("/hidden?status=200");
+    assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 1), 1);
+    assert_true(raw_client_response(&client, &offset, false, &response));
+    assert_int_equal(response.status, 200);
+    assert_int_equal(response.body_length, 6);
+    assert_memory_equal(response.body, "hidden", 6);
+    send_request("/pulled?status=204");
+    assert_int_equal(stage_drive_responses(&stage, &client, LARGE, 2), 2);
+    assert_true(raw_client_response(&client, &offset, true, &response));
+    assert_int_equal(response.status, 204);
+    stage_drive(&stage, &client, 0, has_ended, NULL);
+    end();
+    assert_int_equal(atomic_load(&first_result), 0);
+    assert_int_equal(atomic_load(&second_result), 0); /* nothing was pulled */
 }
 
 static bool has_page(void *arg)
@@ -580,6 +639,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pulled_large_body_is_complete),
+        cmocka_unit_test(hook_decides_about_body_of_blocking_handler),
         cmocka_unit_test(early_hints_precede_the_response),
         cmocka_unit_test(failing_pull_source_closes_connection),
         cmocka_unit_test(failing_pull_source_closes_connection_at_once),
