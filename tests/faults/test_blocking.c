@@ -37,7 +37,7 @@ static int change_status(uvhttp_request_t *request, uvhttp_response_t *response,
 {
     const char *status = uvhttp_request_query(request, "status");
     (void)arg;
-    return status == NULL ? 0 : uvhttp_response_set_status(response, atoi(status));
+    return status == NULL ? 0 : uvhttp_response_set_status(response, (int)strtol(status, NULL, 10));
 }
 
 static int add_trailer(uvhttp_request_t *request, uvhttp_response_t *response, void *arg)
