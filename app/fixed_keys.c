@@ -21,23 +21,23 @@ char *uvh_fixed_keys_of(const struct uvh_setup *setup)
     return text;
 }
 
-static const char *next_line(const char *line)
+static const char *next_line(const char *line, const char *end)
 {
-    const char *end = strchr(line, '\n');
-    return end == NULL ? line + strlen(line) : end + 1;
+    const char *newline = memchr(line, '\n', (size_t)(end - line));
+    return newline == NULL ? end : newline + 1;
 }
 
 /* The lines of a key at the top level; empty if it is missing. */
 static uvhttp_slice_t lines_of(const char *text, const char *key)
 {
     size_t length = strlen(key);
-    const char *begin = text;
-    while (*begin != '\0' && (strncmp(begin, key, length) != 0 || begin[length] != ':'))
-        begin = next_line(begin);
-    const char *end = next_line(begin);
-    while (*end == ' ')
-        end = next_line(end);
-    return (uvhttp_slice_t){begin, (size_t)(end - begin)};
+    const char *end = text + strlen(text), *begin = text;
+    while (begin < end && (strncmp(begin, key, length) != 0 || begin[length] != ':'))
+        begin = next_line(begin, end);
+    const char *next = next_line(begin, end);
+    while (*next == ' ')
+        next = next_line(next, end);
+    return (uvhttp_slice_t){begin, (size_t)(next - begin)};
 }
 
 /* The line of a key of that map; empty if it is missing. */
@@ -47,9 +47,8 @@ static uvhttp_slice_t line_within(uvhttp_slice_t lines, const char *key)
     const char *end = lines.base + lines.length, *begin = lines.base;
     while (begin < end && (strncmp(begin, "  ", 2) != 0 || strncmp(begin + 2, key, length) != 0 ||
                            begin[2 + length] != ':'))
-        begin = next_line(begin);
-    const char *next = begin < end ? next_line(begin) : end;
-    return (uvhttp_slice_t){begin, (size_t)(next - begin)};
+        begin = next_line(begin, end);
+    return (uvhttp_slice_t){begin, (size_t)(next_line(begin, end) - begin)};
 }
 
 static bool same(uvhttp_slice_t one, uvhttp_slice_t other)
