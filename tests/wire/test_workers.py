@@ -314,6 +314,10 @@ def test_files_and_access_log_with_several_workers(start, directory, tmp_path):
 @pytest.mark.parametrize("variant", ["signal", "handler", "twice"])
 def test_stop_under_load_loses_no_response(start, variant):
     server = start(3)
+    endless = raw.Connection(server.port)
+    if variant == "twice":  # only the second signal ends it
+        endless.send(raw.request(target="/timer?ms=600000"))
+        wait_for_requests(server, 1)
     begun = threading.Barrier(7)
 
     def load(number):
@@ -346,6 +350,7 @@ def test_stop_under_load_loses_no_response(start, variant):
         else:
             server.signal()
         if variant == "twice":
+            eventually(lambda: "stopping" in server.log(), "the server drains")
             server.signal()
 
     with concurrent.futures.ThreadPoolExecutor(7) as pool:
@@ -353,6 +358,7 @@ def test_stop_under_load_loses_no_response(start, variant):
         pool.submit(stop).result()
         assert sum(one.result() for one in loads) > 0
     assert server.wait() == 0, server.log()
+    endless.close()
 
 
 def wait_for_requests(server, count):
