@@ -69,6 +69,8 @@ PRESET_ONLY = {"tsan": [*TSAN_TESTS],
 RELEASE_ONLY = "release_only"
 # The exit code of pytest if no test has the requested marker.
 NO_TESTS_SELECTED = 5
+# Printed of the message of a failed test.
+REASON_LINES = 12
 # The timeout of a run that hangs; no test depends on it.
 HANG_SECONDS = 3600
 
@@ -182,15 +184,23 @@ def count_ctest(kind, results):
     return counts
 
 
+def with_reason(name, reason):
+    """The name of a failed test, and the beginning of its message: the log may be out of reach."""
+    lines = (reason or "").splitlines()[:REASON_LINES]
+    return "\n        ".join([name, *(line[:200] for line in lines)])
+
+
 def count_pytest(kind, results, code):
     counts = Counts()
     # A test whose teardown fails has two results.
-    outcome = {}
+    outcome, reasons = {}, {}
     for case in read_cases("pytest", kind, results, counts):
         # pytest-xdist adds the group of a test to its name.
         name = re.sub(r"@\w+$", "", f"{case.get('classname')}.{case.get('name')}")
-        if case.find("failure") is not None or case.find("error") is not None:
+        problems = case.findall("failure") + case.findall("error")
+        if problems:
             outcome[name] = "failed"
+            reasons.setdefault(name, problems[0].get("message"))
         elif case.find("skipped") is not None:
             outcome.setdefault(name, "skipped")
         else:
@@ -201,7 +211,7 @@ def count_pytest(kind, results, code):
         elif result == "skipped":
             counts.skipped += 1
         else:
-            counts.fail(name)
+            counts.fail(with_reason(name, reasons[name]))
     if code != 0 and counts.failed == 0:
         counts.fail(f"{kind}: pytest ended with exit code {code}")
     return counts

@@ -85,6 +85,11 @@ def test_cmocka_program_without_tests_is_a_failure():
     assert (counts.passed, counts.failed) == (0, 1)
 
 
+def names_of(counts):
+    """The failed tests without their messages."""
+    return [failure.split("\n")[0] for failure in counts.failures]
+
+
 def results(tmp_path, text):
     path = tmp_path / "results.xml"
     path.write_text(text)
@@ -95,13 +100,13 @@ def test_pytest_results_are_counted(tmp_path):
     path = results(
         tmp_path, """<testsuites><testsuite>
         <testcase classname="a" name="one"/>
-        <testcase classname="a" name="two"><failure message="x"/></testcase>
+        <testcase classname="a" name="two"><failure message="x != y&#10;more"/></testcase>
         <testcase classname="a" name="three"><skipped/></testcase>
         <testcase classname="a" name="four"/><testcase classname="a" name="four"><error/></testcase>
         </testsuite></testsuites>""")
     counts = run_tests.count_pytest("wire", path, 1)
     assert counts.line() == "1 passed, 2 failed, 1 skipped"
-    assert counts.failures == ["a.two", "a.four"]
+    assert counts.failures == ["a.two\n        x != y\n        more", "a.four"]
 
 
 @pytest.mark.parametrize("code", [2, 3, 5, -9])
@@ -229,7 +234,7 @@ def test_marker_spellings_are_found(project, spelling):
     (project / "tests/wire/test_marked.py").write_text(
         f"import pytest\nfrom pytest import mark\n@{spelling}\ndef test_alone(): assert False\n")
     counts, _ = run_tests.run_pytest("wire", "release")
-    assert counts.failures == ["tests.wire.test_marked.test_alone"]
+    assert names_of(counts) == ["tests.wire.test_marked.test_alone"]
 
 
 def test_failure_of_any_pass_is_counted(project):
@@ -246,7 +251,7 @@ def test_worker_crash_is_a_failure_and_ends_run(project):
                                                        "def test_n(n):\n"
                                                        "    if n == 7: os.kill(os.getpid(), 9)\n")
     counts, _ = run_tests.run_pytest("wire", "release")
-    assert counts.failures == ["tests.wire.test_marked.test_n[7]"]
+    assert names_of(counts) == ["tests.wire.test_marked.test_n[7]"]
 
 
 @pytest.mark.parametrize("words", [
