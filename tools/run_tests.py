@@ -186,7 +186,9 @@ def count_ctest(kind, results):
 
 def with_reason(name, reason):
     """The name of a failed test, and the beginning of its message: the log may be out of reach."""
-    lines = (reason or "").splitlines()[:REASON_LINES]
+    # In ASCII, since not every terminal can print every character.
+    text = (reason or "").encode("ascii", "backslashreplace").decode()
+    lines = text.splitlines()[:REASON_LINES]
     return "\n        ".join([name, *(line[:200] for line in lines)])
 
 

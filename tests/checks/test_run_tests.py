@@ -100,13 +100,13 @@ def test_pytest_results_are_counted(tmp_path):
     path = results(
         tmp_path, """<testsuites><testsuite>
         <testcase classname="a" name="one"/>
-        <testcase classname="a" name="two"><failure message="x != y&#10;more"/></testcase>
+        <testcase classname="a" name="two"><failure message="x != é&#10;more"/></testcase>
         <testcase classname="a" name="three"><skipped/></testcase>
         <testcase classname="a" name="four"/><testcase classname="a" name="four"><error/></testcase>
         </testsuite></testsuites>""")
     counts = run_tests.count_pytest("wire", path, 1)
     assert counts.line() == "1 passed, 2 failed, 1 skipped"
-    assert counts.failures == ["a.two\n        x != y\n        more", "a.four"]
+    assert counts.failures == ["a.two\n        x != \\xe9\n        more", "a.four"]
 
 
 @pytest.mark.parametrize("code", [2, 3, 5, -9])

@@ -313,7 +313,7 @@ def test_files_and_access_log_with_several_workers(start, directory, tmp_path):
 
 @pytest.mark.parametrize("variant", ["signal", "handler", "twice"])
 def test_stop_under_load_loses_no_response(start, variant):
-    server = start(3)
+    server = start(3, drain_timeout=600)
     endless = raw.Connection(server.port)
     if variant == "twice":  # only the second signal ends it
         endless.send(raw.request(target="/timer?ms=600000"))
