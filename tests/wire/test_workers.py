@@ -355,7 +355,11 @@ def test_stop_under_load_loses_no_response(start, variant):
 
     with concurrent.futures.ThreadPoolExecutor(7) as pool:
         loads = [pool.submit(load, number) for number in range(6)]
-        pool.submit(stop).result()
+        try:
+            pool.submit(stop).result()
+        except BaseException:
+            server.process.kill()  # ends the clients
+            raise
         assert sum(one.result() for one in loads) > 0
     assert server.wait() == 0, server.log()
     endless.close()
