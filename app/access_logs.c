@@ -1,5 +1,4 @@
-/* See access_logs.h. A path that several sites have is opened once. Called by setup_server.c,
- * logger.c and site.c. */
+/* See access_logs.h. A path that several sites have is opened once. */
 #include "access_logs.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Parses a listen address: HOST, HOST:PORT, IPV6, [IPV6], [IPV6]:PORT, :PORT or
  * unix:PATH[:KEY=VALUE], where HOST is a numeric address, "localhost" (127.0.0.1) or "*" (every
- * address); or PORT. Names are not resolved: a DNS change must not make a server listen elsewhere.
- * Called by options.c, config_listen.c and banner.c. */
+ * address); or PORT. Names are not resolved: a DNS change must not make a server listen
+ * elsewhere. */
 #include "address.h"
 
 #include <arpa/inet.h>

@@ -2,7 +2,7 @@
  * "localhost", "unix:/run/site.sock". All but the last may have the prefix "http://" or "https://".
  * The last may have the suffixes ":mode=0660", ":owner=www" and ":group=www".
  *
- * A parsed address is numeric; no name is ever resolved. Called by the options. */
+ * A parsed address is numeric; no name is ever resolved. */
 #ifndef UVH_APP_ADDRESS_H
 #define UVH_APP_ADDRESS_H
 

@@ -1,5 +1,5 @@
 /* Directories at paths below another directory of the same site: the listing of the outer one shows
- * them, and their paths are found without the final slash. Called by serve.c and site.c. */
+ * them, and their paths are found without the final slash. */
 #ifndef UVH_APP_ALIAS_H
 #define UVH_APP_ALIAS_H
 

@@ -16,9 +16,7 @@
  * addresses that redirect to https, and a self-signed certificate:
  *
  *     uvhttp: redirecting http://127.0.0.1:8080/ to https
- *     uvhttp: self-signed certificate /srv/state/uvhttp/self-signed.pem, SHA-256 3A:5F:...
- *
- * Called by serve.c and run.c. */
+ *     uvhttp: self-signed certificate /srv/state/uvhttp/self-signed.pem, SHA-256 3A:5F:... */
 #include "banner.h"
 
 #include <stdio.h>

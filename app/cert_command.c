@@ -1,4 +1,4 @@
-/* See cert_command.h. Reads the options; cert_report.c does the work. Called by main.c. */
+/* See cert_command.h. Reads the options; cert_report.c does the work. */
 #include "cert_command.h"
 
 #include <getopt.h>

@@ -1,4 +1,4 @@
-/* See cert_report.h. Called by cert_command.c. */
+/* See cert_report.h. */
 #include "cert_report.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* See certificate.h. Called by self_signed.c, cert_report.c and tls_advice.c. */
+/* See certificate.h. */
 #include "certificate.h"
 
 #include <arpa/inet.h>

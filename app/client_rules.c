@@ -1,4 +1,4 @@
-/* See client_rules.h. Called by options.c, config_clients.c and serve_site.c. */
+/* See client_rules.h. */
 #include "client_rules.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,4 @@
-/* See config_auth.h. The library checks users and hashes when the site is built. Called by
- * config_site.c. */
+/* See config_auth.h. The library checks users and hashes when the site is built. */
 #include "config_auth.h"
 
 #include <string.h>

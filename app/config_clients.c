@@ -1,4 +1,4 @@
-/* See config_clients.h. Called by config_file.c, config_site.c and config_route.c. */
+/* See config_clients.h. */
 #include "config_clients.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Reads a configuration file: all keys except those of sites. Guarantees that nothing in it is
- * ignored: an unknown key or an invalid value is a problem, and all problems are reported together.
- * Called by run.c. */
+ * ignored: an unknown key or an invalid value is a problem, and all problems are reported
+ * together. */
 #include "config_file.h"
 
 #include <stdlib.h>

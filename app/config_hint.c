@@ -1,4 +1,5 @@
-/* See config_hint.h. Called by config_value.c for keys that a map does not have. */
+/* See config_hint.h. Called by config_value.c for unknown keys, options.c for unknown options, and
+ * main.c for `uvhttp help WORD`. */
 #include "config_hint.h"
 
 #include <stddef.h>
@@ -67,7 +68,7 @@ static const struct {
     {"header", "use 'headers' of a site or route, or of a rule"},
     {"add_header", "use 'headers' of a site or route"},
     {"expires", "use 'cache_control' of a rule, in 'rules' " IN_ROUTE},
-    {"cache_control", "use 'rules' " IN_ROUTE},
+    {"cache_control", "use 'cache_control' of a rule, in 'rules' " IN_ROUTE},
     {"limit_rate", "use 'rate_limit' " IN_ROUTE},
     {"disable_symlinks", "use 'symlinks' " IN_ROUTE},
     {"auth", "use 'basic_auth' of a site or route"},
@@ -91,7 +92,7 @@ static const struct {
     {"VirtualHost", USE_SITES},
     {"events", "use 'server' at the top level, with 'workers' and 'max_connections'"},
     {"kubernetes", "use 'health' at the top level, and 'drain_delay' of 'server'"},
-    {"regex", "paths have * and :name, and patterns of files *, but no regular expressions"},
+    {"regex", "there are none; a path may contain * and :name, a pattern of files *"},
     {"import", "use 'include' at the top level"},
     {"bind", "use 'listen' at the top level"},
     {"port", "use 'listen' at the top level"},
@@ -105,7 +106,7 @@ static const struct {
     {"listen", OF_FILE},
     {"tls", OF_FILE},
     {"log", OF_FILE},
-    {"access_log", "a key of the file or a site; of a route it can only be off"},
+    {"access_log", "a key of the file or a site; in a route it can only be off"},
     {"metrics", OF_FILE},
     {"include", OF_FILE},
     {"sites", OF_FILE},

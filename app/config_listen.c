@@ -1,4 +1,4 @@
-/* See config_listen.h. Called by config_file.c. */
+/* See config_listen.h. */
 #include "config_listen.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* See config_log.h. Called by config_file.c and config_site.c. */
+/* See config_log.h. */
 #include "config_log.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Reads a route of a configuration file. The kind of its response decides which keys it may have.
- * Called by config_site.c. */
+/* Reads a route of a configuration file. The kind of its response decides which keys it may
+ * have. */
 #include "config_route.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
-/* Each map in the list `rules` gives one uvhttp_static_rule_t for each pattern and field.
- * Called by config_route.c. */
+/* Each map in the list `rules` gives one uvhttp_static_rule_t for each pattern and field. */
 #include "config_rules.h"
 
 #include <stdio.h>

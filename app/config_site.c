@@ -1,4 +1,4 @@
-/* Reads the sites of a configuration file: hosts, fields, origins. Called by config_file.c. */
+/* Reads the sites of a configuration file: hosts, fields, origins. */
 #include "config_site.h"
 
 #include "config_auth.h"

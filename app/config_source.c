@@ -1,5 +1,5 @@
 /* See config_source.h. Guarantees termination: a file that includes itself, directly or through
- * others, is rejected, and so are more than FILES_MAX files. Called by config_file.c. */
+ * others, is rejected, and so are more than FILES_MAX files. */
 #include "config_source.h"
 
 #include <errno.h>

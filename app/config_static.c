@@ -1,4 +1,4 @@
-/* Reads options of static files with the ranges of the option table. Called by config_route.c. */
+/* Reads options of static files with the ranges of the option table. */
 #include "config_static.h"
 
 #include <assert.h>
@@ -93,7 +93,8 @@ void uvh_config_static_read_option(struct uvh_config_reader *reader,
     }
 }
 
-/* Sets an option to its default. False if it has none of the kinds that the library checks. */
+/* Sets an option to its default. False if there is none of that name, or its kind cannot
+ * be reset. */
 static bool reset_option(uvhttp_static_options_t *files, const char *key)
 {
     const struct uvh_option *option = find_option(key);

@@ -1,4 +1,4 @@
-/* See config_tls.h. Only reads the values; tls_setup.c opens the files. Called by config_file.c. */
+/* See config_tls.h. Only reads the values; tls_setup.c opens the files. */
 #include "config_tls.h"
 
 #define SESSION_MAX      604800 /* seconds */

@@ -1,5 +1,4 @@
-/* Reads the values of a configuration file and reports invalid ones with their positions. Called by
- * config_file.c and config_site.c. */
+/* Reads the values of a configuration file and reports invalid ones with their positions. */
 #include "config_value.h"
 
 #include <stdint.h>

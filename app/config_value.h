@@ -1,7 +1,7 @@
 /* Values of a configuration file: maps by tables of keys, and scalars by their expected type.
  *
- * All functions note a problem at the position of an unexpected value, and leave the target
- * unchanged. */
+ * All functions note a problem at the position of an unexpected value. A scalar target is then
+ * unchanged; a list may be filled in part. */
 #ifndef UVH_APP_CONFIG_VALUE_H
 #define UVH_APP_CONFIG_VALUE_H
 
@@ -34,14 +34,14 @@ void uvh_config_refuse_key(struct uvh_config_reader *reader, const struct uvh_ya
                            const char *what, const char *(*name)(size_t index, const void *arg),
                            const void *arg);
 
-/* A scalar with a value; NULL, with a problem, for anything else. */
+/* The text of a scalar, which may be empty; NULL, with a problem, for anything else. */
 const char *uvh_config_text(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
-/* The same without the empty text. */
+/* The same, but an empty text is a problem, too. */
 const char *uvh_config_filled_text(struct uvh_config_reader *reader,
                                    const struct uvh_yaml_node *value);
 
-/* True for a list (of scalars or other values). */
+/* True for a list with elements; anything else is a problem. */
 bool uvh_config_is_list(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
 /* A list of texts, or one text. */
@@ -86,7 +86,8 @@ int uvh_config_read_switch_or_word(struct uvh_config_reader *reader,
  * is noted for a regular expression. */
 const char *uvh_config_pattern(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
-/* A file system path, relative to the directory of the file it is in; NULL, with a problem, if
+/* A file system path, relative to the directory of the configuration file that
+ * contains it; NULL, with a problem, if
  * invalid. */
 const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
@@ -94,7 +95,7 @@ const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_y
 void uvh_config_read_paths(struct uvh_config_reader *reader, const struct uvh_yaml_node *value,
                            struct uvh_text_list *list);
 
-/* The path of a non-empty text at `mark`; NULL, with a problem, if out of memory. */
+/* The same for a non-empty text that was read at `mark`; NULL, with a problem, if out of memory. */
 const char *uvh_config_below_directory(struct uvh_config_reader *reader, struct uvh_mark mark,
                                        const char *text);
 

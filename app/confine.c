@@ -1,4 +1,4 @@
-/* See confine.h. Called by setup_server.c. */
+/* See confine.h. */
 #include "confine.h"
 
 #include <errno.h>

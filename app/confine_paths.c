@@ -1,4 +1,4 @@
-/* See confine_paths.h. Called by confine.c. */
+/* See confine_paths.h. */
 #include "confine_paths.h"
 
 #include <libgen.h>

@@ -1,4 +1,4 @@
-/* See error_pages.h. Called by site.c, serve.c and setup_server.c. */
+/* See error_pages.h. */
 #include "error_pages.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Expands ${VAR} and ${VAR:-default} in the scalars of a tree. Guarantees that the result is UTF-8
- * and of bounded size. Called by config_file.c. */
+ * and of bounded size. */
 #include "expand.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* See file_rules.h. Called by serve_site.c. */
+/* See file_rules.h. */
 #include "file_rules.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The keys of a configuration file that a reload does not apply, because listeners, threads and the
- * identity of the process stay. Called by setup_server.c. */
+ * identity of the process stay. */
 #ifndef UVH_APP_FIXED_KEYS_H
 #define UVH_APP_FIXED_KEYS_H
 

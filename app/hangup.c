@@ -1,4 +1,4 @@
-/* See hangup.h. Called by serve.c and run.c. */
+/* See hangup.h. */
 #include "hangup.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* See hash_command.h. The password never is an argument, which other users of the machine could
- * see. Called by main.c. */
+ * see. */
 #include "hash_command.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* See hash_make.h. Needs libxcrypt; no_crypt.c replaces it in a build without. Called by
- * hash_command.c. */
+/* See hash_make.h. Needs libxcrypt; no_crypt.c replaces it in a build without. */
 #include "hash_make.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* The help pages of the program. Options are printed from their table, with their actual defaults.
- * Called by main.c and run.c. */
+/* The help pages of the program. Options are printed from their table, with their actual
+ * defaults. */
 #include "help.h"
 
 #include <ctype.h>

@@ -1,7 +1,6 @@
 /* Listening sockets that are open when the program starts. Those of systemd (socket activation, see
  * sd_listen_fds(3)) replace the configured addresses. Those of an older process (upgrade.h) are
- * used for the configured addresses that they have. Called by run.c, serve.c and those that listen.
- */
+ * used for the configured addresses that they have. */
 #ifndef UVH_APP_INHERITED_H
 #define UVH_APP_INHERITED_H
 

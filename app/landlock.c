@@ -1,4 +1,4 @@
-/* See landlock.h. The C library has no functions for these system calls. Called by confine.c. */
+/* See landlock.h. The C library has no functions for these system calls. */
 #include "landlock.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Listens on the addresses of the options. Guarantees that an error message names the address or
- * port and a solution. Called by serve.c and run.c. */
+ * port and a solution. */
 #include "listen.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* See log_path.h. Called by access_logs.c, config_log.c, run.c and serve_site.c. */
+/* See log_path.h. */
 #include "log_path.h"
 
 #include <stdio.h>

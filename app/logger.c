@@ -1,4 +1,4 @@
-/* See logger.h. Called by setup_server.c and redirect.c. */
+/* See logger.h. */
 #include "logger.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* See mapping.h. Called by options.c and serve_site.c. */
+/* See mapping.h. */
 #include "mapping.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* The servers of the metrics and of the status page run on the loop of the server with the sites,
- * and serve until the end of the shutdown. Called by setup_server.c and listen.c. */
+ * and serve until the end of the shutdown. */
 #include "metrics.h"
 
 #include <stdio.h>

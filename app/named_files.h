@@ -1,8 +1,7 @@
 /* Startup checks of a static route: the files that its options name must exist. Otherwise a
  * misspelt name would only be noticed at the first request.
  *
- * Called by serve.c, serve_site.c and site_files.c after the directory is opened. Files that are
- * removed later are handled by the library. */
+ * Called after the directory is opened. Files that are removed later are handled by the library. */
 #ifndef UVH_APP_NAMED_FILES_H
 #define UVH_APP_NAMED_FILES_H
 

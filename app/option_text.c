@@ -1,5 +1,5 @@
 /* Messages of the library name fields of its structs, which are keys in a configuration file; here
- * they are changed to the names of options. Called by file_rules.c, options.c and serve.c. */
+ * they are changed to the names of options. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* Fills struct uvh_options from the environment and the command line, driven by the table of
  * option_table.c. Guarantees that an error message names the flag or variable, its value and what
- * is allowed, and that a flag always overrides its variable. Called by main.c, run.c and the
- * files that read a configuration. */
+ * is allowed, and that a flag always overrides its variable. */
 #include "options.h"
 
 #include <stdarg.h>

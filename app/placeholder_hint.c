@@ -1,4 +1,4 @@
-/* See placeholder_hint.h. Called by expand.c, options.c and site_text.c. */
+/* See placeholder_hint.h. */
 #include "placeholder_hint.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The command precompress: options, worker threads and output. Lists all jobs first, so that
  * progress can be shown; a job is one file with one content coding. Guarantees that an interrupted
- * run leaves only complete files. Called by main.c. */
+ * run leaves only complete files. */
 #include "precompress.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Loads files into the cache before the first request, for `prewarm` in a file and --prewarm: by
- * path, or by pattern if it contains '*', '?' or '['. Called by site.c and serve.c. */
+ * path, or by pattern if it contains '*', '?' or '['. */
 #ifndef UVH_APP_PREWARM_H
 #define UVH_APP_PREWARM_H
 

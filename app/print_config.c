@@ -1,5 +1,5 @@
 /* Prints a setup as YAML. Guarantees that the output loads to the same setup: every text is quoted,
- * characters special in YAML are escaped, and '$' is doubled. Called by run.c and serve.c. */
+ * characters special in YAML are escaped, and '$' is doubled. */
 #include "print_config.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* See proxies.h. The addresses were checked when they were read. Called by setup_server.c. */
+/* See proxies.h. The addresses were checked when they were read. */
 #include "proxies.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* See redirect.h. Called by serve.c and run.c. */
+/* See redirect.h. */
 #include "redirect.h"
 
 #include <stdio.h>

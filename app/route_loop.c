@@ -1,6 +1,5 @@
-/* See route_loop.h. Only locations that surely lead back are found: those with the same text as
- * the route's path, and paths without placeholders that no other route has. Called by
- * setup_server.c. */
+/* See route_loop.h. Only locations that surely lead back are found: those with the same text as the
+ * route's path, and paths without placeholders that no other route has. */
 #include "route_loop.h"
 
 #include <stdio.h>

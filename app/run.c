@@ -1,5 +1,5 @@
 /* `uvhttp run` and `uvhttp check`: a server from a configuration file, overridden by environment
- * and flags. Guarantees that each error is printed on one line. Called by main.c. */
+ * and flags. Guarantees that each error is printed on one line. */
 #include "run.h"
 
 #include <errno.h>

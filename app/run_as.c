@@ -1,4 +1,4 @@
-/* See run_as.h. The C library changes all threads. Called by setup_server.c. */
+/* See run_as.h. The C library changes all threads. */
 #include "run_as.h"
 
 #include <errno.h>

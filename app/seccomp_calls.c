@@ -1,4 +1,4 @@
-/* See seccomp_calls.h. Called by confine.c. */
+/* See seccomp_calls.h. */
 #include "seccomp_calls.h"
 
 #include <errno.h>

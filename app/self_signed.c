@@ -1,6 +1,5 @@
 /* See self_signed.h. The file is always complete, also if several programs start at once: it is
- * written under a temporary name and renamed, while the directory is locked. Called by
- * tls_setup.c. */
+ * written under a temporary name and renamed, while the directory is locked. */
 #include "self_signed.h"
 
 #include <arpa/inet.h>

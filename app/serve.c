@@ -1,5 +1,5 @@
 /* `uvhttp serve`: one server, one directory mounted at "/", and aliases. Guarantees that an error
- * message at start names the value and a solution. Called by main.c. */
+ * message at start names the value and a solution. */
 #include "serve.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* See serve_site.h. Called by serve.c. */
+/* See serve_site.h. */
 #include "serve_site.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* What a service manager sees of the program: the pid file, and the messages of sd_notify(3) to
- * systemd, or to any other that sets NOTIFY_SOCKET. Called by setup_server.c and hangup.c. */
+ * systemd, or to any other that sets NOTIFY_SOCKET. */
 #ifndef UVH_APP_SERVICE_H
 #define UVH_APP_SERVICE_H
 

@@ -1,5 +1,5 @@
 /* See setup_server.h. Guarantees that a setup with errors serves nothing, and that all errors are
- * noted. Called by serve.c and run.c. */
+ * noted. */
 #include "setup_server.h"
 
 #include <signal.h>

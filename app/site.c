@@ -1,6 +1,6 @@
 /* Builds the sites of a setup into a server. Guarantees that every error is noted with its position
  * in the file: missing directories, invalid patterns, duplicate routes with the line of the first
- * one. Called by run.c. */
+ * one. */
 #include "site.h"
 
 #include <assert.h>

@@ -1,10 +1,10 @@
-/* See site_auth.h. Called by site.c and serve.c. */
+/* See site_auth.h. */
 #include "site_auth.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* True if an error of a password table is one of its file. */
+/* True if the error is about the password file, not about the users of the configuration. */
 static bool is_of_file(const struct uvh_setup_auth *wanted, const uvhttp_error_t *error)
 {
     return wanted->file.text != NULL && strcmp(error->field, "file") == 0;
@@ -200,11 +200,10 @@ static bool lies_in(const char *path, const char *directory)
     return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* Whether uvh_site_auth_hidden hides `inner` in `outer`. */
-static bool is_hidden_in(const struct directory *inner, const struct directory *outer)
+/* Whether uvh_site_auth_hidden hides `inner` in `outer` if the latter follows no symbolic links. */
+static bool can_hide_in(const struct directory *inner, const struct directory *outer)
 {
     return inner->site == outer->site && inner->named == &inner->route->root &&
-           outer->route->files.symlinks == UVHTTP_SYMLINKS_NONE &&
            strcmp(inner->path, outer->path) != 0;
 }
 
@@ -213,28 +212,31 @@ static void check_dir(const struct directory *directory, const struct directory 
 {
     for (size_t i = 0; i < count; i++) {
         char where[UVH_MARK_TEXT];
-        if (all[i].is_protected || !lies_in(directory->path, all[i].path) ||
-            is_hidden_in(directory, &all[i]))
+        bool can_hide = can_hide_in(directory, &all[i]);
+        bool hidden = can_hide && all[i].route->files.symlinks == UVHTTP_SYMLINKS_NONE;
+        if (all[i].is_protected || !lies_in(directory->path, all[i].path) || hidden)
             continue;
         uvh_problems_add(
             problems, directory->named->mark,
-            "the directory '%s' requires a password here, but is within '%s', which the "
-            "route in %s serves without one; move it elsewhere, or set 'symlinks: none' in that "
-            "route of the same site, which then hides it",
-            directory->named->text, all[i].named->text,
-            uvh_mark_describe(&all[i].route->path.mark, &directory->named->mark, where));
+            "the directory '%s' requires a password here, but is %s '%s', which the route in %s "
+            "serves without one; move it elsewhere%s",
+            directory->named->text,
+            strcmp(directory->path, all[i].path) == 0 ? "the same as" : "within",
+            all[i].named->text,
+            uvh_mark_describe(&all[i].route->path.mark, &directory->named->mark, where),
+            can_hide ? ", or set 'symlinks: none' in that route, which then hides it" : "");
         return;
     }
 }
 
 void uvh_site_auth_check_directories(const struct uvh_setup *setup, struct uvh_problems *problems)
 {
-    size_t most = 1;
+    size_t capacity = 1;
     for (size_t i = 0; i < setup->site_count; i++) {
         for (size_t r = 0; r < setup->sites[i].route_count; r++)
-            most += 1 + setup->sites[i].routes[r].more_roots.count;
+            capacity += 1 + setup->sites[i].routes[r].more_roots.count;
     }
-    struct directory *directories = calloc(most, sizeof(*directories));
+    struct directory *directories = calloc(capacity, sizeof(*directories));
     if (directories == NULL) {
         uvh_problems_add(problems, UVH_MARK_NONE, "out of memory");
         return;

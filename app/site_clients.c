@@ -1,4 +1,4 @@
-/* See site_clients.h. Called by site.c and serve.c. */
+/* See site_clients.h. */
 #include "site_clients.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* See site_cors.h. Called by site.c and serve.c. */
+/* See site_cors.h. */
 #include "site_cors.h"
 
 #include <string.h>

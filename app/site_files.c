@@ -1,4 +1,4 @@
-/* See site_files.h. Called by site.c and run.c. */
+/* See site_files.h. */
 #include "site_files.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* See site_text.h. Called by site.c. */
+/* See site_text.h. */
 #include "site_text.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
-/* See switched_on.h. Iterates over the table of options, so that new options are included. Called
- * by banner.c. */
+/* See switched_on.h. Iterates over the table of options, so that new options are included. */
 #include "switched_on.h"
 
 #include <stdio.h>

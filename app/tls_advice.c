@@ -1,4 +1,4 @@
-/* See tls_advice.h. Called by tls_setup.c. */
+/* See tls_advice.h. */
 #include "tls_advice.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* See tls_options.h. Symbolic links are not resolved: certificate tools point them to the renewed
- * file, and a resolved path would keep the old one. Called by serve_site.c. */
+ * file, and a resolved path would keep the old one. */
 #include "tls_options.h"
 
 #include <errno.h>

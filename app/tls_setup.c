@@ -1,4 +1,4 @@
-/* See tls_setup.h. Called by serve.c and run.c. */
+/* See tls_setup.h. */
 #include "tls_setup.h"
 
 #include <errno.h>

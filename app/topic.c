@@ -1,4 +1,4 @@
-/* See topic.h. Called by main.c. */
+/* See topic.h. */
 #include "topic.h"
 
 #include <string.h>

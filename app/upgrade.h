@@ -1,7 +1,6 @@
 /* The upgrade of a running server: a new process of the program, which may be another version of it
  * or have another configuration, takes the listening sockets; when it serves, this process serves
- * its connections to the end. A new process that fails changes nothing. Called by main.c and
- * setup_server.c. */
+ * its connections to the end. A new process that fails changes nothing. */
 #ifndef UVH_APP_UPGRADE_H
 #define UVH_APP_UPGRADE_H
 

@@ -1,4 +1,4 @@
-/* See user_files.h. Called by setup_server.c and tls_setup.c. */
+/* See user_files.h. */
 #include "user_files.h"
 
 #include <errno.h>

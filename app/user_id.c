@@ -1,4 +1,4 @@
-/* See user_id.h. Called by address.c, listen.c and run_as.c. */
+/* See user_id.h. */
 #include "user_id.h"
 
 #include <grp.h>

@@ -1,4 +1,4 @@
-/* See utc.h. Called by tls_setup.c and cert_report.c. */
+/* See utc.h. */
 #include "utc.h"
 
 #include <inttypes.h>

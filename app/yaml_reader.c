@@ -1,6 +1,5 @@
 /* Builds the tree of a YAML document from libyaml's events. Guarantees termination for every input:
- * size, depth and keys of a map are limited, and references are not allowed. Called by
- * config_file.c. */
+ * size, depth and keys of a map are limited, and references are not allowed. */
 #include "yaml_reader.h"
 
 #include <stdint.h>

@@ -60,7 +60,7 @@ typedef struct uvhttp_access_log_options {
      * all. */
     uint32_t sample;
     uint32_t flush_ms; /* milliseconds a line is buffered at most before it is written; 0: 1,000 */
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the log. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the log. */
     /* Called on the log's thread when writing fails (once, not at every attempt), works again,
      * or lines are lost (at most every 10 seconds). NULL: none. */
     uvhttp_log_cb log;

@@ -42,7 +42,7 @@ typedef struct uvhttp_address_rules_options {
     /* Accept clients without a matching rule, and clients without an address
      * (uvhttp_request_client_address returns ""). */
     bool allow_others;
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive it. */
 } uvhttp_address_rules_options_t;
 
 #ifndef __cplusplus

@@ -76,7 +76,7 @@ typedef struct uvhttp_auth_options {
     void *arg; /* passed to both; must outlive the server */
     /* Of Bearer: the required scope (RFC 6750 section 3), sent with rejections; NULL: none. */
     const char *scope;
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive it. */
 } uvhttp_auth_options_t;
 
 #ifndef __cplusplus

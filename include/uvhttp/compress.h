@@ -64,7 +64,7 @@ typedef struct uvhttp_compress_options {
     int gzip_level;                      /* 1 to 9; 0: 5 */
     int brotli_level;                    /* 1 to 11; 0: 4 */
     int zstd_level;                      /* 1 to 22; 0: 3 */
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive it. */
 } uvhttp_compress_options_t;
 
 /* False in a build without compression (BUILD_WITH_COMPRESSION). Any thread. */
@@ -103,11 +103,9 @@ UVHTTP_EXPORT int uvhttp_compress_handle_request(uvhttp_request_t *request,
                                                  uvhttp_response_t *response, void *compress);
 
 /* Compresses bytes; the result is deterministic. `level` as above. `*out` has `*out_size` bytes, at
- * most `most`, from the allocator (NULL: the system's); free it with the allocator's `release` or
- * uvhttp_compress_release. Any thread; may be slow (brotli 11: seconds per MiB), so not on a loop
- * thread.
- * Returns 0, or with `*out` NULL
- *   UVHTTP_ETOOLARGE  more than `most` bytes
+ * most `most`, from the allocator (NULL: the built-in one); free it with the allocator's `release`
+ * or uvhttp_compress_release. Any thread; may be slow (brotli 11: seconds per MiB), so not on a
+ * loop thread. Returns 0, or with `*out` NULL UVHTTP_ETOOLARGE  more than `most` bytes
  *   UVHTTP_EINVAL     no such coding or level
  *   UVHTTP_ENOTSUP    a build without compression
  *   UVHTTP_ENOMEM     out of memory */

@@ -38,18 +38,20 @@ typedef struct uvhttp_config {
     size_t handshake_timeout;  /* from accept to the end of the TLS handshake: closed */
     size_t body_timeout;       /* without progress while a body is received: 408 */
     size_t write_timeout;      /* without progress while a response is sent: closed */
-    /* From the complete request to the start of the response: 503, and a line in the log with
-     * method and route; 0 = no limit. For a route with a streamed body: until it starts to read
-     * the body, and again from the end of the body. A job of the heavy lane may take longer. */
+    /* From the complete request to the start of the response: 503 (or the route's
+     * timeout_status), and a line in the log with method and route; 0 = no limit. For a route with
+     * a streamed body: until it starts to read the body, and again from the end of the body. A job
+     * of uvhttp_response_defer_heavy may take longer. */
     size_t handler_timeout;
     /* time for a client to read an error response before the connection is closed */
     size_t linger_timeout;
-    /* From uvhttp_server_stop, the server serves as before this long, but is not ready (health.h),
-     * so that balancers send no more requests; the following begin afterwards */
+    /* For this long after uvhttp_server_stop, the server serves as before, but is not ready
+     * (health.h), so that balancers send no more requests. drain_timeout and drain_grace begin
+     * afterwards. */
     size_t drain_delay;
-    size_t drain_timeout; /* for open exchanges after uvhttp_server_stop: closed */
-    /* After uvhttp_server_stop, idle keep-alive connections stay open this long, and close after
-     * the response to their next request; at most drain_timeout */
+    size_t drain_timeout; /* for open exchanges after that: closed */
+    /* Idle keep-alive connections stay open this long after that, and close after the response to
+     * their next request; at most drain_timeout */
     size_t drain_grace;
     size_t event_heartbeat; /* interval of comments on an event stream without events; 0: none */
 
@@ -73,14 +75,14 @@ typedef struct uvhttp_config {
     size_t http2_stream_window;     /* bytes of a body that a client may send unread */
     size_t http2_connection_window; /* the same for all bodies of a connection */
     size_t http2_header_table;      /* bytes of the table for compressed fields of requests */
-    /* Per second and connection, beyond which it ends with ENHANCE_YOUR_CALM: frames that carry
-     * neither a request nor data, and requests that end with RST_STREAM */
-    size_t http2_control_frames;
-    size_t http2_resets;
-    /* The same over the life of the connection, which then ends after its responses; 0 = none */
+    /* Per second of one connection; one that exceeds them is ended with ENHANCE_YOUR_CALM */
+    size_t http2_control_frames; /* frames that carry neither a request nor data */
+    size_t http2_resets;         /* requests that end with RST_STREAM */
+    /* http2_resets over the life of the connection, which then ends after its responses; 0 = none
+     */
     size_t http2_total_resets;
-    /* Interval, in seconds, of PING on a connection with requests that sends nothing; without a
-     * reply it is closed; 0 = none */
+    /* Seconds. A client with open requests that has sent nothing for so long gets PING; after as
+     * long without a reply its connection is closed; 0 = none */
     size_t http2_ping_interval;
 
     /* Blocking handlers (UVHTTP_ROUTE_BLOCKING) */
@@ -97,7 +99,7 @@ typedef struct uvhttp_config {
     size_t heavy_threads; /* threads of the heavy lane; 0: one per core, at most 4 */
     size_t heavy_queue;   /* jobs queued for them: 503 */
 
-    /* TLS handshakes. One takes as long as some hundred requests, and delays them unless it has
+    /* TLS handshakes. One takes as long as several hundred requests, and delays them unless it has
      * threads of its own. */
 
     /* Threads created when the server listens, shared by all workers; 0: handshakes run on the
@@ -198,7 +200,8 @@ UVHTTP_EXPORT int uvhttp_config_set(uvhttp_config_t *config, const char *name, c
  * UVHTTP_MAX_CONNECTIONS. An empty variable counts as absent. No other thread may change the
  * environment during the call.
  * Returns 0, or
- *   UVHTTP_ECONFIG  the first invalid variable; error.text begins with its name
+ *   UVHTTP_ECONFIG  the first invalid variable; those before it are set. error.text begins with
+ *                   its name
  *                   ("UVHTTP_BODY_TIMEOUT: ..."), error.field is that of the number
  *   UVHTTP_EINVAL   a prefix of more than 64 bytes */
 UVHTTP_EXPORT int uvhttp_config_from_env(uvhttp_config_t *config, const char *prefix,
@@ -210,8 +213,8 @@ UVHTTP_EXPORT int uvhttp_config_from_env(uvhttp_config_t *config, const char *pr
  *   bytes          B, K or KiB (1,024), M or MiB, G or GiB; upper or lower case
  *   seconds        s, m or min, h, d
  *   milliseconds   ms, s, m or min, h, d
+ *   boolean        no number, but one of the words true, yes, on and 1, or false, no, off and 0
  *   others         none
- * or of the unit "boolean" one of the words true, yes, on and 1, or false, no, off and 0.
  * Returns 0, or
  *   UVHTTP_EINVAL  anything else; `*value` is unchanged */
 UVHTTP_EXPORT int uvhttp_config_parse(const char *text, const char *unit, size_t *value);

@@ -51,7 +51,7 @@ typedef struct uvhttp_cors_options {
     /* Seconds for which a browser may cache a preflight response, up to 86,400; 0: not sent
      * (browsers use 5 seconds). */
     size_t max_age;
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive it. */
 } uvhttp_cors_options_t;
 
 /* Creates a policy. Any thread.

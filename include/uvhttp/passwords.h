@@ -56,7 +56,7 @@ typedef struct uvhttp_passwords_options {
     const char *file;
     /* Milliseconds for which a correct password is cached, at most 86,400,000; 0: 300,000. */
     uint32_t remember_ms;
-    /* NULL: the system's. Must outlive it and be thread-safe. */
+    /* NULL: the built-in one. Must outlive it and be thread-safe. */
     const uvhttp_allocator_t *allocator;
 } uvhttp_passwords_options_t;
 

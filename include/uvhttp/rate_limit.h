@@ -63,7 +63,7 @@ typedef struct uvhttp_rate_limit_options {
     const char *name;
     /* do not send RateLimit and RateLimit-Policy; Retry-After stays */
     bool silent;
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the limit. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the limit. */
 } uvhttp_rate_limit_options_t;
 
 /* Creates a limit. Any thread.

@@ -31,7 +31,7 @@ typedef struct uvhttp_request_ids_options {
      * "-._~:/+=@". */
     bool trusted;
     size_t max_length;                   /* bytes of an accepted ID, 1 to 256; 0: 128 */
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive it. */
 } uvhttp_request_ids_options_t;
 
 /* Creates a generator. `options` NULL: the defaults. Any thread.

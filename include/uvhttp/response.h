@@ -436,7 +436,7 @@ UVHTTP_EXPORT void uvhttp_response_on_read_error(uvhttp_response_t *response,
 /* Fields encoded once and sent many times: the fastest way to send the same fields repeatedly. */
 typedef struct uvhttp_prepared uvhttp_prepared_t;
 
-/* Creates and frees a set of prepared fields. `allocator` NULL means the system's. Returns NULL
+/* Creates and frees a set of prepared fields. `allocator` NULL means the built-in one. Returns NULL
  * when out of memory; free(NULL) does nothing. All uvhttp_prepared_* functions: any thread, one
  * at a time per object. */
 UVHTTP_EXPORT uvhttp_prepared_t *uvhttp_prepared_new(const uvhttp_allocator_t *allocator);

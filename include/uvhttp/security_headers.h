@@ -43,7 +43,7 @@ typedef struct uvhttp_security_headers_options {
     const char *strict_transport_security;
     /* All clients use HTTPS: a proxy terminates TLS. */
     bool https;
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive it. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive it. */
 } uvhttp_security_headers_options_t;
 
 /* Creates a set of fields. `options` NULL: the defaults. Any thread.

@@ -44,7 +44,7 @@ typedef struct uvhttp_cookie_signer_options {
      * without the other is rejected. */
     const uvhttp_slice_t *keys;
     size_t key_count;                    /* 1 to 16 */
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the signer. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the signer. */
 } uvhttp_cookie_signer_options_t;
 
 #ifndef __cplusplus

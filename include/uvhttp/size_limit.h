@@ -29,7 +29,7 @@ typedef struct uvhttp_size_limit uvhttp_size_limit_t;
 typedef struct uvhttp_size_limit_options {
     size_t max_request_body;             /* bytes; 0: no limit here */
     size_t max_response_body;            /* bytes; 0: no limit here */
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the limit. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the limit. */
 } uvhttp_size_limit_options_t;
 
 /* Creates limits. Any thread.

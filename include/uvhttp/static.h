@@ -194,7 +194,7 @@ typedef struct uvhttp_static_options {
     size_t archive_entries;
     /* bytes of all files in an archive; 0: 16 GiB. More: 403. */
     size_t archive_size;
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the context. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the context. */
 } uvhttp_static_options_t;
 
 #ifndef __cplusplus

@@ -67,7 +67,7 @@ typedef struct uvhttp_template_options {
     /* The pattern of the routes that use the template (uvhttp/router.h), for its parameters. NULL:
      * a template without {rest} and parameters. */
     const char *pattern;
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the template. */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the template. */
 } uvhttp_template_options_t;
 
 /* Parses a template. Any thread.

@@ -40,7 +40,7 @@ typedef struct uvhttp_topics_options {
     /* Bytes of messages in transit to all workers; 0: 64 MiB. Messages queued for slow peers
      * count in the memory of their endpoint instead, once for all peers. */
     size_t memory;
-    const uvhttp_allocator_t *allocator; /* NULL: the system's. Must outlive the server */
+    const uvhttp_allocator_t *allocator; /* NULL: the built-in one. Must outlive the server */
 } uvhttp_topics_options_t;
 
 /* Creates topics, which the server owns. Before the server listens. `options` NULL: the defaults.

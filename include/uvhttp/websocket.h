@@ -189,7 +189,7 @@ typedef struct uvhttp_websocket_options {
     /* Uses the memory limit of another endpoint (then `memory` stays 0), so that several
      * endpoints of a server share one limit. NULL: its own. */
     uvhttp_websocket_endpoint_t *shares_memory_with;
-    /* NULL: the system's. Must outlive the server, and messages that are kept longer. */
+    /* NULL: the built-in one. Must outlive the server, and messages that are kept longer. */
     const uvhttp_allocator_t *allocator;
 } uvhttp_websocket_options_t;
 

@@ -4,7 +4,7 @@
  * A small request that arrives during transfers of large files waits for one slice of each of them,
  * so slices are short then. Short slices cost: every slice wakes both ends, and CPU time per byte
  * rises by half (docs/design/output-queue.md). With large files only, slices are long. One object
- * per worker; time is an argument. Called by output.c and h1/. */
+ * per worker; time is an argument. */
 #ifndef UVH_CONN_FILE_SHARE_H
 #define UVH_CONN_FILE_SHARE_H
 

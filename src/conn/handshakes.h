@@ -7,7 +7,7 @@
  * on a thread when the step is done.
  *
  * Invariant: a queued connection has been reported readable, is not read, and is linked by its
- * member `ready`. Used on the worker's thread only. Called by tls_io.c, conn.c and shared.c. */
+ * member `ready`. Used on the worker's thread only. */
 #ifndef UVH_CONN_HANDSHAKES_H
 #define UVH_CONN_HANDSHAKES_H
 

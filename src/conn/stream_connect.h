@@ -1,5 +1,4 @@
-/* Outgoing streams between uvhttp_stream_connect and `connected`. Called by stream.c, shared.c and
- * server/streams.c. */
+/* Outgoing streams between uvhttp_stream_connect and `connected`. */
 #ifndef UVH_CONN_STREAM_CONNECT_H
 #define UVH_CONN_STREAM_CONNECT_H
 

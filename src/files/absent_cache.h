@@ -4,7 +4,7 @@
  * Separate from the file cache, so that requests for missing names never evict files. Invariants:
  * at most the allowed number of entries, each key no longer than UVH_ABSENT_CACHE_MAX_KEY. Every
  * entry is in the table and in the LRU list. The least recently requested entry is evicted first.
- * Used by its owner's thread, which runs a loop. Called by static_fetch.c. */
+ * Used by its owner's thread, which runs a loop. */
 #ifndef UVH_FILES_ABSENT_CACHE_H
 #define UVH_FILES_ABSENT_CACHE_H
 

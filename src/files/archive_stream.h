@@ -2,7 +2,7 @@
  *
  * Invariants: a member has exactly the bytes that its head announces, or the stream fails (a file
  * was truncated meanwhile). Files that could not be served are not included. Links are stored as
- * their targets. Reads the disk, so it belongs in a job. Called by static_listing.c. */
+ * their targets. Reads the disk, so it belongs in a job. */
 #ifndef UVH_FILES_ARCHIVE_STREAM_H
 #define UVH_FILES_ARCHIVE_STREAM_H
 

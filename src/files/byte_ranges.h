@@ -1,6 +1,6 @@
 /* Several ranges of one file as a multipart/byteranges body (RFC 9110 section 14.6).
  *
- * Called by static_entity.c, which selects the file and sends the body. */
+ * The caller (static_entity.c) selects the file and sends the body. */
 #ifndef UVH_FILES_BYTE_RANGES_H
 #define UVH_FILES_BYTE_RANGES_H
 

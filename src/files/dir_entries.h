@@ -6,7 +6,7 @@
  *
  * Invariants: only files and directories below the root, links resolved; at most the requested
  * number. Directories come before files, and the order is deterministic. Reads the disk, so it
- * belongs in a job. Called by dir_listing.c and dir_walk.c. */
+ * belongs in a job. */
 #ifndef UVH_FILES_DIR_ENTRIES_H
 #define UVH_FILES_DIR_ENTRIES_H
 

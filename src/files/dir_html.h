@@ -2,8 +2,8 @@
  * windows and phones, for pointer and keyboard.
  *
  * Invariants: valid HTML whatever the names contain. Links are relative, so the page works below
- * any prefix and behind any proxy. No style in the page (dir_style.h). Called by dir_listing.c,
- * which specifies the order of calls. */
+ * any prefix and behind any proxy. No style in the page (dir_style.h). dir_listing.c specifies the
+ * order of calls. */
 #ifndef UVH_FILES_DIR_HTML_H
 #define UVH_FILES_DIR_HTML_H
 

@@ -1,7 +1,6 @@
 /* Icons of a listing's rows, by the type of the file.
  *
- * Invariant: the shapes are in the page once, and each row refers to one: no image is loaded.
- * Called by dir_table.c. */
+ * Invariant: the shapes are in the page once, and each row refers to one: no image is loaded. */
 #ifndef UVH_FILES_DIR_ICONS_H
 #define UVH_FILES_DIR_ICONS_H
 

@@ -3,7 +3,7 @@
  * Invariants: UTF-8 whatever bytes the names contain. Each link leads to exactly its entry. Entries
  * that could not be served are omitted: links that leave the root or are broken, and hidden names
  * unless allowed. All functions read the disk or take long for a large directory, so they belong in
- * a heavy job. Called by static_listing.c. */
+ * a heavy job. */
 #ifndef UVH_FILES_DIR_LISTING_H
 #define UVH_FILES_DIR_LISTING_H
 

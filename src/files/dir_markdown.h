@@ -2,8 +2,7 @@
  * listing. Only this module uses md4c; a build without BUILD_WITH_MARKDOWN does not have it.
  *
  * Invariants: the output has only elements and attributes that this module writes. Raw HTML is left
- * out. Links lead to http, https, mailto or a relative URL, images are below the same site. Called
- * by dir_html.c. */
+ * out. Links lead to http, https, mailto or a relative URL, images are below the same site. */
 #ifndef UVH_FILES_DIR_MARKDOWN_H
 #define UVH_FILES_DIR_MARKDOWN_H
 

@@ -1,8 +1,7 @@
 /* Escapes file names, and other arbitrary bytes, for HTML, JSON, a plain line, and a link.
  *
  * Invariants: the output is UTF-8 and cannot end its context. Bytes that are no valid UTF-8 become
- * U+FFFD, except in a link, which encodes exactly the bytes of the name. Called by dir_html.c and
- * dir_listing.c. */
+ * U+FFFD, except in a link, which encodes exactly the bytes of the name. */
 #ifndef UVH_FILES_DIR_NAMES_H
 #define UVH_FILES_DIR_NAMES_H
 

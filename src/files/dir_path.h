@@ -1,7 +1,6 @@
 /* The path of a page as links to the directories above it, for listings and error pages.
  *
- * Invariants: the links are relative, so they work below any prefix and behind any proxy. Called by
- * dir_html.c and dir_table.c. */
+ * Invariants: the links are relative, so they work below any prefix and behind any proxy. */
 #ifndef UVH_FILES_DIR_PATH_H
 #define UVH_FILES_DIR_PATH_H
 

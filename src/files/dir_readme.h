@@ -2,7 +2,7 @@
  * it is text.
  *
  * Invariants of a README found: at most UVH_DIR_README_MAX bytes, UTF-8, without NUL, from a
- * regular file below the root that may be served. Reads the disk. Called by dir_listing.c. */
+ * regular file below the root that may be served. Reads the disk. */
 #ifndef UVH_FILES_DIR_README_H
 #define UVH_FILES_DIR_README_H
 

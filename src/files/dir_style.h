@@ -2,8 +2,7 @@
  *
  * It has its own URL, "?format=css" of any listing or error page. No page contains a style, because
  * a Content-Security-Policy without 'unsafe-inline' (such as the one of uvhttp/security_headers.h)
- * permits only style sheets loaded from the site. Called by dir_html.c, static_error.c and
- * static_listing.c. */
+ * permits only style sheets loaded from the site. */
 #ifndef UVH_FILES_DIR_STYLE_H
 #define UVH_FILES_DIR_STYLE_H
 

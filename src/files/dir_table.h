@@ -1,6 +1,6 @@
 /* The table of a listing's page: columns to sort by, and a row for each entry.
  *
- * Invariants: as in dir_html.h. Called by dir_html.c and dir_listing.c. */
+ * Invariants: as in dir_html.h. */
 #ifndef UVH_FILES_DIR_TABLE_H
 #define UVH_FILES_DIR_TABLE_H
 

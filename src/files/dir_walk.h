@@ -3,8 +3,7 @@
  *
  * Invariants: only files and directories below the root, links resolved. A link to a directory
  * being walked is skipped, so the walk ends. Unreadable members are skipped, as they could not be
- * served. At most the allowed number of members. Reads the disk, one directory at a time. Called by
- * archive_stream.c. */
+ * served. At most the allowed number of members. Reads the disk, one directory at a time. */
 #ifndef UVH_FILES_DIR_WALK_H
 #define UVH_FILES_DIR_WALK_H
 

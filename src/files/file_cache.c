@@ -1,5 +1,4 @@
-/* A hash table, and one LRU list per budget, so that the oldest entry is found at once. Called by
- * static_files.c. */
+/* A hash table, and one LRU list per budget, so that the oldest entry is found at once. */
 #include "files/file_cache.h"
 
 #include <string.h>

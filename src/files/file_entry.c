@@ -1,5 +1,5 @@
 /* A small file is read at once between two stats; when they differ, it was written meanwhile and is
- * read again. Called by static_load.c in a job. */
+ * read again. Entries are made in a job, or by send_file.c in the handler. */
 #include "files/file_entry.h"
 
 #include <errno.h>

@@ -3,8 +3,7 @@
  * version is revalidated. All workers share one set.
  *
  * A path and those derived from it share a number: "about", "about/", "about.html",
- * "about.html.gz". So do paths whose hashes collide, which costs one extra check. Called by
- * static_files.c, static_fetch.c and static_publish.c. */
+ * "about.html.gz". So do paths whose hashes collide, which costs one extra check. */
 #ifndef UVH_FILES_PATH_VERSIONS_H
 #define UVH_FILES_PATH_VERSIONS_H
 

@@ -2,8 +2,7 @@
  *
  * Invariants: at most one slice is being made and one being sent, so memory is bounded however slow
  * the client is. The loop only copies. A source that fails ends the connection, so that the client
- * does not take a truncated body for a complete one. Called by static_listing.c on the loop's
- * thread. */
+ * does not take a truncated body for a complete one. Called on the loop's thread. */
 #ifndef UVH_FILES_POOLED_BODY_H
 #define UVH_FILES_POOLED_BODY_H
 

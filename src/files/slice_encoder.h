@@ -1,7 +1,7 @@
 /* Compresses a body that is made one slice at a time.
  *
  * Invariant: slices of the result are not empty, except the last one. Its functions take long, so
- * they belong in a job. Called by static_listing.c. */
+ * they belong in a job. */
 #ifndef UVH_FILES_SLICE_ENCODER_H
 #define UVH_FILES_SLICE_ENCODER_H
 

@@ -1,7 +1,7 @@
 /* Responds with a file: whole, with one or several ranges of it, or with 304, 412 or 416, according
  * to the conditions and the Range of the request.
  *
- * Called by static_files.c, static_fetch.c and static_variants.c on the loop's thread. */
+ * Called on the loop's thread; for a file that a handler sends, on its thread. */
 #ifndef UVH_FILES_STATIC_ENTITY_H
 #define UVH_FILES_STATIC_ENTITY_H
 

@@ -4,8 +4,8 @@
  * Invariants: at most one load per path and worker is in progress, except for listings, which
  * differ by request, and for loads that began before an upload. A queued request is in its own
  * exchange's memory and leaves the queue when its client disconnects, so the number of connections
- * bounds the queue. Called by static_files.c on the loop's thread of the worker that owns the
- * request and the cache. */
+ * bounds the queue. Called on the loop's thread of the worker that owns the request and the
+ * cache. */
 #ifndef UVH_FILES_STATIC_FETCH_H
 #define UVH_FILES_STATIC_FETCH_H
 

@@ -1,4 +1,4 @@
-/* Text only: no disk access. Called by static_files.c, static_map.c and static_resolve.c. */
+/* Text only: no disk access. */
 #include "files/static_path.h"
 
 #include <string.h>

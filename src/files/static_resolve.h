@@ -1,8 +1,8 @@
 /* Resolves a path to a file, directory, page or redirect: tries the list of static_map.h on the
  * disk.
  *
- * Called by static_load.c in a job. Stats files and opens none. The result is not hidden unless
- * hidden files are allowed, and is below the root, as is every path given to platform/file.h. */
+ * Called in a job. Stats files and opens none. The result is not hidden unless hidden files are
+ * allowed, and is below the root, as is every path given to platform/file.h. */
 #ifndef UVH_FILES_STATIC_RESOLVE_H
 #define UVH_FILES_STATIC_RESOLVE_H
 

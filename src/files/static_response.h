@@ -1,5 +1,4 @@
-/* Redirects, and the statuses of errors. Called by static_fetch.c and static_files.c on the loop's
- * thread. */
+/* Redirects, and the statuses of errors. Called on the loop's thread. */
 #ifndef UVH_FILES_STATIC_RESPONSE_H
 #define UVH_FILES_STATIC_RESPONSE_H
 

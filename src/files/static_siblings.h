@@ -2,7 +2,7 @@
  * is a regular file and at least as new as its source; so changing a source invalidates its old
  * siblings.
  *
- * Called by static_load.c and static_publish.c in jobs. */
+ * Called in jobs. */
 #ifndef UVH_FILES_STATIC_SIBLINGS_H
 #define UVH_FILES_STATIC_SIBLINGS_H
 

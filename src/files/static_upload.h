@@ -1,6 +1,6 @@
 /* Uploads into a served directory: PUT of one file, POST of a form with files.
  *
- * Called by static_files.c on the loop's thread, once per request. */
+ * Called on the loop's thread, once per request. */
 #ifndef UVH_FILES_STATIC_UPLOAD_H
 #define UVH_FILES_STATIC_UPLOAD_H
 

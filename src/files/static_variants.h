@@ -1,7 +1,7 @@
 /* Selects the content coding of a file for a client: a sibling, one made before, or one that a job
  * makes now and the file's entry in the cache keeps.
  *
- * Called by static_files.c and static_fetch.c on the loop's thread. */
+ * uvh_static_variants_makeable is called in a job, the other on the loop's thread. */
 #ifndef UVH_FILES_STATIC_VARIANTS_H
 #define UVH_FILES_STATIC_VARIANTS_H
 

@@ -2,8 +2,8 @@
  * streamed.
  *
  * A body that arrived with its head is a slice of the receive buffer; a later one is collected or
- * streamed. Called by receive.c, and through struct uvh_protocol when an asynchronous middleware
- * has decided or a handler requests the body. */
+ * streamed. Called while data is received, and through struct uvh_protocol when an asynchronous
+ * middleware has decided or a handler requests the body. */
 #include "h1/h1.h"
 
 #include <string.h>

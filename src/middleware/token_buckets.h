@@ -11,7 +11,7 @@
  * Invariants: memory is allocated only when the table is created. A call searches one set, whatever
  * the table's size. One key is granted at most burst + t / interval in `t` nanoseconds, exactly, on
  * any number of threads, unless its bucket was reused. The caller passes the time, which may differ
- * between threads: an earlier time than a previous one grants no more. Called by rate_limit.c. */
+ * between threads: an earlier time than a previous one grants no more. */
 #ifndef UVH_MIDDLEWARE_TOKEN_BUCKETS_H
 #define UVH_MIDDLEWARE_TOKEN_BUCKETS_H
 

@@ -5,7 +5,7 @@
  *
  * Invariants: the callback runs at most once, on the loop's thread, not before uvh_lookup_start has
  * returned, and not after uvh_lookup_forget. At most four threads look up names; further lookups
- * are queued. Called by conn/stream_connect.c and redis/link.c; part of both libraries. */
+ * are queued. Part of both libraries, uvhttp and uvhttp_redis. */
 #ifndef UVH_NET_LOOKUP_H
 #define UVH_NET_LOOKUP_H
 

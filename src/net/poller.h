@@ -7,7 +7,7 @@
  *
  * Invariants: at most UVH_POLLER_BATCH events are reported per loop iteration, so other handles of
  * the loop are not starved; the memory of a removed socket stays valid until `removed` has run,
- * never within an event. Called by conn/ and server/worker.c, on the loop's thread. */
+ * never within an event. Called on the loop's thread. */
 #ifndef UVH_NET_POLLER_H
 #define UVH_NET_POLLER_H
 

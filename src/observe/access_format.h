@@ -1,5 +1,4 @@
-/* Formats a line of the access log as a pure function of facts and a format. Called by
- * access_log.c.
+/* Formats a line of the access log as a pure function of facts and a format.
  *
  * Invariants: a line ends with its only '\n' and has at most UVH_ACCESS_LINE_SIZE bytes. Bytes sent
  * by the client are always escaped, and truncation never splits an escape. In JSON a line is a

@@ -3,7 +3,7 @@
  *
  * Names are those of metric families: a counter gets "_total" here. `labels` is what is between the
  * braces, "" for none; values are escaped. Always true: the text is counted whole, and as much as
- * fits is written, NUL-terminated. Called by metrics.c. */
+ * fits is written, NUL-terminated. */
 #ifndef UVH_OBSERVE_METRICS_TEXT_H
 #define UVH_OBSERVE_METRICS_TEXT_H
 

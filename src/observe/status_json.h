@@ -1,4 +1,4 @@
-/* The status as JSON (RFC 8259). Called by status.c. */
+/* The status as JSON (RFC 8259). */
 #ifndef UVH_OBSERVE_STATUS_JSON_H
 #define UVH_OBSERVE_STATUS_JSON_H
 

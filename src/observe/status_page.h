@@ -1,4 +1,4 @@
-/* The status as an HTML page. Called by status.c. */
+/* The status as an HTML page. */
 #ifndef UVH_OBSERVE_STATUS_PAGE_H
 #define UVH_OBSERVE_STATUS_PAGE_H
 

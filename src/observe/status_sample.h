@@ -1,6 +1,6 @@
 /* The counters of a server at one moment, and the rates between two moments.
  *
- * Called by status.c; read by status_page.c and status_json.c. */
+ * status.c takes the samples; status_page.c and status_json.c write them. */
 #ifndef UVH_OBSERVE_STATUS_SAMPLE_H
 #define UVH_OBSERVE_STATUS_SAMPLE_H
 

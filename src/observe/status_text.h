@@ -1,4 +1,4 @@
-/* Numbers as people read them. Called by status_page.c. */
+/* Numbers as people read them. */
 #ifndef UVH_OBSERVE_STATUS_TEXT_H
 #define UVH_OBSERVE_STATUS_TEXT_H
 

@@ -1,5 +1,4 @@
-/* For what must be set up before the server listens, or during a reload. Called by topics.c,
- * websocket/endpoint.c and server/client.c. */
+/* For what must be set up before the server listens, or during a reload. */
 #ifndef UVH_OPTIONS_FROZEN_H
 #define UVH_OPTIONS_FROZEN_H
 

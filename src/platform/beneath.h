@@ -1,8 +1,8 @@
 /* Opens a path beneath a directory; a policy says which symbolic links are followed.
  *
- * Called by file.c. Paths are relative to the directory, without NUL; "" is the directory itself. A
- * path that leaves the directory by itself (".." or a leading '/') gives -EXDEV with every policy.
- * Where links may lead anywhere, any ".." in the path gives -EXDEV. Any thread. */
+ * Paths are relative to the directory, without NUL; "" is the directory itself. A path that leaves
+ * the directory by itself (".." or a leading '/') gives -EXDEV with every policy. Where links may
+ * lead anywhere, any ".." in the path gives -EXDEV. Any thread. */
 #ifndef UVH_PLATFORM_BENEATH_H
 #define UVH_PLATFORM_BENEATH_H
 

@@ -6,8 +6,8 @@
  * larger than every decoder must accept (RFC 9659: 8 MiB for zstd). All memory comes from the
  * allocator.
  *
- * No I/O. Any thread, one at a time for one compressor. Called by middleware/compress.c and for
- * static files that are compressed while served. */
+ * No I/O. Any thread, one at a time for one compressor. Used for responses of handlers
+ * (middleware/compress.c) and for static files. */
 #ifndef UVH_PLATFORM_COMPRESS_H
 #define UVH_PLATFORM_COMPRESS_H
 

@@ -2,7 +2,7 @@
  * platform/compress.c use zlib; builds without BUILD_WITH_COMPRESSION do not have it.
  *
  * Always true: all memory is allocated at creation, and its size is known before. Any thread, one
- * at a time for one object. Called by websocket/deflate.c. */
+ * at a time for one object. */
 #ifndef UVH_PLATFORM_DEFLATE_H
 #define UVH_PLATFORM_DEFLATE_H
 

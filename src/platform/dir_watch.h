@@ -12,8 +12,7 @@
  * inotify does not report changes through a hard link or a symbolic link to another directory,
  * through a memory mapping, or by other machines of a network file system. Always true: at most the
  * configured number of directories is watched. A directory in the table stays there until close,
- * watched or not; so does the root's while no directory is at its path. Called by
- * files/static_fetch.c. */
+ * watched or not; so does the root's while no directory is at its path. */
 #ifndef UVH_PLATFORM_DIR_WATCH_H
 #define UVH_PLATFORM_DIR_WATCH_H
 

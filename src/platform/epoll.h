@@ -1,5 +1,4 @@
-/* epoll(7), edge-triggered: a set of sockets, each added once for all events. Linux only. Called by
- * net/poller.c. */
+/* epoll(7), edge-triggered: a set of sockets, each added once for all events. Linux only. */
 #ifndef UVH_PLATFORM_EPOLL_H
 #define UVH_PLATFORM_EPOLL_H
 

@@ -1,7 +1,7 @@
 /* Hashed passwords by crypt(3) of libxcrypt. Only this module uses it; builds without
  * BUILD_WITH_CRYPT do not have it.
  *
- * Called by passwords.c. Any thread. */
+ * Any thread. */
 #ifndef UVH_PLATFORM_PASSWORD_H
 #define UVH_PLATFORM_PASSWORD_H
 

@@ -1,6 +1,4 @@
-/* An interruptible sleep: a thread waits for a time, or until it must end.
- *
- * Called by tls/watch.c. */
+/* An interruptible sleep: a thread waits for a time, or until it must end. */
 #ifndef UVH_PLATFORM_PAUSE_H
 #define UVH_PLATFORM_PAUSE_H
 

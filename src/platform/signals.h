@@ -1,5 +1,5 @@
 /* Signals sent for failed writes: their default action ends the process, and the call returns the
- * same error anyway. Called by server/server.c. */
+ * same error anyway. */
 #ifndef UVH_PLATFORM_SIGNALS_H
 #define UVH_PLATFORM_SIGNALS_H
 

@@ -1,7 +1,6 @@
 /* Adoption of sockets created outside uvhttp: they are checked and set up like our own.
  *
- * A rejected socket is unchanged, except that it is close-on-exec and non-blocking. Called by
- * server/listening.c. */
+ * A rejected socket is unchanged, except that it is close-on-exec and non-blocking. */
 #ifndef UVH_PLATFORM_SOCKET_ADOPT_H
 #define UVH_PLATFORM_SOCKET_ADOPT_H
 

@@ -1,4 +1,4 @@
-/* Outgoing connections. Called by conn/stream_connect.c. */
+/* Outgoing connections. */
 #ifndef UVH_PLATFORM_SOCKET_CONNECT_H
 #define UVH_PLATFORM_SOCKET_CONNECT_H
 

@@ -1,7 +1,5 @@
 /* Kernel TLS (Linux, module `tls`): after a handshake in user space the kernel encrypts what is
- * sent on a TCP socket, so send and sendfile take plaintext. Receiving is unchanged.
- *
- * Called by tls/session.c and conn/tls_io.c. */
+ * sent on a TCP socket, so send and sendfile take plaintext. Receiving is unchanged. */
 #ifndef UVH_PLATFORM_SOCKET_TLS_H
 #define UVH_PLATFORM_SOCKET_TLS_H
 

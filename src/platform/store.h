@@ -3,8 +3,7 @@
  * an aborted one is removed.
  *
  * All functions may block on disk I/O, so they run in jobs; any thread, one at a time for one
- * store. Functions return 0 or a negative errno, which is libuv's code. Called by uploads/spool.c
- * and files/static_upload.c. */
+ * store. Functions return 0 or a negative errno, which is libuv's code. */
 #ifndef UVH_PLATFORM_STORE_H
 #define UVH_PLATFORM_STORE_H
 

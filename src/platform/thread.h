@@ -1,4 +1,4 @@
-/* Threads other than those of the loops. Called by platform/line_writer.c and net/lookup.c. */
+/* Threads other than those of the loops. */
 #ifndef UVH_PLATFORM_THREAD_H
 #define UVH_PLATFORM_THREAD_H
 

@@ -2,7 +2,7 @@
  *
  * Always true: a file is removed only if it is a socket on which no process accepts connections, or
  * the one created here. Concurrent processes serialise this by a lock on the directory (flock(2)),
- * for at most a second. Called by server/listening.c. */
+ * for at most a second. */
 #ifndef UVH_PLATFORM_UNIX_SOCKET_H
 #define UVH_PLATFORM_UNIX_SOCKET_H
 

@@ -1,8 +1,7 @@
 /* The routes of one pattern, by method, and sets of methods as needed for Allow.
  *
  * Invariant: a method has at most one route here. A known method is one of the enum
- * uvhttp_method_t; others are extension methods. Called by route/tree.c; lookups are inlined
- * there. */
+ * uvhttp_method_t; others are extension methods. Lookups are inlined in route/tree.c. */
 #ifndef UVH_ROUTE_ENDPOINT_H
 #define UVH_ROUTE_ENDPOINT_H
 

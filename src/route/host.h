@@ -1,7 +1,7 @@
 /* Virtual hosts by name: a table of hosts, exact ones and "*." patterns, each with its routes.
  *
  * Invariants: names in the table and looked-up names are lower case, without port and without a
- * trailing dot. A lookup does not allocate. Called by route/router.c. */
+ * trailing dot. A lookup does not allocate. */
 #ifndef UVH_ROUTE_HOST_H
 #define UVH_ROUTE_HOST_H
 

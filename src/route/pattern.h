@@ -1,6 +1,4 @@
-/* Route patterns: validation, and their parameters.
- *
- * Called by adding.c when routes and groups are added, and by tree.c. */
+/* Route patterns: validation, and their parameters. */
 #ifndef UVH_ROUTE_PATTERN_H
 #define UVH_ROUTE_PATTERN_H
 

@@ -1,6 +1,5 @@
 /* Rewriting: rules are routes of any method in a tree of their own, whose `arg` is the template of
- * the new path. A request is looked up there once before it is routed, so there are no loops.
- * Called by router.c and exchange.c. */
+ * the new path. A request is looked up there once before it is routed, so there are no loops. */
 #include <string.h>
 
 #include <uvhttp/template.h>

@@ -1,8 +1,8 @@
 /* The segments of a path, as integers for fast comparison and hashing.
  *
  * A segment is loaded sixteen bytes at a time, so the caller must provide UVH_REQUEST_PATH_SLACK
- * readable bytes after a path; their values do not matter. The code uses sums and masks instead of
- * branches, which would be unpredictable, since segments differ in length. Inlined into
+ * readable bytes after a path; their values do not matter. The code uses minimums and masks instead
+ * of branches, which would be unpredictable, since segments differ in length. Inlined into
  * route/tree.c, where a match spends most of its time. */
 #ifndef UVH_ROUTE_SEGMENT_H
 #define UVH_ROUTE_SEGMENT_H
@@ -22,7 +22,7 @@
 
 enum { UVH_SEGMENT_WORD = 8, UVH_SEGMENT_BLOCK = 16 };
 
-/* Segments of up to two words are equal when all numbers are. */
+/* Segments of up to two words are equal when `length`, `first` and `last` are. */
 struct uvh_segment {
     const char *base;
     size_t length;
@@ -65,7 +65,7 @@ static inline size_t uvh_segment_least(size_t a, size_t b)
 static UVH_ALWAYS_INLINE struct uvh_segment uvh_segment_at(const char *at, const char *end)
 {
     size_t rest = (size_t)(end - at);
-    /* The end of the block ends the segment, as does the end of the path. */
+    /* A slash, the end of the block or of the path; a longer segment continues below. */
     uint64_t ends = uvh_segment_slashes(at) | (uint64_t)1 << UVH_SEGMENT_BLOCK;
     size_t length = uvh_segment_least((size_t)__builtin_ctzll(ends), rest);
     if (UVH_UNLIKELY(length == UVH_SEGMENT_BLOCK) && rest > length) {
@@ -89,8 +89,8 @@ static inline const char *uvh_segment_after(const struct uvh_segment *segment, c
     return stop == end ? NULL : stop + 1;
 }
 
-/* Distributes over the highest bits. The multipliers are odd and even, so that their sum, which
- * applies to short segments, is odd. */
+/* The highest bits depend on all bytes. One multiplier is odd and one is even, so that their sum,
+ * which multiplies a segment of up to one word, is odd. */
 static inline uint64_t uvh_segment_hash(uint64_t first, uint64_t last)
 {
     return first * 0x9e3779b97f4a7c15u + last * 0xc2b2ae3d27d4eb4eu;

@@ -1,4 +1,4 @@
-/* Redirects to a path with a trailing slash added or removed. Called by server/exchange.c. */
+/* Redirects to a path with a trailing slash added or removed. */
 #ifndef UVH_ROUTE_SLASH_H
 #define UVH_ROUTE_SLASH_H
 

@@ -1,8 +1,7 @@
 /* The routes of one host in a tree of path segments. A lookup does not allocate.
  *
- * Invariants: a node's children are in a hash table, so the cost of a match depends on the
- * number of segments, not of routes. Routes are borrowed; they outlive the tree. Called by
- * route/router.c. */
+ * Invariants: a node's children are in a hash table, so the cost of a match depends on the number
+ * of segments, not of routes. Routes are borrowed; they outlive the tree. */
 #ifndef UVH_ROUTE_TREE_H
 #define UVH_ROUTE_TREE_H
 

@@ -3,7 +3,7 @@
  *
  * Invariants: an accepted socket is served by exactly one worker, or closed; at most
  * max_connections are served over all workers; `load` of a worker counts its connections and those
- * handed to it. Called by worker.c, workers.c and listening.c. */
+ * handed to it. */
 #ifndef UVH_SERVER_ACCEPT_H
 #define UVH_SERVER_ACCEPT_H
 

@@ -1,5 +1,5 @@
 /* What an application adds to the life of a server: timers and signals on the first worker's loop,
- * and references that keep the server from stopping. Called by server_life.c and worker.c. */
+ * and references that keep the server from stopping. */
 #ifndef UVH_SERVER_APPLICATION_H
 #define UVH_SERVER_APPLICATION_H
 

@@ -1,4 +1,4 @@
-/* Access to a number of the configuration by name. Called by config_text.c. */
+/* Access to a number of the configuration by name. */
 #ifndef UVH_SERVER_CONFIG_FIELD_H
 #define UVH_SERVER_CONFIG_FIELD_H
 

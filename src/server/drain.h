@@ -1,5 +1,5 @@
 /* What a graceful stop does to connections and requests: the times of uvhttp_server_drain, and the
- * counts of uvhttp_server_drain_result. Called by server_life.c. */
+ * counts of uvhttp_server_drain_result. */
 #ifndef UVH_SERVER_DRAIN_H
 #define UVH_SERVER_DRAIN_H
 

@@ -1,7 +1,7 @@
 /* Exemplars of the latency histogram: the last request with a sampled trace in each range.
  *
  * Always true: the loop's thread records, any thread may read. Requests without a trace cost
- * nothing. Called by exchange.c. */
+ * nothing. */
 #ifndef UVH_SERVER_EXEMPLARS_H
 #define UVH_SERVER_EXEMPLARS_H
 

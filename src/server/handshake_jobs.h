@@ -1,5 +1,5 @@
 /* Runs steps of TLS handshakes on threads of the server (config->handshake_threads), since one step
- * costs as much as thousands of requests. Called by worker.c. */
+ * costs as much as thousands of requests. */
 #ifndef UVH_SERVER_HANDSHAKE_JOBS_H
 #define UVH_SERVER_HANDSHAKE_JOBS_H
 

@@ -3,7 +3,7 @@
  *
  * Each lane has its own threads and queue, so that long work in the heavy lane never delays short
  * work in the quick one. The pools belong to the server and serve all workers. A job references its
- * exchange, and completes on the loop of the exchange's worker. Called by server.c and stats.c. */
+ * exchange, and completes on the loop of the exchange's worker. */
 #ifndef UVH_SERVER_JOBS_H
 #define UVH_SERVER_JOBS_H
 

@@ -6,8 +6,8 @@
  * requests is shed, such that the others take SHARE of the time of the loop, and less while the
  * delay is above the target. It ends when all requests would fit.
  *
- * Without clock and sockets: time is an argument, in nanoseconds of any clock. Called by worker.c
- * and exchange.c, on the worker's thread. */
+ * Without clock and sockets: time is an argument, in nanoseconds of any clock. Called by shed.c on
+ * the worker's thread. */
 #ifndef UVH_SERVER_OVERLOAD_H
 #define UVH_SERVER_OVERLOAD_H
 

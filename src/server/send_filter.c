@@ -1,7 +1,6 @@
 /* Filters change the bytes of a streamed body before they are sent. The output of each filter is
  * the input of the next; the output of the last is one chunk for the protocol, so nothing is sent
- * while a filter runs. The backlog is checked before, since a filter cannot undo its input. Called
- * by send_stream.c, and by the connection for heartbeats. */
+ * while a filter runs. The backlog is checked before, since a filter cannot undo its input. */
 #include <uvhttp/error.h>
 
 #include "base/bytes.h"

@@ -1,7 +1,7 @@
 /* The overload guard of a worker (overload.h), connected to its loop and its requests.
  *
  * A shed request gets its response before middleware and handler, so that it costs little. Called
- * by worker.c and exchange.c, on the worker's thread. */
+ * on the worker's thread. */
 #ifndef UVH_SERVER_SHED_H
 #define UVH_SERVER_SHED_H
 

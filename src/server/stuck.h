@@ -2,8 +2,7 @@
  * than config->stuck_loop_ms, and when it runs again.
  *
  * It reads atomic variables of the workers, which set them anyway, or with one relaxed store for
- * each handler that runs. So a worker that blocks for ever is reported, too. Called by server.c and
- * server_life.c. */
+ * each handler that runs. So a worker that blocks for ever is reported, too. */
 #ifndef UVH_SERVER_STUCK_H
 #define UVH_SERVER_STUCK_H
 

@@ -3,7 +3,7 @@
  *
  * Invariants: the first worker is on the thread that runs the server's loop, the only one that
  * calls these functions, except uvh_workers_ended; every started thread is joined before the first
- * worker ends. Called by server.c, server_life.c, streams.c, listening.c and worker.c. */
+ * worker ends. */
 #ifndef UVH_SERVER_WORKERS_H
 #define UVH_SERVER_WORKERS_H
 

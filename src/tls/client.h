@@ -1,6 +1,6 @@
 /* uvhttp_tls_client_t: one SSL_CTX for all threads, which only ref and unref it.
  *
- * Always true: immutable after creation. Called by session.c and conn/stream_connect.c. */
+ * Always true: immutable after creation. */
 #ifndef UVH_TLS_CLIENT_H
 #define UVH_TLS_CLIENT_H
 

@@ -1,6 +1,6 @@
 /* A deep copy of a configuration in one block of memory.
  *
- * Always true: the copy is immutable. Called by tls.c and generation.c. */
+ * Always true: the copy is immutable. */
 #ifndef UVH_TLS_CONFIG_COPY_H
 #define UVH_TLS_CONFIG_COPY_H
 

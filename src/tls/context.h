@@ -2,7 +2,7 @@
  * name, client authentication, ALPN, tickets.
  *
  * Always true: used on the worker's thread only, because OpenSSL 3.0 takes locks in contexts shared
- * by threads. The context is freed with its last session. Called by contexts.c and session.c. */
+ * by threads. The context is freed with its last session. */
 #ifndef UVH_TLS_CONTEXT_H
 #define UVH_TLS_CONTEXT_H
 

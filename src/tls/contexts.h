@@ -1,6 +1,6 @@
 /* A uvhttp_tls_t with one context for each worker of a server, created at first use.
  *
- * Always true: a worker accesses its own slot only, on its thread. Called by server/. */
+ * Always true: a worker accesses its own slot only, on its thread. */
 #ifndef UVH_TLS_CONTEXTS_H
 #define UVH_TLS_CONTEXTS_H
 

@@ -1,7 +1,7 @@
 /* The result of one load of a configuration: certificates, names, authorities, ticket keys.
  *
  * Always true: immutable after the load, so all workers read it without a lock. Freed with the last
- * context that uses it. Called by tls.c and context.c. */
+ * context that uses it. */
 #ifndef UVH_TLS_GENERATION_H
 #define UVH_TLS_GENERATION_H
 

@@ -1,7 +1,7 @@
 /* Map from host names to certificates: exact names, and wildcards in the leftmost label.
  *
  * Always true: a lookup takes two probes of a hash table, independent of the number of names.
- * Immutable after creation. Called by generation.c and context.c. */
+ * Immutable after creation. */
 #ifndef UVH_TLS_HOSTS_H
 #define UVH_TLS_HOSTS_H
 

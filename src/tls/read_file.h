@@ -1,6 +1,6 @@
 /* Reads a whole file: a certificate, a key, a list.
  *
- * Called by certificate.c, tickets.c and generation.c, never on the loop of a running server. */
+ * Never called on the loop of a running server. */
 #ifndef UVH_TLS_READ_FILE_H
 #define UVH_TLS_READ_FILE_H
 

@@ -1,6 +1,4 @@
-/* Why a session failed, as text for the log and for the user of a stream.
- *
- * Called by session.c. */
+/* Why a session failed, as text for the log and for the user of a stream. */
 #ifndef UVH_TLS_REASON_H
 #define UVH_TLS_REASON_H
 

@@ -8,8 +8,7 @@
  * waits for space, so no call must be repeated with the same bytes.
  *
  * Always true: the thread's error queue is empty before each OpenSSL call and after each call of
- * this file. Used on the worker's thread only, except uvh_tls_session_work. Called by conn/tls_io.c
- * and server/. */
+ * this file. Used on the worker's thread only, except uvh_tls_session_work. */
 #ifndef UVH_TLS_SESSION_H
 #define UVH_TLS_SESSION_H
 

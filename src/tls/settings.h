@@ -1,6 +1,4 @@
-/* Applies versions, ciphers, curves and modes of a configuration to an SSL_CTX.
- *
- * Called by generation.c, to check them, and by context.c. */
+/* Applies versions, ciphers, curves and modes of a configuration to an SSL_CTX. */
 #ifndef UVH_TLS_SETTINGS_H
 #define UVH_TLS_SETTINGS_H
 

@@ -1,7 +1,7 @@
 /* Keys of session tickets (RFC 5077 section 4): random ones that rotate, or those of files.
  *
  * Always true: a ticket is accepted for at most twice the session lifetime, because a key is
- * deleted after two rotations. Shared by all workers. Called by context.c. */
+ * deleted after two rotations. Shared by all workers. */
 #ifndef UVH_TLS_TICKETS_H
 #define UVH_TLS_TICKETS_H
 

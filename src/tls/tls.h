@@ -1,7 +1,7 @@
 /* uvhttp_tls_t: the current generation, and how the next one is published.
  *
  * Always true: `number` changes after `current`, so a thread that reads a new number gets a
- * generation at least as new. Any thread. Called by contexts.c, watch.c and server/. */
+ * generation at least as new. Any thread. */
 #ifndef UVH_TLS_TLS_H
 #define UVH_TLS_TLS_H
 

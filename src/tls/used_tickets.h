@@ -2,7 +2,7 @@
  *
  * Always true: no ticket is claimed twice, even if the clock changes, and memory is bounded: a full
  * register accepts no further ticket until old ones have expired. Shared by all workers and
- * generations of a uvhttp_tls_t. Any thread. Called by tls.c and context.c. */
+ * generations of a uvhttp_tls_t. Any thread. */
 #ifndef UVH_TLS_USED_TICKETS_H
 #define UVH_TLS_USED_TICKETS_H
 

@@ -1,6 +1,4 @@
-/* The thread of a uvhttp_tls_t that checks its files and the expiry of its certificates.
- *
- * Called by tls.c. */
+/* The thread of a uvhttp_tls_t that checks its files and the expiry of its certificates. */
 #ifndef UVH_TLS_WATCH_H
 #define UVH_TLS_WATCH_H
 

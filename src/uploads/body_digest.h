@@ -2,8 +2,8 @@
  * 9530), and that are verified, and one that the server wants to know. A digest in the trailer
  * section is verified if "Trailer" announces it: later it is too late to compute it.
  *
- * Without a content coding both fields mean the same. Called by upload.c and files/static_upload.c:
- * `add` and `end` in a job, the rest on the loop. */
+ * Without a content coding both fields mean the same. `add` and `end` are called in a job, the rest
+ * on the loop. */
 #ifndef UVH_UPLOADS_BODY_DIGEST_H
 #define UVH_UPLOADS_BODY_DIGEST_H
 

@@ -1,6 +1,6 @@
 /* Writes the body of a request to files: the loop copies chunks into blocks, a job in the heavy
  * lane writes them, and reading pauses at UVH_SPOOL_MOST_SIZE queued bytes until half of them are
- * written. Called by upload.c, form_data.c and static_upload.c.
+ * written.
  *
  * Invariants: a spool has at most one job at a time. The bytes of a file are written in order, and
  * files one after the other. When the exchange ends, a job removes what is neither published nor

@@ -1,6 +1,6 @@
 /* Makes the filename of a form part safe for a directory.
  *
- * Called by form_data.c and static_upload.c on the loop's thread. */
+ * Called on the loop's thread. */
 #ifndef UVH_UPLOADS_UPLOAD_NAME_H
 #define UVH_UPLOADS_UPLOAD_NAME_H
 

@@ -3,8 +3,7 @@
  *
  * Uses requests and responses by their public functions, and is independent of connections and
  * messages. A handshake over HTTP/2 (RFC 8441) has no key; the server presents its extended CONNECT
- * as a GET with Upgrade. Called by
- * websocket/endpoint.c, on the request's thread. */
+ * as a GET with Upgrade. Called on the request's thread. */
 #ifndef UVH_WEBSOCKET_ACCEPT_H
 #define UVH_WEBSOCKET_ACCEPT_H
 

@@ -2,8 +2,7 @@
  * parses the response.
  *
  * No socket, no memory of its own, no randomness: random bytes are an argument. Invariant: the
- * parser takes no byte after the response's head; those belong to frames. Called by
- * websocket/connect.c. */
+ * parser takes no byte after the response's head; those belong to frames. */
 #ifndef UVH_WEBSOCKET_CLIENT_HANDSHAKE_H
 #define UVH_WEBSOCKET_CLIENT_HANDSHAKE_H
 

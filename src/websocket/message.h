@@ -2,8 +2,7 @@
  *
  * Invariants: the frames are those of a server, which are not masked, so all peers get the same
  * bytes. The bytes never change. Their memory is charged to one budget at a time, which lives as
- * long as they do, with or without their endpoint. Any thread. Called by send.c and
- * topics_publish.c. */
+ * long as they do, with or without their endpoint. Any thread. */
 #ifndef UVH_WEBSOCKET_MESSAGE_H
 #define UVH_WEBSOCKET_MESSAGE_H
 

@@ -1,7 +1,7 @@
 /* The queue of a peer that does not read: messages in order, the first of which may be partly sent.
  *
  * Invariants: a queue holds a reference to each message. The caller of push has checked the limits.
- * Removing an entry moves the entries on its shorter side. Called by send.c. */
+ * Removing an entry moves the entries on its shorter side. */
 #ifndef UVH_WEBSOCKET_QUEUE_H
 #define UVH_WEBSOCKET_QUEUE_H
 

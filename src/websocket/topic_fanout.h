@@ -6,7 +6,7 @@
  * that leaves is removed from it.
  *
  * Invariant: after a send there is space for one message to every member, so collecting one cannot
- * fail. One thread. Called by topics.c and topics_publish.c. */
+ * fail. One thread. */
 #ifndef UVH_WEBSOCKET_TOPIC_FANOUT_H
 #define UVH_WEBSOCKET_TOPIC_FANOUT_H
 

@@ -2,7 +2,7 @@
  * a lock, which subscribing and unsubscribing take, and messages do not.
  *
  * Invariant: the adapter is notified of the first and the last subscription in the order in which
- * they occur, since that happens under the lock. Any thread. Called by topics.c. */
+ * they occur, since that happens under the lock. Any thread. */
 #ifndef UVH_WEBSOCKET_TOPIC_PRESENCE_H
 #define UVH_WEBSOCKET_TOPIC_PRESENCE_H
 

@@ -7,7 +7,7 @@
  *
  * Invariants: a match visits a subscriber once, however many of its patterns match. Unused nodes
  * are freed. One thread. The visit callback must not change the tree: a caller that runs users'
- * code stores the visited subscribers first. Called by topics.c. */
+ * code stores the visited subscribers first. */
 #ifndef UVH_WEBSOCKET_TOPIC_TREE_H
 #define UVH_WEBSOCKET_TOPIC_TREE_H
 

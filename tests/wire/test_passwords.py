@@ -109,9 +109,24 @@ def test_protected_directory_served_without_password_is_rejected(root, tmp_path,
     done = run("uvhttp", "check", path)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
     assert ":7:33: the directory '" in done.stderr
-    assert "which the route in line 4 serves without one" in done.stderr
+    assert "which the route in line 4 serves without one; move it elsewhere\n" in done.stderr
+    assert ("is the same as" if open_to_all == protected else "is within") in done.stderr
     os.mkdir(os.path.join(root, "staffroom"))
     path.write_text(text(root + "/staffroom", root + "/staff"))
+    assert run("uvhttp", "check", path).returncode == 0
+
+
+def test_protected_directory_below_open_one_is_accepted_as_advised(root, tmp_path):
+    write(root, "staff/a.txt", b"x")
+    (tmp_path / "users").write_text(f"ann:{CHEAP}\n")
+    path = tmp_path / "site.yaml"
+    text = (f"sites:\n  - routes:\n      - {{path: /, static: {root}}}\n      - {{path: /staff/, "
+            f"static: {root}/staff, basic_auth: {{file: users}}}}\n")
+    path.write_text(text)
+    done = run("uvhttp", "check", path)
+    assert done.returncode == 1
+    assert "; move it elsewhere, or set 'symlinks: none' in that route" in done.stderr
+    path.write_text(text.replace("path: /,", "path: /, symlinks: none,"))
     assert run("uvhttp", "check", path).returncode == 0
 
 

@@ -1,8 +1,8 @@
 /* workers_server: the server program of tests/wire/test_workers.py, with its own loop and several
- * workers. Every number shared by threads is atomic. Usage: workers_server WORKERS [PORT [DIRECTORY
- * [LOG]]]. Prints "listening on 127.0.0.1:PORT"; SIGTERM stops it. Exit codes: 0 regular stop, 1
- * could not start, 4 leak. Environment variables: UVHTTP_MAX_CONNECTIONS, UVHTTP_DRAIN_TIMEOUT and
- * UVHTTP_VERBOSE. */
+ * workers. Every number shared by threads is atomic or under the lock. Usage: workers_server
+ * WORKERS [PORT [DIRECTORY [LOG]]]. Prints "listening on 127.0.0.1:PORT"; SIGTERM stops it. Exit
+ * codes: 0 regular stop, 1 could not start, 4 leak. Environment variables: UVHTTP_MAX_CONNECTIONS,
+ * UVHTTP_DRAIN_TIMEOUT and UVHTTP_VERBOSE. */
 #include <uvhttp.h>
 
 #include <pthread.h>
@@ -224,7 +224,7 @@ static int around(uvhttp_request_t *req, uvhttp_response_t *res, void *arg)
     uvhttp_response_on_abort(res, task_aborted, task);
     size_t next = (task->worker + 1) % uvhttp_server_worker_count(server);
     int err = uvhttp_server_post(server, next, hop, task);
-    if (err == UVHTTP_ESTOPPED) /* the next worker had no open handles */
+    if (err == UVHTTP_ESTOPPED) /* the next worker has ended */
         err = uvhttp_server_post(server, task->worker, hop, task);
     if (err != 0) {
         uvhttp_response_on_abort(res, NULL, NULL);

@@ -1,6 +1,4 @@
-/* Digests of a body in fields: Content-Digest and Repr-Digest (RFC 9530).
- *
- * Called by uploads/body_digest.c. */
+/* Digests of a body in fields: Content-Digest and Repr-Digest (RFC 9530). */
 #ifndef UVH_CODEC_FIELDS_DIGEST_FIELD_H
 #define UVH_CODEC_FIELDS_DIGEST_FIELD_H
 

@@ -5,8 +5,7 @@
  * reliable; any client can send the elements before that. So the list is read from its end: the
  * client is the first address found that is not a trusted proxy, or else the address at the start
  * of the list. A malformed or obfuscated address ends the search: the client is the last address
- * found before. The time is linear in the size of the list, and nothing is allocated. Called by
- * server/client.c. */
+ * found before. The time is linear in the size of the list, and nothing is allocated. */
 #ifndef UVH_CODEC_FIELDS_FORWARDED_H
 #define UVH_CODEC_FIELDS_FORWARDED_H
 

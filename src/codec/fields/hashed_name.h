@@ -2,7 +2,7 @@
  * "main.3f2a9c01.css", "app.0b1c2d3e4f5a6b7c.js.map". The content under such a name never changes.
  *
  * This is a heuristic that prefers false negatives: a missed hash costs a revalidation, while a
- * name that is wrongly taken for a hash is never revalidated. Called by static_rules.c. */
+ * name that is wrongly taken for a hash is never revalidated. */
 #ifndef UVH_CODEC_FIELDS_HASHED_NAME_H
 #define UVH_CODEC_FIELDS_HASHED_NAME_H
 

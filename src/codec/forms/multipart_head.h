@@ -1,6 +1,6 @@
 /* The header section of a part, and the boundary, of multipart/form-data.
  *
- * Called by multipart.c, which finds their start and end. */
+ * The caller (multipart.c) finds their start and end. */
 #ifndef UVH_CODEC_FORMS_MULTIPART_HEAD_H
 #define UVH_CODEC_FORMS_MULTIPART_HEAD_H
 

@@ -5,8 +5,7 @@
  *   chunk     = 1*HEXDIG [ chunk-ext ] CRLF data CRLF
  *   chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )
  *
- * Called by h1/receive.c and h1/body.c for all received data of such a body, and by users of the
- * parser library. */
+ * Also part of the parser library. */
 #include <uvhttp/parser.h>
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * Every function writes at most `space` bytes to `out` and returns the number of bytes; if they do
  * not fit, it writes nothing and returns 0. No output is NUL-terminated. Names and values are not
  * checked: check strings of the application with uvh_field_name_valid and uvh_field_value_valid
- * first. Called by h1/head.c, h1/chunks.c and by writer.c, which checks. */
+ * first. writer.c does so. */
 #ifndef UVH_CODEC_HTTP1_ENCODE_H
 #define UVH_CODEC_HTTP1_ENCODE_H
 

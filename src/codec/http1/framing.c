@@ -2,8 +2,8 @@
  * rule, with its section.
  *
  * Guarantees that a request has one unambiguous length or is rejected: everything that two
- * implementations could interpret differently (request smuggling) is an error. Called by
- * h1/receive.c and h1/body.c for every request, and by users of the parser library. */
+ * implementations could interpret differently (request smuggling) is an error. Also part of the
+ * parser library. */
 #include <uvhttp/parser.h>
 
 #include <string.h>

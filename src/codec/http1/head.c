@@ -1,9 +1,8 @@
 /* Message heads (RFC 9112 sections 2 to 5): calls the selected back end, and provides access to a
  * parsed head.
  *
- * Parsing is in parser.h, compiled once per instruction set, and in check.c. Called by
- * h1/receive.c, h1/body.c, parts.c, http/request.c and websocket/client_handshake.c, and by users
- * of the parser library. */
+ * Parsing is in parser.h, compiled once per instruction set, and in check.c. Also part of the
+ * parser library. */
 #include <uvhttp/parser.h>
 
 #include "base/compiler.h"

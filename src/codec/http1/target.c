@@ -1,7 +1,6 @@
 /* Percent-encoding and dot segments of paths (RFC 3986 sections 2.1, 3.3 and 5.2.4). Guarantees
  * that a normalized path never leaves its root, however the dots are encoded, and that nothing is
- * decoded twice. Called by http/request.c for paths that are not normal and for parameters, by
- * form.c, and by users of the parser library. */
+ * decoded twice. Also part of the parser library. */
 #include "codec/http1/target.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
  * uvhttp_path_normalize decodes everything except an encoded slash, which stays encoded ("%2F"),
  * and a '%' that would then be followed by "2F", or by any number of "25" and "2F", which also
  * stays encoded ("%252F"). So "%2F" in a normalized path is always a slash within a segment,
- * "%252F" is always the text "%2F", and every name has exactly one encoding. Called by
- * http/request.c for parameters, and by modules that take names from the path. */
+ * "%252F" is always the text "%2F", and every name has exactly one encoding. Used for parameters,
+ * and by modules that take names from the path. */
 #ifndef UVH_CODEC_HTTP1_TARGET_H
 #define UVH_CODEC_HTTP1_TARGET_H
 

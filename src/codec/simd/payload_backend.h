@@ -2,7 +2,7 @@
  * selected together with that of the head parser (codec/http1/backend.h), also by
  * uvhttp_parser_use_backend and UVHTTP_PARSER_BACKEND. All give the same results.
  *
- * Called by codec/websocket/mask.h and codec/simd/utf8.c, which handle short data themselves. */
+ * The callers, codec/websocket/mask.h and codec/simd/utf8.h, handle short data themselves. */
 #ifndef UVH_CODEC_SIMD_PAYLOAD_BACKEND_H
 #define UVH_CODEC_SIMD_PAYLOAD_BACKEND_H
 

@@ -1,4 +1,4 @@
-/* Character references of HTML. Called by html.c and for the names of listings. */
+/* Character references of HTML. */
 #ifndef UVH_CODEC_TEXT_HTML_H
 #define UVH_CODEC_TEXT_HTML_H
 

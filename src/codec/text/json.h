@@ -1,5 +1,4 @@
-/* Characters of JSON strings (RFC 8259 section 7). Called by json.c, for the access log and for
- * listings. */
+/* Characters of JSON strings (RFC 8259 section 7). */
 #ifndef UVH_CODEC_TEXT_JSON_H
 #define UVH_CODEC_TEXT_JSON_H
 

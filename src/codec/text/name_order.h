@@ -2,8 +2,7 @@
  * regard to case and accents, independent of any locale.
  *
  * Always true: a total order; two names are equal only if all bytes are. Composed and decomposed
- * forms of a letter are sorted next to each other. Bytes that are not UTF-8 come last. Called by
- * files/dir_entries.c. */
+ * forms of a letter are sorted next to each other. Bytes that are not UTF-8 come last. */
 #ifndef UVH_CODEC_TEXT_NAME_ORDER_H
 #define UVH_CODEC_TEXT_NAME_ORDER_H
 

@@ -1,6 +1,4 @@
-/* Makes text from a peer safe for our own texts: a log line, a response, a close reason.
- *
- * Called by websocket/accept.c, websocket/client_handshake.c and websocket/connect.c. */
+/* Makes text from a peer safe for our own texts: a log line, a response, a close reason. */
 #ifndef UVH_CODEC_TEXT_SHOWN_H
 #define UVH_CODEC_TEXT_SHOWN_H
 

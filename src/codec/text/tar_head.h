@@ -4,8 +4,7 @@
  * A member that ustar can represent gets a plain ustar header. Others (a path of more than 100
  * bytes or with non-ASCII characters, 8 GiB or more, a time before 1970) get pax records before it,
  * which every tar of the last twenty years reads. A path that is not UTF-8 is written unchanged; if
- * it needs a record, with "hdrcharset=BINARY". Owner and group are 0, the mode is 0644 or 0755.
- * Called by files/archive_stream.c. */
+ * it needs a record, with "hdrcharset=BINARY". Owner and group are 0, the mode is 0644 or 0755. */
 #ifndef UVH_CODEC_TEXT_TAR_HEAD_H
 #define UVH_CODEC_TEXT_TAR_HEAD_H
 

@@ -4,7 +4,7 @@
  * A file is a deflate stream of stored blocks: its size after the local header is not known to
  * readers, and several of them accept that only for deflate. Its checksum and sizes follow it.
  * zip64 is used where a size or an offset needs more than 32 bits. Names are UTF-8, and marked as
- * such, if they are valid. Called by files/archive_stream.c. */
+ * such, if they are valid. */
 #ifndef UVH_CODEC_TEXT_ZIP_HEAD_H
 #define UVH_CODEC_TEXT_ZIP_HEAD_H
 

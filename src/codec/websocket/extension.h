@@ -2,8 +2,7 @@
  * 6455 section 9.1): parses offers, selects one, and writes the texts of both sides.
  *
  * Always true: with the negotiated terms we never keep a larger window between messages than
- * configured. A peer that cannot limit its window must reset it after each message instead. Called
- * by websocket/accept.c and websocket/client_handshake.c. */
+ * configured. A peer that cannot limit its window must reset it after each message instead. */
 #ifndef UVH_CODEC_WEBSOCKET_EXTENSION_H
 #define UVH_CODEC_WEBSOCKET_EXTENSION_H
 

@@ -1,6 +1,4 @@
-/* Frames of WebSocket (RFC 6455 section 5.2): writes frame headers, and defines their values.
- *
- * Called by codec/websocket/reader.c and by the message layer of websocket/. */
+/* Frames of WebSocket (RFC 6455 section 5.2): writes frame headers, and defines their values. */
 #ifndef UVH_CODEC_WEBSOCKET_FRAME_H
 #define UVH_CODEC_WEBSOCKET_FRAME_H
 

@@ -1,7 +1,5 @@
 /* Field values of the opening handshake of WebSocket (RFC 6455 section 4): keys, subprotocols,
- * origins, and the URL of a client.
- *
- * Called by websocket/accept.c and websocket/client_handshake.c. */
+ * origins, and the URL of a client. */
 #ifndef UVH_CODEC_WEBSOCKET_HANDSHAKE_H
 #define UVH_CODEC_WEBSOCKET_HANDSHAKE_H
 

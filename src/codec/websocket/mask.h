@@ -1,8 +1,6 @@
 /* The masking of WebSocket (RFC 6455 section 5.3): short data is masked here, 16 bytes at once as
  * every 64-bit CPU supports, longer data by the vectors of a back end
- * (codec/simd/payload_backend.h).
- *
- * Called by codec/websocket/reader.c, and for what clients send. */
+ * (codec/simd/payload_backend.h). */
 #ifndef UVH_CODEC_WEBSOCKET_MASK_H
 #define UVH_CODEC_WEBSOCKET_MASK_H
 

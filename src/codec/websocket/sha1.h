@@ -2,7 +2,7 @@
  *
  * Only for Sec-WebSocket-Accept (RFC 6455 section 4.2.2): that value is not a secret and only shows
  * that the server supports WebSocket, so the weakness of SHA-1 does not matter. Implemented here
- * because builds without OpenSSL need handshakes, too. Called by codec/websocket/handshake.c. */
+ * because builds without OpenSSL need handshakes, too. */
 #ifndef UVH_CODEC_WEBSOCKET_SHA1_H
 #define UVH_CODEC_WEBSOCKET_SHA1_H
 
