@@ -58,7 +58,7 @@ typedef struct uvhttp_auth_user_row {
     const char *password; /* in plain text */
 } uvhttp_auth_user_t;
 
-/* At least one of users, check_basic and check_bearer is required. Strings are copied. */
+/* At least one of users, check_basic, token and check_bearer is required. Strings are copied. */
 typedef struct uvhttp_auth_options {
     /* Shown by browsers in the login dialog; NULL: "restricted". UTF-8 without control
      * characters, at most 256 bytes. */

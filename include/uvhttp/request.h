@@ -30,8 +30,9 @@ UVHTTP_EXPORT const char *uvhttp_request_method_name(uvhttp_request_t *request);
 /* The request target as sent (RFC 9112 section 3.2). */
 UVHTTP_EXPORT uvhttp_slice_t uvhttp_request_target(uvhttp_request_t *request);
 
-/* The path without the query: percent-decoded once, dot segments removed (RFC 3986 section 5.2.4).
- * It always begins with '/', except "*" for OPTIONS * and "" for CONNECT, which has no path.
+/* The path without the query: percent-decoded once, dot segments removed (RFC 3986 section 5.2.4;
+ * a path that leads above the root was refused with 400). It always begins with '/', except "*" for
+ * OPTIONS * and "" for CONNECT, which has no path.
  *
  * An encoded slash (%2F) stays encoded, so that it does not become a separator. So does the '%'
  * of a text that would otherwise read as one: "%2F" is a slash within a segment, "%252F" the

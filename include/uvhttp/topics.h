@@ -78,8 +78,9 @@ UVHTTP_EXPORT int uvhttp_websocket_publish(uvhttp_websocket_t *ws, uvhttp_topics
                                            const char *topic, uvhttp_websocket_kind_t kind,
                                            const void *data, size_t size);
 
-/* Publishes to all subscribers. Any thread, after the server listens. Errors as above, and those
- * of uvhttp_server_post. */
+/* Publishes to all subscribers. Any thread, after the server listens. Calls on several threads are
+ * delivered in order if a lock or the like orders them. Errors as above, and those of
+ * uvhttp_server_post. */
 UVHTTP_EXPORT int uvhttp_topics_publish(uvhttp_topics_t *topics, const char *topic,
                                         uvhttp_websocket_kind_t kind, const void *data,
                                         size_t size);

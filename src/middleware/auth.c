@@ -305,8 +305,8 @@ static int check_config(const uvhttp_auth_options_t *options, const char *realm,
             "must be letters, digits and \"-._~+/\", with \"=\" at the end only");
     if (options->user_count == 0 && options->check_basic == NULL && options->token == NULL &&
         options->check_bearer == NULL)
-        return uvh_error_string(
-            error, "check_basic", "",
+        return uvh_error_sentence(
+            error, "check_basic", NULL,
             "no request can pass: set users, check_basic, token or check_bearer");
     for (size_t i = 0; i < options->user_count; i++) {
         int err = check_user(&options->users[i], i, error);

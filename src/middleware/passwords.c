@@ -568,10 +568,10 @@ static int add_all(struct table *table, const struct uvhttp_passwords *passwords
     if (err == 0 && passwords->file != NULL)
         err = add_file(table, passwords->file, error);
     if (err == 0 && table->user_count == 0)
-        err =
-            passwords->file != NULL
-                ? uvh_error_string(error, "file", passwords->file, "the file contains no users")
-                : uvh_error_string(error, "users", "", "no request can pass: set users or a file");
+        err = passwords->file != NULL
+                  ? uvh_error_string(error, "file", passwords->file, "the file contains no users")
+                  : uvh_error_sentence(error, "users", NULL,
+                                       "no request can pass: set users or a file");
     if (err != 0)
         return err;
     qsort(table->users, table->user_count, sizeof(*table->users), compare_users);
