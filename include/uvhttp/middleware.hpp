@@ -102,9 +102,7 @@ public:
     operator Native() const && = delete; /* the server keeps a temporary one, not this view */
     operator Native() const &noexcept
     {
-        const SetupError &details = this->details();
-        return {Handle, this->native(), this->error(),
-                details.field[0] != '\0' ? details.text : what_, &details};
+        return {Handle, this->native(), this->error(), what_, &this->details()};
     }
 
 protected:

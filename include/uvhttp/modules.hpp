@@ -238,8 +238,7 @@ public:
 private:
     Native as(uvhttp_handler_cb handler) const noexcept
     {
-        return {handler, native(), error_, details_.field[0] != '\0' ? details_.text : "files",
-                &details_};
+        return {handler, native(), error_, "files", &details_};
     }
     [[nodiscard]] Result prewarmDirectory(const PrewarmOptions &options, Prewarmed *found,
                                           bool (*progress)(const Prewarmed *, const char *, void *),

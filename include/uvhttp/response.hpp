@@ -441,9 +441,9 @@ public:
     Later later() const;
 
     /* Runs `work()` on a thread of the quick lane, then `done` with its result on the loop,
-     * optionally with the Response as first argument. An exception of `work` becomes a 500
-     * (std::bad_alloc: 503), and `done` does not run. UVHTTP_EFULL: the queue is full; a handler
-     * that returns it sends 503. */
+     * optionally with the Response as first argument. An HttpError of `work` is sent; another
+     * exception becomes a 500 (std::bad_alloc: 503), and `done` does not run. UVHTTP_EFULL: the
+     * queue is full; a handler that returns it sends 503. */
     template <class Work, class Done> [[nodiscard]] Result defer(Work &&work, Done &&done) const;
 
     /* The same in the heavy lane, for long work. */

@@ -205,8 +205,8 @@ public:
     /* NULL when out of memory, and after a move; no other function may be called then. */
     uvhttp_server_t *native() const noexcept { return setup_ ? setup_->server() : nullptr; }
 
-    /* The first error of setup, and its context: a method with its pattern, an address, a
-     * directory; valid as long as the server. */
+    /* The first error of setup, and the call or object that it is of: "GET /:a/:a", "files /",
+     * "tls"; valid as long as the server. */
     Result error() const noexcept { return setup_->error(); }
     const char *where() const noexcept { return setup_->where(); }
     /* What was wrong: option, value and reason; valid as long as the server. */
@@ -231,8 +231,7 @@ public:
             const int error = options.with([&](const uvhttp_static_options_t &raw) {
                 return uvhttp_static_mount(native(), prefix.c_str(), &raw, &details);
             });
-            const bool named = details.field[0] != '\0';
-            setup_->note(error, named ? details.text : options.root, {}, &details);
+            setup_->note(error, "files", prefix.c_str(), &details);
         }
         return *this;
     }
@@ -241,7 +240,7 @@ public:
     {
         const Native given = files;
         if (!setup_->error() && setup_->note(prefix.error(), "files") &&
-            setup_->note(given.error.code(), given.what, {}, given.details)) {
+            setup_->note(given.error.code(), given.what, prefix.c_str(), given.details)) {
             SetupError details = {};
             setup_->note(
                 uvhttp_static_mount_context(native(), prefix.c_str(), files.native(), &details),
@@ -714,9 +713,7 @@ private:
     }
     bool takes(const Tls &tls) noexcept
     {
-        return setup_->note(tls.error().code(),
-                            tls.details().field[0] != '\0' ? tls.details().text : "tls", {},
-                            &tls.details());
+        return setup_->note(tls.error().code(), "tls", {}, &tls.details());
     }
     friend class detail::Routes<Server>;
 

@@ -559,8 +559,7 @@ uvhttp_websocket_endpoint_t *newEndpoint(Setup &setup, typename B::Kept *kept,
     uvhttp_websocket_endpoint_t *endpoint = nullptr;
     SetupError details = {};
     const int error = uvhttp_websocket_endpoint_new(&endpoint, setup.server(), &raw, &details);
-    const bool named = details.field[0] != '\0';
-    setup.note(error, named ? details.text : "webSocket", named ? "" : what, &details);
+    setup.note(error, "webSocket", what, &details);
     return endpoint;
 }
 

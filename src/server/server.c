@@ -284,7 +284,7 @@ int uvhttp_server_set(uvhttp_server_t *view, const char *name, const char *value
     bool is_new = server->life == UVH_SERVER_NEW;
     return uvh_router_end(server->setup->router,
                           is_new ? uvhttp_config_set(&server->config, name, value, error)
-                                 : UVHTTP_EFROZEN);
+                                 : uvh_error_frozen(error, "settings must be set"));
 }
 
 /* Of a server that has no workers, since it never listened or its set-up failed. Its threads learn

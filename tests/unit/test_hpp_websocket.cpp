@@ -525,9 +525,10 @@ static void test_first_setup_error_is_kept(void **)
         Server server;
         server.webSocket("/a", handler(), {.windowBits = 99});
         assert_int_equal(server.error().code(), UVHTTP_ECONFIG);
-        assert_true(contains(server.where(), "99"));
+        assert_true(contains(server.details().text, "99"));
         server.webSocket("/b", handler());
-        assert_true(contains(server.where(), "99"));
+        assert_true(contains(server.details().text, "99"));
+        assert_string_equal(server.where(), "webSocket /a");
         const auto endpoint = server.webSocketEndpoint(handler(), {});
         assert_null(endpoint.native());
         assert_false(bool(WebSocketMessage(endpoint, "x")));

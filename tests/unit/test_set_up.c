@@ -143,6 +143,8 @@ static void numbers_are_set_before_the_server_listens(void **state)
     request(&(uvhttp_test_request_t){.body = "abc", .body_size = 3});
     assert_int_equal(response->status, 413);
     assert_int_equal(uvhttp_server_set(server, "max_body_size", "3"), UVHTTP_EFROZEN);
+    assert_string_equal(uvhttp_server_error(server)->text,
+                        "settings must be set before the server listens");
 }
 
 static void main_reports_the_first_error(void **state)
