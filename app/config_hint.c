@@ -1,5 +1,5 @@
-/* See config_hint.h. Called by config_value.c for unknown keys, options.c for unknown options, and
- * main.c for `uvhttp help WORD`. */
+/* See config_hint.h. Called for unknown keys, for options of other commands, and for `uvhttp help
+ * WORD`. */
 #include "config_hint.h"
 
 #include <stddef.h>

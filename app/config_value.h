@@ -86,9 +86,8 @@ int uvh_config_read_switch_or_word(struct uvh_config_reader *reader,
  * is noted for a regular expression. */
 const char *uvh_config_pattern(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
-/* A file system path, relative to the directory of the configuration file that
- * contains it; NULL, with a problem, if
- * invalid. */
+/* A file system path, relative to the directory of the configuration file that contains it; NULL,
+ * with a problem, if invalid. */
 const char *uvh_config_path(struct uvh_config_reader *reader, const struct uvh_yaml_node *value);
 
 /* A list of such paths, or one. */

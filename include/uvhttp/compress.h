@@ -105,7 +105,9 @@ UVHTTP_EXPORT int uvhttp_compress_handle_request(uvhttp_request_t *request,
 /* Compresses bytes; the result is deterministic. `level` as above. `*out` has `*out_size` bytes, at
  * most `most`, from the allocator (NULL: the built-in one); free it with the allocator's `release`
  * or uvhttp_compress_release. Any thread; may be slow (brotli 11: seconds per MiB), so not on a
- * loop thread. Returns 0, or with `*out` NULL UVHTTP_ETOOLARGE  more than `most` bytes
+ * loop thread.
+ * Returns 0, or with `*out` NULL
+ *   UVHTTP_ETOOLARGE  more than `most` bytes
  *   UVHTTP_EINVAL     no such coding or level
  *   UVHTTP_ENOTSUP    a build without compression
  *   UVHTTP_ENOMEM     out of memory */

@@ -41,7 +41,7 @@ typedef struct uvhttp_config {
     /* From the complete request to the start of the response: 503 (or the route's
      * timeout_status), and a line in the log with method and route; 0 = no limit. For a route with
      * a streamed body: until it starts to read the body, and again from the end of the body. A job
-     * of uvhttp_response_defer_heavy may take longer. */
+     * of the heavy lane (uvhttp_response_defer_heavy, uploads) may take longer. */
     size_t handler_timeout;
     /* time for a client to read an error response before the connection is closed */
     size_t linger_timeout;
@@ -78,8 +78,7 @@ typedef struct uvhttp_config {
     /* Per second of one connection; one that exceeds them is ended with ENHANCE_YOUR_CALM */
     size_t http2_control_frames; /* frames that carry neither a request nor data */
     size_t http2_resets;         /* requests that end with RST_STREAM */
-    /* http2_resets over the life of the connection, which then ends after its responses; 0 = none
-     */
+    /* The same over the life of the connection, which then ends after its responses; 0 = none */
     size_t http2_total_resets;
     /* Seconds. A client with open requests that has sent nothing for so long gets PING; after as
      * long without a reply its connection is closed; 0 = none */
@@ -201,8 +200,7 @@ UVHTTP_EXPORT int uvhttp_config_set(uvhttp_config_t *config, const char *name, c
  * environment during the call.
  * Returns 0, or
  *   UVHTTP_ECONFIG  the first invalid variable; those before it are set. error.text begins with
- *                   its name
- *                   ("UVHTTP_BODY_TIMEOUT: ..."), error.field is that of the number
+ *                   its name ("UVHTTP_BODY_TIMEOUT: ..."), error.field is that of the number
  *   UVHTTP_EINVAL   a prefix of more than 64 bytes */
 UVHTTP_EXPORT int uvhttp_config_from_env(uvhttp_config_t *config, const char *prefix,
                                          uvhttp_error_t *error);

@@ -30,8 +30,8 @@ typedef struct uvhttp_event_hub_options {
     /* Events kept for clients that reconnect, 0 to 1,000,000; each takes its encoded size and about
      * 100 bytes. 0: none are kept, and the application may set ids itself. */
     size_t keep;
-    const uvhttp_allocator_t
-        *allocator; /* thread-safe; NULL: the built-in one. Must outlive the hub */
+    /* Thread-safe; NULL: the built-in one. Must outlive the hub. */
+    const uvhttp_allocator_t *allocator;
 } uvhttp_event_hub_options_t;
 
 /* Creates a hub without subscribers. Any thread. `options` NULL: the defaults. The hub is not bound

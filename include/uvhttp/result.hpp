@@ -97,6 +97,8 @@ public:
 
     /* NULL if NULL was passed, or after an error. */
     const char *c_str() const noexcept { return error_ == 0 ? text_ : nullptr; }
+    /* The same as a view, empty for NULL. */
+    std::string_view view() const noexcept { return c_str() ? c_str() : std::string_view(); }
     /* 0, UVHTTP_ENOMEM, or UVHTTP_EINVAL if it contains a NUL. */
     int error() const noexcept { return error_; }
 

@@ -94,7 +94,7 @@ public:
     Self &route(const Text &method, const Text &pattern, Handler &&handler,
                 const RouteOptions &options = {})
     {
-        const std::string_view verb = shown(method), path = shown(pattern);
+        const std::string_view verb = method.view(), path = pattern.view();
         const Text protocol(options.upgrade);
         if (!setup().note(errorOf(method, pattern, protocol), verb, path))
             return self();
@@ -191,9 +191,9 @@ public:
     /* Rewrites paths before routing: rewrite("/user/:id", "/users/{id}"). */
     Self &rewrite(const Text &pattern, const Text &to)
     {
-        if (setup().note(errorOf(pattern, to), "rewrite", shown(pattern)))
+        if (setup().note(errorOf(pattern, to), "rewrite", pattern.view()))
             setup().note(uvhttp_router_rewrite(self().routes(), pattern.c_str(), to.c_str()),
-                         "rewrite", shown(pattern));
+                         "rewrite", pattern.view());
         return self();
     }
 
@@ -229,10 +229,6 @@ protected:
 private:
     Self &self() noexcept { return *static_cast<Self *>(this); }
     Setup &setup() noexcept { return self().setup(); }
-    static std::string_view shown(const Text &text) noexcept
-    {
-        return text.c_str() == nullptr ? std::string_view() : text.c_str();
-    }
     template <class Handler>
     Native nativeOf(Handler &&handler, std::string_view what, std::string_view which)
     {
@@ -271,7 +267,7 @@ public:
         uvhttp_router_t *group = nullptr;
         if (!setup_->error() && setup_->note(prefix.error(), "group"))
             setup_->note(uvhttp_router_group(router_, prefix.c_str(), &group), "group",
-                         prefix.c_str());
+                         prefix.view());
         return Router(*setup_, group);
     }
 

@@ -134,13 +134,12 @@ UVHTTP_EXPORT uvhttp_server_t *uvhttp_server_new_with(struct uv_loop_s *loop,
  * callback that frees the server frees it once. */
 UVHTTP_EXPORT void uvhttp_server_free(uvhttp_server_t *server);
 
-/* Describes the last set-up call on this server or one of its routers: uvhttp_server_set, routes,
- * groups, hosts, middleware (uvhttp_NAME_use), slash policy, uvhttp_static_mount,
- * uvhttp_access_log_use, uvhttp_websocket_route, uvhttp_server_own, listeners, trusted proxies,
- * timers, signals; or the error of uvhttp_server_run. Other constructors describe their error
- * themselves. Code 0 if it succeeded or there was none. Never NULL, also for a server that is NULL;
- * valid as long as the server, and overwritten by the next set-up call. On the thread that sets the
- * server up. */
+/* Describes the last set-up call on this server or one of its routers, for example
+ * uvhttp_server_set, a route, uvhttp_NAME_use, uvhttp_static_mount, uvhttp_websocket_route, a
+ * listener; or the error of uvhttp_server_run. Constructors (uvhttp_cors_new,
+ * uvhttp_websocket_endpoint_new, uvhttp_topics_new) describe their error themselves. Code 0 if it
+ * succeeded or there was none. Never NULL, also for a server that is NULL; valid as long as the
+ * server, and overwritten by the next set-up call. On the thread that sets the server up. */
 UVHTTP_EXPORT const uvhttp_error_t *uvhttp_server_error(const uvhttp_server_t *server);
 
 /* The first error of all these calls, which uvhttp_server_main prints; code 0 if none has failed.

@@ -219,7 +219,7 @@ public:
     {
         uvhttp_router_t *host = nullptr;
         if (!setup_->error() && setup_->note(name.error(), "host"))
-            setup_->note(uvhttp_router_host(routes(), name.c_str(), &host), "host", name.c_str());
+            setup_->note(uvhttp_router_host(routes(), name.c_str(), &host), "host", name.view());
         return Router(*setup_, host);
     }
 
@@ -231,7 +231,7 @@ public:
             const int error = options.with([&](const uvhttp_static_options_t &raw) {
                 return uvhttp_static_mount(native(), prefix.c_str(), &raw, &details);
             });
-            setup_->note(error, "files", prefix.c_str(), &details);
+            setup_->note(error, "files", prefix.view(), &details);
         }
         return *this;
     }
@@ -240,11 +240,11 @@ public:
     {
         const Native given = files;
         if (!setup_->error() && setup_->note(prefix.error(), "files") &&
-            setup_->note(given.error.code(), given.what, prefix.c_str(), given.details)) {
+            setup_->note(given.error.code(), given.what, prefix.view(), given.details)) {
             SetupError details = {};
             setup_->note(
                 uvhttp_static_mount_context(native(), prefix.c_str(), files.native(), &details),
-                "files", prefix.c_str(), &details);
+                "files", prefix.view(), &details);
         }
         return *this;
     }
@@ -264,7 +264,7 @@ public:
     Server &status(const Text &pattern)
     {
         setup_->note(uvhttp_server_route_status(native(), pattern.c_str()), "status",
-                     pattern.c_str());
+                     pattern.view());
         return *this;
     }
 
@@ -288,7 +288,7 @@ public:
                                  return reason;
                              },
                              kept),
-                         "readyCheck", name.c_str());
+                         "readyCheck", name.view());
         return *this;
     }
 
@@ -497,7 +497,7 @@ public:
         if (!setup_->error() && setup_->note(path.error(), "listen"))
             setup_->note(
                 uvhttp_server_listen_unix_owned(native(), path.c_str(), mode, owner, group),
-                "listen", path.c_str());
+                "listen", path.view());
         return *this;
     }
     /* On a listening socket, which the server then owns; after an error the caller keeps it. */
@@ -581,7 +581,7 @@ public:
         if (!setup_->error())
             setup_->note(error != 0 ? error
                                     : uvhttp_server_set(native(), name.c_str(), value.c_str()),
-                         "set", name.c_str() == nullptr ? "" : name.c_str());
+                         "set", name.view());
         return *this;
     }
     /* The end of the main function: listens, prints the URLs, stops on SIGINT and SIGTERM, and

@@ -650,7 +650,7 @@ Self &detail::Routes<Self>::webSocket(const Text &pattern, F &&handler,
                                       const WebSocketOptions &options)
 {
     using Kept = std::decay_t<F>;
-    const std::string_view path = shown(pattern);
+    const std::string_view path = pattern.view();
     if (!setup().note(pattern.error(), "webSocket", path))
         return self();
     Kept *kept = setup().keep(std::forward<F>(handler), "webSocket", path);

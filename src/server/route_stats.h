@@ -1,7 +1,7 @@
 /* Counters of exchanges by route, method and status class (config->route_stats).
  *
  * Invariants: their number is fixed by the routes, never by what clients send. A worker writes only
- * its own counters, which any thread may read. Counts when an exchange has finished. */
+ * its own counters, which any thread may read. An exchange is counted when it has finished. */
 #ifndef UVH_SERVER_ROUTE_STATS_H
 #define UVH_SERVER_ROUTE_STATS_H
 

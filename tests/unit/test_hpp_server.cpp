@@ -1052,6 +1052,31 @@ static void test_stream_callbacks_are_called(void **)
 
 /* ---- setup ---- */
 
+static void test_null_text_is_an_error(void **)
+{
+    const char *const null = nullptr;
+    const uvhttp::Files files({.root = UVHTTP_TESTS_DIR "/../examples/site"});
+    const uvhttp::Files missing({.root = "/nowhere/at/all"});
+    auto refused = [](auto &&call) {
+        Server server;
+        call(server);
+        assert_true(bool(server.error()));
+    };
+    refused([&](Server &server) { server.files(null, {.root = "."}); });
+    refused([&](Server &server) { server.files(null, files); });
+    refused([&](Server &server) { server.files(null, missing); });
+    refused([&](Server &server) { server.group(null); });
+    refused([&](Server &server) { server.host(null); });
+    refused([&](Server &server) { server.get(null, plain_function); });
+    refused([&](Server &server) { server.status(null); });
+    refused([&](Server &server) { server.status(std::string_view("/a\0b", 4)); });
+    refused([&](Server &server) { server.set(null, "1"); });
+    refused([&](Server &server) { server.listen(null, 0); });
+    refused([&](Server &server) { server.listenUnix(null); });
+    refused(
+        [&](Server &server) { server.readyCheck(null, []() -> const char * { return nullptr; }); });
+}
+
 static void test_first_setup_error_is_kept(void **)
 {
     {
@@ -2447,6 +2472,7 @@ int main()
         cmocka_unit_test(peer_end_is_reported),
         cmocka_unit_test(test_bodies_trailers_and_events_are_sent),
         cmocka_unit_test(test_stream_callbacks_are_called),
+        cmocka_unit_test(test_null_text_is_an_error),
         cmocka_unit_test(test_first_setup_error_is_kept),
         cmocka_unit_test(test_server_without_memory_fails),
         cmocka_unit_test(test_server_runs_own_loop),
