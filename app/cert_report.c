@@ -40,7 +40,8 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
-/* Prints the library's error message for a pair of files that it cannot load because of `field`. */
+/* Prints the library's error message for a pair of files that it cannot load because of `field`;
+ * false if it finds no such error. */
 static bool print_library_reason(const struct uvh_cert_command *command, const char *field)
 {
     static const char note[] = "(passphrase_file)";
@@ -61,7 +62,8 @@ static bool print_library_reason(const struct uvh_cert_command *command, const c
     return true;
 }
 
-/* Reads every certificate of a file; other PEM blocks are ignored. False after a message. */
+/* Reads the certificates of a file, at most CERTIFICATES_MAX; other PEM blocks are ignored. False
+ * after a message; the chain then has those before the error. */
 static bool read_chain(const struct uvh_cert_command *command, struct chain *chain)
 {
     const char *path = command->file;
@@ -70,11 +72,18 @@ static bool read_chain(const struct uvh_cert_command *command, struct chain *cha
     FILE *file = open_file(path);
     if (file == NULL)
         return false;
-    while (chain->count < CERTIFICATES_MAX &&
-           (one = PEM_read_X509(file, NULL, no_passphrase, NULL)) != NULL)
+    while ((one = PEM_read_X509(file, NULL, no_passphrase, NULL)) != NULL &&
+           chain->count < CERTIFICATES_MAX)
         chain->items[chain->count++] = one;
     fclose(file);
-    bool ended = one != NULL || ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    if (one != NULL) {
+        X509_free(one);
+        fprintf(stderr,
+                "uvhttp cert: '%s' has more than %d certificates; the rest is not checked\n", path,
+                CERTIFICATES_MAX);
+        return false;
+    }
+    bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
     if (ended && chain->count > 0) {
         ERR_clear_error();
         return true;
@@ -161,15 +170,11 @@ static bool print_order(const struct chain *chain)
     return true;
 }
 
-/* Reads the first line of the file `arg`, a path; -1: there is none. */
+/* Reads the first line of the file `arg`; -1: there is none. */
 static int read_passphrase(char *buffer, int size, int writing, void *arg)
 {
     (void)writing;
-    FILE *file = arg == NULL ? NULL : open_file(arg);
-    if (file == NULL)
-        return -1;
-    char *line = fgets(buffer, size, file);
-    fclose(file);
+    char *line = arg == NULL ? NULL : fgets(buffer, size, arg);
     return line == NULL ? -1 : (int)strcspn(buffer, "\r\n");
 }
 
@@ -177,12 +182,17 @@ static int read_passphrase(char *buffer, int size, int writing, void *arg)
 static bool compare_key(const struct uvh_cert_command *command, const X509 *certificate)
 {
     char reason[120];
-    FILE *file = open_file(command->key_file);
-    if (file == NULL)
+    FILE *file = open_file(command->key_file), *passphrase = NULL;
+    if (file != NULL && command->passphrase_file != NULL)
+        passphrase = open_file(command->passphrase_file);
+    bool opened = file != NULL && (passphrase != NULL || command->passphrase_file == NULL);
+    EVP_PKEY *key = opened ? PEM_read_PrivateKey(file, NULL, read_passphrase, passphrase) : NULL;
+    if (passphrase != NULL)
+        fclose(passphrase);
+    if (file != NULL)
+        fclose(file);
+    if (!opened)
         return false;
-    EVP_PKEY *key =
-        PEM_read_PrivateKey(file, NULL, read_passphrase, (void *)command->passphrase_file);
-    fclose(file);
     if (key == NULL && print_library_reason(command, "certificates[0].key_file")) {
         ERR_clear_error();
         return false;
@@ -206,7 +216,7 @@ int uvh_cert_report(const struct uvh_cert_command *command)
 {
     struct chain chain = {.count = 0};
     bool good = read_chain(command, &chain);
-    for (size_t i = 0; i < chain.count && chain.count > 0; i++) {
+    for (size_t i = 0; i < chain.count; i++) {
         printf("certificate %zu of %zu\n", i + 1, chain.count);
         good = print_one(chain.items[i]) && good;
     }

@@ -8,8 +8,8 @@ struct uvh_cert_command {
     const char *passphrase_file; /* or NULL */
 };
 
-/* Returns UVH_EXIT_OK, or UVH_EXIT_FAILED if a certificate is not valid now, the key does not match
- * it, or a file is not readable. */
+/* Returns UVH_EXIT_OK, or UVH_EXIT_FAILED if a certificate is not valid now, the chain is not in
+ * order, the key does not match it, or a file is not readable. */
 int uvh_cert_report(const struct uvh_cert_command *command);
 
 #endif

@@ -40,17 +40,19 @@ void uvh_config_auth_read(struct uvh_config_reader *reader, const struct uvh_yam
     static const struct uvh_config_key keys[] = {
         {"realm", read_realm}, {"users", read_users}, {"file", read_file}, {NULL, NULL}};
     auth->mark = value->mark;
-    auth->off = value->kind == UVH_YAML_SCALAR && strcmp(value->text, "off") == 0;
+    bool is_basic = strcmp(value->key->text, "basic_auth") == 0;
+    size_t before = reader->problems->count;
+    auth->off = is_basic && value->kind == UVH_YAML_SCALAR && strcmp(value->text, "off") == 0;
     if (auth->off)
         return;
     if (value->kind == UVH_YAML_SCALAR) {
         uvh_problems_add(reader->problems, value->mark,
                          "%s: expected a map, such as {file: staff}%s", value->key->text,
-                         strcmp(value->key->text, "basic_auth") == 0 ? ", or off" : "");
+                         is_basic ? ", or off" : "");
         return;
     }
     if (uvh_config_read_map(reader, value, value->key->text, keys, auth) && auth->user_count == 0 &&
-        auth->file.mark.line == 0)
+        auth->file.mark.line == 0 && reader->problems->count == before)
         uvh_problems_add(reader->problems, value->mark, "%s requires 'users' or 'file'",
                          value->key->text);
 }

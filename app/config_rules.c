@@ -83,7 +83,7 @@ static void read_headers(struct uvh_config_reader *reader, const struct uvh_yaml
     ((struct rule_reader *)into)->headers = value;
 }
 
-/* The output list, large enough by most_rules. */
+/* `items` has room for the sum of most_rules. */
 struct rule_list {
     struct uvh_config_reader *reader;
     uvhttp_static_rule_t *items;
@@ -167,7 +167,7 @@ static void read_rule(struct rule_list *list, const struct uvh_yaml_node *node)
         add(list, &read, fields.items[i].mark, fields.items[i].name, fields.items[i].value);
 }
 
-/* An upper limit of the rules of one map, even if keys are invalid or repeated. */
+/* An upper limit of the rules of one map, even if keys are invalid. */
 static size_t most_rules(const struct uvh_yaml_node *node)
 {
     size_t patterns = 1, fields = 3;

@@ -16,7 +16,7 @@ static const char *kind_name(const struct uvh_yaml_node *value)
     switch (value->kind) {
     case UVH_YAML_LIST:
         return "a list";
-    case UVH_YAML_MAP: /* "{path}" without quotes is one, which begins before its key */
+    case UVH_YAML_MAP: /* {path} without quotes is a flow map, which begins left of its key */
         return value->first != NULL && value->first->nothing &&
                        value->first->key->mark.column > value->mark.column
                    ? "a map; quote a value that begins with '{'"
@@ -172,8 +172,9 @@ const char *uvh_config_read_joined(struct uvh_config_reader *reader,
 /* Fields that the server sets itself; a second value would be a duplicate or invalid. */
 static bool is_own_field(const char *name)
 {
-    static const char *const names[] = {"Accept-Ranges", "Content-Range", "Content-Type",
-                                        "ETag",          "Last-Modified", "Location"};
+    static const char *const names[] = {
+        "Accept-Ranges", "Content-Encoding", "Content-Range", "Content-Type",
+        "ETag",          "Last-Modified",    "Location"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcasecmp(names[i], name) == 0)
             return true;

@@ -56,7 +56,7 @@ static const char *name_of(const struct uvh_setup_tls *setup)
 static int make_server(struct uvh_redirect *redirect, const struct uvh_setup *setup,
                        uvhttp_server_t *sites, const uvhttp_config_t *config)
 {
-    struct uvh_problems problems = {.count = 0}; /* the same as of the sites, noted already */
+    struct uvh_problems problems = {.count = 0}; /* unused: those of the sites are the same */
     uvhttp_config_t own = *config;
     own.workers = 1;       /* required on the caller's loop */
     own.stuck_loop_ms = 0; /* the other server watches that loop */
@@ -77,8 +77,8 @@ static int make_server(struct uvh_redirect *redirect, const struct uvh_setup *se
     return uvhttp_server_use(server, send_to_https, redirect);
 }
 
-/* True if a listener of this process has that host and port: SO_REUSEPORT would allow a second
- * one. */
+/* True if a listener of this process has that host and port. Known before listening, so that the
+ * message names the option, and `uvhttp check` finds it. */
 static bool is_taken(const struct uvh_address *addresses, size_t count,
                      const struct uvh_address *wanted)
 {
@@ -90,9 +90,10 @@ static bool is_taken(const struct uvh_address *addresses, size_t count,
     return false;
 }
 
-static bool refuse_taken(const struct uvh_setup_tls *setup, int port, struct uvh_problems *problems)
+static bool refuse_taken(const struct uvh_setup_tls *setup, int port, struct uvh_mark mark,
+                         struct uvh_problems *problems)
 {
-    uvh_problems_add(problems, uvh_tls_mark(setup, "redirect_http"),
+    uvh_problems_add(problems, mark,
                      "port %d for redirects is in use by another address; choose another with %s",
                      port, name_of(setup));
     return false;
@@ -116,7 +117,7 @@ bool uvh_redirect_check(const struct uvh_setup *setup, const struct uvh_options 
             continue;
         wanted.port = (int)tls->redirect_http;
         if (wanted.port != 0 && is_taken(addresses, count, &wanted))
-            return refuse_taken(tls, wanted.port, problems);
+            return refuse_taken(tls, wanted.port, uvh_tls_mark(tls, "redirect_http"), problems);
     }
     return true;
 }
@@ -133,8 +134,9 @@ static bool listen_at(struct uvh_redirect *redirect, const struct uvh_setup_tls 
     if (is_taken(redirect->listen, redirect->listen_count, address))
         return true;
     if (is_taken(addresses, count, address)) {
-        struct uvh_problems problems = {.file = "uvhttp"}; /* a port chosen by the system */
-        refuse_taken(setup, address->port, &problems);
+        /* A port chosen by the system; uvh_redirect_check has found all others. */
+        struct uvh_problems problems = {.file = "uvhttp"};
+        refuse_taken(setup, address->port, UVH_MARK_NONE, &problems);
         uvh_problems_print(&problems, stderr);
         return false;
     }

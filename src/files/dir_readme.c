@@ -47,7 +47,7 @@ static bool fill(struct uvh_dir_readme *readme, int descriptor, const struct uvh
            uvh_utf8_sequence_is_valid_text(text->data, text->length);
 }
 
-/* Returns 0, UVHTTP_ENOMEM, or the reason not to show it (negative, or 1). */
+/* Returns 0, UVHTTP_ENOMEM, or 1: it is not shown. */
 static int read_one(struct uvh_dir_readme *readme, const struct uvh_file_root *root,
                     const char *directory, const char *name, const char *const *hide)
 {

@@ -1,10 +1,10 @@
 /* A file as it is served: its facts, its prepared fields, and its bytes in memory or as an open
  * descriptor.
  *
- * Created by uvh_file_entry_load on any thread; then it belongs to the loop's thread and is
- * reference counted. Invariants: size, entity tag and body belong to the same state of the file.
- * Nothing in it changes except the fields under "for the cache". `descriptor` is -1 exactly when
- * the bytes are in memory. */
+ * Created on any thread; then it belongs to the loop's thread and is reference counted. Invariants:
+ * size, entity tag and body belong to the same state of the file. They, the facts, type, rules and
+ * prepared fields never change; all else is state of the loop's thread. `descriptor` is -1 exactly
+ * when the bytes are in memory. */
 #ifndef UVH_FILES_FILE_ENTRY_H
 #define UVH_FILES_FILE_ENTRY_H
 
@@ -35,7 +35,7 @@ struct uvh_file_entry {
 
     /* For revalidation. */
     struct uvh_file_facts facts;
-    const char *type;                     /* Content-Type, from the name it was found by */
+    const char *type;                     /* Content-Type: by an option, a rule or the name */
     const struct uvh_static_rules *rules; /* NULL: none */
     char *ruled_path;                     /* that the rules apply to; NULL without rules */
     /* False: changed so shortly before it was read that another change might not show in its
@@ -49,8 +49,8 @@ struct uvh_file_entry {
     uint64_t checked_at;
     struct uvh_path_state state;
 
-    /* The same content in other codings; an entry that is itself coded has none. */
-    /* with one reference each; NULL: not there */
+    /* The same content in other codings, with one reference each; NULL: not there. An entry that is
+     * itself coded has none. */
     struct uvh_file_entry *variants[UVH_CODING_COUNT];
     unsigned char siblings; /* of `codings`, those stored as siblings on the disk */
     unsigned char making;   /* those being made now */
@@ -93,23 +93,25 @@ struct uvh_file_load_options {
     const uvhttp_allocator_t *allocator;
     const struct uvh_file_root *root;     /* NULL: `path` is any path of the file system */
     const struct uvh_static_rules *rules; /* NULL: none; must outlive the entry */
-    const char *path;                     /* of the file, below the root */
+    const char *path;                     /* of the file, below the root if there is one */
     const char *type;                     /* must outlive the entry; NULL: by the name */
     uvhttp_slice_t key;                   /* its key in the cache */
     size_t memory_file_size;              /* bytes; larger files stay on disk */
-    /* The path that determines the type; NULL: `path`. Different for a sibling. */
+    /* The path that determines type and rules, for example app.js for its sibling app.js.gz; NULL:
+     * `path`. */
     const char *named;
     enum uvh_coding coding; /* of a sibling */
     bool varies;            /* other clients may get another coding */
 };
 
-/* Opens and reads a file; stat it first (uvh_file_facts_read). `*entry` has one reference. Returns
- * 0, a negative errno, UVHTTP_ENOTREG, UVHTTP_EHEADER (an invalid type), or UVHTTP_ENOMEM. Any
- * thread. */
+/* Opens and reads a file; below a root stat it first (uvh_file_facts_read), so that no device is
+ * opened. `*entry` has one reference. Returns 0, a negative errno, UVHTTP_ENOTREG, UVHTTP_EHEADER
+ * (an invalid type), or UVHTTP_ENOMEM. Any thread. */
 int uvh_file_entry_load(const struct uvh_file_load_options *options, struct uvh_file_entry **entry);
 
 /* The content of `source` in a coding, just made: with a weak entity tag, since compressing again
- * may give other bytes. NULL when out of memory. Any thread, while no thread changes `source`. */
+ * may give other bytes. NULL when out of memory. Any thread: it reads only what never
+ * changes in `source`. */
 struct uvh_file_entry *uvh_file_entry_encoded(const struct uvh_file_entry *source,
                                               enum uvh_coding coding, uvhttp_slice_t body);
 
@@ -122,8 +124,8 @@ size_t uvh_file_entry_descriptors(const struct uvh_file_entry *entry);
  * `entry`. */
 struct uvh_file_entry *uvh_file_entry_copy(const struct uvh_file_entry *entry);
 
-/* The file need not be read again: `facts` equal those of the time it was read, which is
- * conclusive. */
+/* The file need not be read again: `facts` equal the `known` ones, and `settled` says that a change
+ * would show in them. */
 bool uvh_file_entry_current(const struct uvh_file_facts *known, bool settled,
                             const struct uvh_file_facts *facts);
 
@@ -133,7 +135,7 @@ static inline void uvh_file_entry_ref(struct uvh_file_entry *entry)
     entry->references++;
 }
 
-/* The last one closes and frees. NULL is allowed. */
+/* The last reference closes and frees. NULL is allowed. */
 void uvh_file_entry_unref(struct uvh_file_entry *entry);
 
 #endif

@@ -189,6 +189,8 @@ static void routes(struct uvh_bytes *json, const struct uvh_status_view *view)
         }
         begin(json, "route");
         add_string(json, route->route);
+        begin(json, "method");
+        add_string(json, route->method);
         counter(json, view, "requests", uvh_status_route_before(view, route), route->count);
         number(json, "mean_us", route->duration_us / route->count);
         number(json, "responses_4xx", route->client_errors);

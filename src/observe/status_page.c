@@ -419,6 +419,8 @@ static void routes(struct uvh_bytes *page, const struct uvh_status_view *view)
     for (size_t i = 0; i < view->after->route_count; i++) {
         const struct uvh_status_route *route = &view->after->routes[i];
         add(page, "<tr><th>");
+        add(page, route->method);
+        add(page, " ");
         uvh_status_text_html(page, route->host);
         uvh_status_text_html(page, route->route);
         add(page, "</th><td>");

@@ -33,26 +33,29 @@ static void insert_route(struct uvh_status_sample *sample, const struct uvh_stat
     sample->routes[at] = *route;
 }
 
-/* The methods and classes of a route follow one another. */
+/* The classes of a method of a route follow one another. */
 struct routes {
     struct uvh_status_sample *sample;
-    const char *host, *route; /* of `sum` */
+    const char *host, *route, *method; /* of `sum` */
     struct uvh_status_route sum;
 };
 
 static int add_route(const uvhttp_route_stats_t *stats, void *arg)
 {
     struct routes *routes = arg;
-    if (stats->route != routes->route || stats->host != routes->host) {
+    if (stats->route != routes->route || stats->host != routes->host ||
+        stats->method != routes->method) {
         insert_route(routes->sample, &routes->sum);
         routes->route = stats->route;
         routes->host = stats->host;
-        routes->sum = (struct uvh_status_route){.count = 0};
+        routes->method = stats->method;
+        routes->sum = (struct uvh_status_route){.method = stats->method};
         const char *host = stats->host == NULL ? "" : stats->host;
         snprintf(routes->sum.host, UVH_STATUS_NAME_SIZE, "%s", host);
         snprintf(routes->sum.route, UVH_STATUS_NAME_SIZE, "%s", stats->route);
-        routes->sum.id =
-            uvh_hash(stats->route, strlen(stats->route), uvh_hash(host, strlen(host), 0));
+        routes->sum.id = uvh_hash(stats->method, strlen(stats->method), 0);
+        routes->sum.id = uvh_hash(host, strlen(host), routes->sum.id);
+        routes->sum.id = uvh_hash(stats->route, strlen(stats->route), routes->sum.id);
     }
     routes->sum.count += stats->count;
     routes->sum.duration_us += stats->duration_us;

@@ -14,10 +14,12 @@ enum {
     UVH_STATUS_HISTORY = 60, /* values of a graph */
 };
 
+/* One method of a route. */
 struct uvh_status_route {
+    const char *method;
     char host[UVH_STATUS_NAME_SIZE]; /* "": the server itself; both may be cut */
     char route[UVH_STATUS_NAME_SIZE];
-    uint64_t id; /* a hash of both as a whole */
+    uint64_t id; /* a hash of method, host and route before they are cut */
     uint64_t count;
     uint64_t duration_us;
     uint64_t client_errors;
@@ -84,20 +86,21 @@ void uvh_status_latency(const struct uvh_status_view *view, uvhttp_latency_t *la
 /* Thousandths; 0 if `whole` is 0. */
 uint64_t uvh_status_share(uint64_t part, uint64_t whole);
 
-/* Of the worker with that index, in the interval: its counters at the beginning; thousandths of the
- * time in which its loop worked; a bound that no loop iteration has reached, in microseconds, 0
- * without one. */
+/* The counters of a worker when the interval began. */
 const struct uvh_status_worker *uvh_status_worker_before(const struct uvh_status_view *view,
                                                          size_t index);
+/* Its share of the interval that its loop worked, in thousandths. */
 uint64_t uvh_status_worker_busy(const struct uvh_status_view *view, size_t index);
+/* A bound above the longest iteration of its loop in the interval, in microseconds: a power of two
+ * times 64, at most 268 s, which longer ones have, too. 0: there was no iteration. */
 uint64_t uvh_status_worker_delay(const struct uvh_status_view *view, size_t index);
 
-/* Requests of a route before the interval; all of them if that is unknown, because other routes had
- * more. */
+/* Requests of a route before the interval. If that is unknown, because other routes had more, it is
+ * all of them, so its rate is 0. */
 uint64_t uvh_status_route_before(const struct uvh_status_view *view,
                                  const struct uvh_status_route *route);
 
-/* Thousandths of the time in which all loops worked. */
+/* The share of their time that the loops of all workers together worked, in thousandths. */
 uint64_t uvh_status_busy(const struct uvh_status_view *view);
 
 /* Appends the values of the view. */

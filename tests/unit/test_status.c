@@ -160,12 +160,17 @@ static int set_policy(uvhttp_request_t *request, uvhttp_response_t *response, vo
     return err != 0 ? err : UVHTTP_DECLINED;
 }
 
-static uvhttp_test_response_t *get(const char *target)
+static uvhttp_test_response_t *request_by(const char *method, const char *target)
 {
     uvhttp_test_response_t *response;
-    const uvhttp_test_request_t request = {.target = target};
+    const uvhttp_test_request_t request = {.method = method, .target = target};
     assert_int_equal(uvhttp_test_request(server, &request, &response), 0);
     return response;
+}
+
+static uvhttp_test_response_t *get(const char *target)
+{
+    return request_by("GET", target);
 }
 
 static void request(const char *target, int status)
@@ -258,6 +263,33 @@ static void routes_with_the_same_beginning_are_counted_apart(void **state)
     free(after);
 }
 
+static void methods_of_a_route_are_counted_apart(void **state)
+{
+    (void)state;
+    struct uvh_status_sample *before = calloc(1, uvh_status_sample_size(0));
+    struct uvh_status_sample *after = calloc(1, uvh_status_sample_size(0));
+    const struct uvh_status_view view = {.before = before, .after = after};
+    assert_true(before != NULL && after != NULL);
+    begin(100);
+    assert_int_equal(uvhttp_server_route(server, "GET", "/x", send_ok, NULL), 0);
+    assert_int_equal(uvhttp_server_route(server, "POST", "/x", send_ok, NULL), 0);
+    request("/x", 204);
+    request("/x", 204);
+    uvhttp_test_response_free(request_by("POST", "/x"));
+    uvh_status_sample_take(before, server, 0);
+    request("/x", 204);
+    uvhttp_test_response_free(request_by("POST", "/x"));
+    uvh_status_sample_take(after, server, 0);
+    assert_int_equal(after->route_count, 2);
+    assert_string_equal(after->routes[0].method, "GET");
+    assert_int_equal(uvh_status_route_before(&view, &after->routes[0]), 2);
+    assert_string_equal(after->routes[1].method, "POST");
+    assert_int_equal(uvh_status_route_before(&view, &after->routes[1]), 1);
+    uvhttp_server_free(server);
+    free(before);
+    free(after);
+}
+
 /* Those with the most requests, whose names come from the program. */
 static void routes_are_the_ten_with_most_requests(void **state)
 {
@@ -281,18 +313,19 @@ static void routes_are_the_ten_with_most_requests(void **state)
             request(pattern, 204);
     }
     uvhttp_test_response_t *page = get("/status"), *json = get("/status?format=json");
-    at = strstr(page->body, "<tr><th>/fail</th>");
+    at = strstr(page->body, "<tr><th>GET /fail</th>");
     assert_non_null(at);
-    at = strstr(at, "<tr><th>/a&quot;&amp;&#39;</th>");
+    at = strstr(at, "<tr><th>GET /a&quot;&amp;&#39;</th>");
     assert_non_null(at);
     for (int i = 12; i > 4; i--) {
-        snprintf(name, sizeof(name), "<tr><th>/route-%d</th>", i);
+        snprintf(name, sizeof(name), "<tr><th>GET /route-%d</th>", i);
         at = strstr(at, name);
         assert_non_null(at);
     }
     assert_null(strstr(page->body, "/route-4<"));
     assert_non_null(strstr(page->body, "<td class=\"bad\"><data value=\"20\">20</data>"));
-    assert_non_null(strstr(json->body, "{\"route\":\"/a\\\"&'\",\"requests\":{\"total\":15,"));
+    assert_non_null(strstr(
+        json->body, "{\"route\":\"/a\\\"&'\",\"method\":\"GET\",\"requests\":{\"total\":15,"));
     assert_non_null(strstr(json->body, "\"responses_5xx\":20}"));
     uvhttp_test_response_free(page);
     uvhttp_test_response_free(json);
@@ -336,6 +369,7 @@ int main(void)
         cmocka_unit_test(page_allows_only_its_own_script),
         cmocka_unit_test(json_has_the_counters),
         cmocka_unit_test(routes_with_the_same_beginning_are_counted_apart),
+        cmocka_unit_test(methods_of_a_route_are_counted_apart),
         cmocka_unit_test(routes_are_the_ten_with_most_requests),
         cmocka_unit_test(events_begin_with_the_current_values),
         cmocka_unit_test(object_may_be_freed_before_the_server),

@@ -490,6 +490,7 @@ def test_invalid_basic_auth_configurations(root, tmp_path, keys, passwords, mess
                     keys.replace("{file}", "staff") + "}]}]\n")
     done = run("uvhttp", "check", path)
     assert done.returncode == 1 and message in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == 1
     assert "secret" not in done.stderr and "saltsalt" not in done.stderr
 
 

@@ -191,8 +191,9 @@ def test_password_for_part_of_directory_needs_no_links(tree, tmp_path, outer, in
                      ", basic_auth: {file: ann}}\n").replace("{place}", tree))
     done = run("uvhttp", "check", path)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
-    assert ("serves without one; move it elsewhere, or set 'symlinks: none' in that route"
-            in done.stderr)
+    hint = ("" if "symlinks" in outer else
+            ", or set 'symlinks: none' in that route, which then hides it")
+    assert done.stderr.endswith(f"serves without one; move it elsewhere{hint}\n")
 
 
 # A password for uploads
@@ -245,6 +246,10 @@ def test_upload_auth_requires_uploads(root, tmp_path):
     path.write_text(
         f"sites: [{{routes: [{{path: /, static: {root}, upload_auth: {{file: ann}}}}]}}]\n")
     assert "upload_auth requires 'uploads: true'" in run("uvhttp", "check", path).stderr
+    path.write_text(
+        f"sites: [{{routes: [{{path: /, static: {root}, uploads: true, upload_auth: off}}]}}]\n")
+    done = run("uvhttp", "check", path)
+    assert done.stderr.endswith("upload_auth: expected a map, such as {file: staff}\n")
 
 
 # Keys that are off for a route

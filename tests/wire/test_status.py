@@ -112,8 +112,9 @@ def test_values_equal_the_metrics(start):
     assert data_of(page, "connections") == [0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 28, 0]
     assert [worker["requests"]["total"] for worker in status["workers"]] == [
         found[f'uvhttp_worker_requests_total{{worker="{number}"}}'] for number in range(2)]
-    assert [(route["route"], route["requests"]["total"], route["responses_5xx"])
-            for route in status["routes"]] == [("/", 20, 0), ("unmatched", 4, 0), ("/fails", 3, 3)]
+    assert [(route["method"], route["route"], route["requests"]["total"], route["responses_5xx"])
+            for route in status["routes"]] == [("GET", "/", 20, 0), ("GET", "unmatched", 4, 0),
+                                               ("GET", "/fails", 3, 3)]
     assert data_of(page, "routes") == [20, 0, 0, 4, 4, 0, 3, 0, 3]
     idle.close()
 

@@ -109,7 +109,7 @@ def test_values_are_live(opened, start):
     assert opened.evaluate("document.querySelector('#requests h2').dataset.mark") == "kept"
     routes = opened.evaluate("""[...document.querySelectorAll('#routes tbody tr')].map(row =>
         [row.cells[0].textContent, row.cells[2].textContent])""")
-    assert routes[0] == ["/", "10"] and ["/fails", "3"] in routes
+    assert routes[0] == ["GET /", "10"] and ["GET /fails", "3"] in routes
     points = "document.querySelector('#requests polyline').points.length"
     shown = opened.evaluate(points)
     eventually(lambda: opened.evaluate(points) > shown, "the graph grows")

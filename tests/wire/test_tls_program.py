@@ -1335,6 +1335,19 @@ def test_cert_checks_key(pair, tmp_path):
     )
     assert run("uvhttp", "cert", certificate, "-k", key, "--passphrase-file",
                tmp_path / "phrase").returncode == 0
+    done = run("uvhttp", "cert", certificate, "-k", key, "--passphrase-file", tmp_path / "none")
+    assert (done.returncode, done.stderr) == (
+        1, f"uvhttp cert: '{tmp_path}/none' cannot be read: No such file or directory\n")
+
+
+def test_cert_says_that_it_reads_a_hundred_certificates(tmp_path):
+    path, one = tmp_path / "many.pem", tls.certificate("a.example").read_text()
+    for count, rest in ((100, ""), (101, "uvhttp cert: '{}' has more than 100 certificates; the "
+                                         "rest is not checked\n")):
+        path.write_text(one * count)
+        done = run("uvhttp", "cert", path)
+        assert (done.returncode, done.stderr) == (int(count > 100), rest.format(path))
+        assert "certificate 100 of 100\n" in done.stdout
 
 
 def test_cert_checks_chain_order(tmp_path):

@@ -24,7 +24,7 @@ struct status_line {
     _Static_assert(sizeof(LINE_TEXT(status, phrase)) <= sizeof((struct status_line *)0)->text, \
                    "fits");
 
-/* The prebuilt lines of all registered codes; 0 is none. */
+/* The prebuilt lines of the codes in status.h, and by status the index of its line. */
 enum { LINE_NONE, UVH_STATUS_MAP(LINE_INDEX) LINE_COUNT };
 static const struct status_line lines[LINE_COUNT] = {UVH_STATUS_MAP(LINE)};
 static const uint8_t line_of[] = {UVH_STATUS_MAP(LINE_OF)};

@@ -18,9 +18,9 @@ enum {
 size_t uvh_h1_encode_request_line(char *out, size_t space, uvhttp_slice_t method,
                                   uvhttp_slice_t target);
 
-/* "HTTP/1.1 404 Not Found\r\n". The line of a registered status (codec/http1/status.h) is prebuilt
- * and `phrase` is ignored; for others it is the reason phrase, NUL-terminated, "" for none.
- * `status` is 100 to 999. */
+/* "HTTP/1.1 404 Not Found\r\n". The line of a status in codec/http1/status.h is prebuilt and
+ * `phrase` is ignored; for others it is the reason phrase, NUL-terminated, "" for none. Returns 0
+ * also if `status` is not 100 to 999. */
 size_t uvh_h1_encode_status_line(char *out, size_t space, int status, const char *phrase);
 
 /* The same with this phrase for every status. */
