@@ -69,7 +69,7 @@ void uvh_cert_help(FILE *out)
           "  -h, --help                  print this help\n"
           "\n"
           "Exit status: 0; 1 if a certificate has expired or is not valid yet, the chain\n"
-          "is not in order, the key does not belong to the first certificate, or a file\n"
-          "cannot be read; 2 wrong usage.\n",
+          "is not in order or has more than 100 certificates, the key does not belong to\n"
+          "the first certificate, or a file cannot be read; 2 wrong usage.\n",
           out);
 }

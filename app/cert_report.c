@@ -170,11 +170,14 @@ static bool print_order(const struct chain *chain)
     return true;
 }
 
-/* Reads the first line of the file `arg`; -1: there is none. */
+/* Reads the first line of the file `arg`; -1: there is none. OpenSSL may call it repeatedly. */
 static int read_passphrase(char *buffer, int size, int writing, void *arg)
 {
     (void)writing;
-    char *line = arg == NULL ? NULL : fgets(buffer, size, arg);
+    if (arg == NULL)
+        return -1;
+    rewind(arg);
+    char *line = fgets(buffer, size, arg);
     return line == NULL ? -1 : (int)strcspn(buffer, "\r\n");
 }
 

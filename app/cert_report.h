@@ -9,7 +9,7 @@ struct uvh_cert_command {
 };
 
 /* Returns UVH_EXIT_OK, or UVH_EXIT_FAILED if a certificate is not valid now, the chain is not in
- * order, the key does not match it, or a file is not readable. */
+ * order or longer than it reads, the key does not match it, or a file is not readable. */
 int uvh_cert_report(const struct uvh_cert_command *command);
 
 #endif

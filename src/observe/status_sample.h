@@ -9,14 +9,14 @@
 #include "platform/process.h"
 
 enum {
-    UVH_STATUS_ROUTES = 10, /* with the most requests */
+    UVH_STATUS_ROUTES = 10, /* methods of routes with the most requests */
     UVH_STATUS_NAME_SIZE = 128,
     UVH_STATUS_HISTORY = 60, /* values of a graph */
 };
 
 /* One method of a route. */
 struct uvh_status_route {
-    const char *method;
+    const char *method;              /* static */
     char host[UVH_STATUS_NAME_SIZE]; /* "": the server itself; both may be cut */
     char route[UVH_STATUS_NAME_SIZE];
     uint64_t id; /* a hash of method, host and route before they are cut */

@@ -271,8 +271,7 @@ static void methods_of_a_route_are_counted_apart(void **state)
     const struct uvh_status_view view = {.before = before, .after = after};
     assert_true(before != NULL && after != NULL);
     begin(100);
-    assert_int_equal(uvhttp_server_route(server, "GET", "/x", send_ok, NULL), 0);
-    assert_int_equal(uvhttp_server_route(server, "POST", "/x", send_ok, NULL), 0);
+    assert_int_equal(uvhttp_server_route(server, NULL, "/x", send_ok, NULL), 0);
     request("/x", 204);
     request("/x", 204);
     uvhttp_test_response_free(request_by("POST", "/x"));
