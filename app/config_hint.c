@@ -92,7 +92,7 @@ static const struct {
     {"VirtualHost", USE_SITES},
     {"events", "use 'server' at the top level, with 'workers' and 'max_connections'"},
     {"kubernetes", "use 'health' at the top level, and 'drain_delay' of 'server'"},
-    {"regex", "there are none: paths have * and :name, and patterns of files *"},
+    {"regex", "there are no regular expressions; paths have * and :name, patterns of files *"},
     {"import", "use 'include' at the top level"},
     {"bind", "use 'listen' at the top level"},
     {"port", "use 'listen' at the top level"},

@@ -93,8 +93,8 @@ void uvh_config_static_read_option(struct uvh_config_reader *reader,
     }
 }
 
-/* Sets an option to its default. False if there is none of that name, or its kind cannot
- * be reset. */
+/* Sets an option to its default. False if there is none of that name, or its kind cannot be
+ * reset. */
 static bool reset_option(uvhttp_static_options_t *files, const char *key)
 {
     const struct uvh_option *option = find_option(key);

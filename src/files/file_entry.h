@@ -110,8 +110,8 @@ struct uvh_file_load_options {
 int uvh_file_entry_load(const struct uvh_file_load_options *options, struct uvh_file_entry **entry);
 
 /* The content of `source` in a coding, just made: with a weak entity tag, since compressing again
- * may give other bytes. NULL when out of memory. Any thread: it reads only what never
- * changes in `source`. */
+ * may give other bytes. NULL when out of memory. Any thread: it reads only what never changes
+ * in `source`. */
 struct uvh_file_entry *uvh_file_entry_encoded(const struct uvh_file_entry *source,
                                               enum uvh_coding coding, uvhttp_slice_t body);
 

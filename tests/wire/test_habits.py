@@ -229,7 +229,7 @@ def test_location_may_end_with_a_number(start, location):
     ("DocumentRoot", ["In a configuration file: use 'static' of a route"], "--"),
     ("VirtualHost", ["In a configuration file: use 'sites', a list"], "--"),
     ("kubernetes", ["In a configuration file: use 'health' at the top level"], "--"),
-    ("regex", ["In a configuration file: there are none: paths have * and :name"], "--"),
+    ("regex", ["In a configuration file: there are no regular expressions; paths have"], "--"),
     ("Caddyfile", ["  location, handle "], "Options of"),
     ("$uri", ["  $uri, $args, $host "], "Options of"),
     ("HUP", ["  SIGHUP "], "Options of"), ("logrotate", ["  SIGUSR1 "], "Options of"),
