@@ -196,16 +196,15 @@ static bool compare_key(const struct uvh_cert_command *command, const X509 *cert
         fclose(file);
     if (!opened)
         return false;
-    if (key == NULL && print_library_reason(command, "certificates[0].key_file")) {
-        ERR_clear_error();
-        return false;
-    }
     if (key == NULL) {
-        fprintf(stderr, "uvhttp cert: the key '%s' cannot be read: %s%s\n", command->key_file,
-                uvh_certificate_reason(reason, sizeof(reason)),
-                command->passphrase_file == NULL
-                    ? " (for a key with a pass phrase use --passphrase-file)"
-                    : "");
+        uvh_certificate_reason(reason, sizeof(reason)); /* the library forgets it */
+        if (!print_library_reason(command, "certificates[0].key_file"))
+            fprintf(stderr, "uvhttp cert: the key '%s' cannot be read: %s%s\n", command->key_file,
+                    reason,
+                    command->passphrase_file == NULL
+                        ? " (for a key with a pass phrase use --passphrase-file)"
+                        : "; is the pass phrase wrong?");
+        ERR_clear_error();
         return false;
     }
     bool belongs = X509_check_private_key(certificate, key) == 1;

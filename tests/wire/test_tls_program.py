@@ -1341,6 +1341,9 @@ def test_cert_checks_key(pair, tmp_path):
     (tmp_path / "phrase").write_text("\nsecret\n")
     assert run("uvhttp", "cert", certificate, "-k", key, "--passphrase-file",
                tmp_path / "phrase").returncode == 1
+    done = run("uvhttp", "cert", certificate, "-k", key, "--passphrase-file", "/dev/null")
+    reason = done.stderr.removeprefix(f"uvhttp cert: the key '{key}' cannot be read: ")
+    assert done.returncode == 1 and reason not in (done.stderr, "unknown error\n")
 
 
 def test_cert_says_that_it_reads_a_hundred_certificates(tmp_path):
