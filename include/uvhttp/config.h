@@ -49,9 +49,9 @@ typedef struct uvhttp_config {
      * (health.h), so that balancers send no more requests. drain_timeout and drain_grace begin
      * afterwards. */
     size_t drain_delay;
-    size_t drain_timeout; /* for open exchanges after that: closed */
-    /* Idle keep-alive connections stay open this long after that, and close after the response to
-     * their next request; at most drain_timeout */
+    size_t drain_timeout; /* for open exchanges, after drain_delay: closed */
+    /* Idle keep-alive connections stay open this long after drain_delay, and close after the
+     * response to their next request; at most drain_timeout */
     size_t drain_grace;
     size_t event_heartbeat; /* interval of comments on an event stream without events; 0: none */
 

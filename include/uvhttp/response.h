@@ -522,8 +522,8 @@ UVHTTP_EXPORT bool uvhttp_response_peer_ended(const uvhttp_response_t *response)
  * UVHTTP_EDISCONNECTED (check uvhttp_response_open). So `done` runs exactly once and may free
  * `arg`. A streamed body may use it too, from uvhttp_response_begin to uvhttp_response_end, and in
  * a uvhttp_pull_cb that returns UVHTTP_AGAIN. A result of `done` other than 0 is a failure: 503 for
- * UVHTTP_ENOMEM and UVHTTP_EFULL, otherwise 500; a response that has begun ends with its
- * connection.
+ * UVHTTP_ENOMEM, UVHTTP_EFULL and UVHTTP_ESTOPPED, otherwise 500; a response that has begun ends
+ * with its connection.
  * Returns 0, or with neither function called
  *   UVHTTP_EINVAL         no function, or called from a blocking handler
  *   UVHTTP_ENOMEM         out of memory
