@@ -538,7 +538,8 @@ UVHTTP_EXPORT int uvhttp_response_defer(uvhttp_response_t *response, uvhttp_work
 
 /* The same in the heavy lane (config->heavy_threads, config->heavy_queue), for long work:
  * compression, password hashing, large files. It is queued with other work of this kind and
- * never delays the quick lane. Returns 0, or the errors of uvhttp_response_defer. */
+ * never delays the quick lane. While it is queued or runs, config->handler_timeout does not apply.
+ * Returns 0, or the errors of uvhttp_response_defer. */
 UVHTTP_EXPORT int uvhttp_response_defer_heavy(uvhttp_response_t *response, uvhttp_work_cb work,
                                               uvhttp_done_cb done, void *arg);
 

@@ -3,8 +3,9 @@
  *
  * Created on any thread; then it belongs to the loop's thread and is reference counted. Invariants:
  * size, entity tag and body belong to the same state of the file. They, the facts, `modified`,
- * type, coding, rules, prepared fields, allocator and key never change; all else is state of the
- * loop's thread. `descriptor` is -1 exactly when the bytes are in memory. */
+ * type, coding, `varies`, the rules and their path, prepared fields, allocator and key never
+ * change; all else is state of the loop's thread. `descriptor` is -1 exactly when the bytes are in
+ * memory. */
 #ifndef UVH_FILES_FILE_ENTRY_H
 #define UVH_FILES_FILE_ENTRY_H
 
