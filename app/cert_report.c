@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <openssl/err.h>
@@ -26,11 +27,17 @@ struct chain {
     size_t count;
 };
 
+/* With the reason that errno has. */
+static void print_unreadable(const char *path)
+{
+    fprintf(stderr, "uvhttp cert: '%s' cannot be read: %s\n", path, strerror(errno));
+}
+
 static FILE *open_file(const char *path)
 {
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        fprintf(stderr, "uvhttp cert: '%s' cannot be read: %s\n", path, strerror(errno));
+        print_unreadable(path);
     return file;
 }
 
@@ -40,8 +47,15 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
+/* The library does not read pipes; and this one has been read. */
+static bool is_pipe(const char *path)
+{
+    struct stat facts;
+    return path != NULL && stat(path, &facts) == 0 && S_ISFIFO(facts.st_mode);
+}
+
 /* Prints the library's error message for a pair of files that it cannot load because of `field`;
- * false if it finds no such error. */
+ * false if it finds no such error, or one of them is a pipe. */
 static bool print_library_reason(const struct uvh_cert_command *command, const char *field)
 {
     static const char note[] = "(passphrase_file)";
@@ -51,6 +65,8 @@ static bool print_library_reason(const struct uvh_cert_command *command, const c
     const uvhttp_tls_options_t config = {.certificates = &pair, .certificate_count = 1};
     uvhttp_error_t error;
     uvhttp_tls_t *tls;
+    if (is_pipe(pair.certificate_file) || is_pipe(pair.key_file) || is_pipe(pair.passphrase_file))
+        return false;
     int err = uvhttp_tls_new(&tls, &config, &error);
     uvhttp_tls_free(tls);
     if (err != UVHTTP_ECONFIG || strcmp(error.field, field) != 0)
@@ -170,46 +186,66 @@ static bool print_order(const struct chain *chain)
     return true;
 }
 
-/* Reads the first line of the file `arg`; -1: there is none. OpenSSL may call it repeatedly. */
-static int read_passphrase(char *buffer, int size, int writing, void *arg)
+struct passphrase {
+    char line[PEM_BUFSIZE + sizeof("\r\n")];
+    bool given;
+    bool requested; /* by OpenSSL: the key is encrypted */
+};
+
+/* Reads the first line of the file at `path`; NULL: no pass phrase. False after a message. */
+static bool read_passphrase(const char *path, struct passphrase *phrase)
 {
+    FILE *file = path == NULL ? NULL : open_file(path);
+    if (file == NULL)
+        return path == NULL;
+    phrase->given = fgets(phrase->line, sizeof(phrase->line), file) != NULL || feof(file);
+    if (!phrase->given)
+        print_unreadable(path);
+    fclose(file);
+    return phrase->given;
+}
+
+static int give_passphrase(char *buffer, int size, int writing, void *arg)
+{
+    struct passphrase *phrase = arg;
+    size_t length = strcspn(phrase->line, "\r\n");
     (void)writing;
-    if (arg == NULL)
+    phrase->requested = true;
+    if (!phrase->given || length > (size_t)size)
         return -1;
-    rewind(arg);
-    char *line = fgets(buffer, size, arg);
-    return line == NULL ? -1 : (int)strcspn(buffer, "\r\n");
+    memcpy(buffer, phrase->line, length);
+    return (int)length;
+}
+
+static void print_why_no_key(const struct uvh_cert_command *command,
+                             const struct passphrase *phrase)
+{
+    char reason[120];
+    uvh_certificate_reason(reason, sizeof(reason)); /* the library clears it */
+    if (print_library_reason(command, "certificates[0].key_file"))
+        return;
+    fprintf(stderr, "uvhttp cert: the key '%s' cannot be read: %s%s\n", command->key_file, reason,
+            !phrase->requested ? ""
+            : phrase->given    ? "; is the pass phrase wrong?"
+                               : " (for a key with a pass phrase use --passphrase-file)");
 }
 
 /* False if it does not match the certificate, or is not readable. */
 static bool compare_key(const struct uvh_cert_command *command, const X509 *certificate)
 {
-    char reason[120];
-    FILE *file = open_file(command->key_file), *passphrase = NULL;
-    if (file != NULL && command->passphrase_file != NULL)
-        passphrase = open_file(command->passphrase_file);
-    bool opened = file != NULL && (passphrase != NULL || command->passphrase_file == NULL);
-    EVP_PKEY *key = opened ? PEM_read_PrivateKey(file, NULL, read_passphrase, passphrase) : NULL;
-    if (passphrase != NULL)
-        fclose(passphrase);
+    struct passphrase phrase = {.given = false};
+    FILE *file = open_file(command->key_file);
+    bool readable = file != NULL && read_passphrase(command->passphrase_file, &phrase);
+    EVP_PKEY *key = readable ? PEM_read_PrivateKey(file, NULL, give_passphrase, &phrase) : NULL;
+    if (readable && key == NULL)
+        print_why_no_key(command, &phrase);
     if (file != NULL)
         fclose(file);
-    if (!opened)
-        return false;
-    if (key == NULL) {
-        uvh_certificate_reason(reason, sizeof(reason)); /* the library forgets it */
-        if (!print_library_reason(command, "certificates[0].key_file"))
-            fprintf(stderr, "uvhttp cert: the key '%s' cannot be read: %s%s\n", command->key_file,
-                    reason,
-                    command->passphrase_file == NULL
-                        ? " (for a key with a pass phrase use --passphrase-file)"
-                        : "; is the pass phrase wrong?");
-        ERR_clear_error();
-        return false;
-    }
-    bool belongs = X509_check_private_key(certificate, key) == 1;
+    bool belongs = key != NULL && X509_check_private_key(certificate, key) == 1;
     ERR_clear_error();
-    printf("key: %s\n", belongs ? "belongs to certificate 1" : "DOES NOT BELONG to certificate 1");
+    if (key != NULL)
+        printf("key: %s\n",
+               belongs ? "belongs to certificate 1" : "DOES NOT BELONG to certificate 1");
     EVP_PKEY_free(key);
     return belongs;
 }
