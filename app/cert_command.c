@@ -33,11 +33,13 @@ static int read_options(struct uvh_cert_command *command, int count, char **argu
             return uvh_usage_refuse(arguments, options);
         }
     }
-    if (count - optind != 1) {
-        fputs(count == optind ? "uvhttp cert: missing FILE"
-                              : "uvhttp cert: only one FILE is allowed",
-              stderr);
-        fputs("\nTry 'uvhttp cert --help'.\n", stderr);
+    const char *wrong = NULL;
+    if (count - optind != 1)
+        wrong = count == optind ? "missing FILE" : "only one FILE is allowed";
+    else if (command->passphrase_file != NULL && command->key_file == NULL)
+        wrong = "--passphrase-file requires --key";
+    if (wrong != NULL) {
+        fprintf(stderr, "uvhttp cert: %s\nTry 'uvhttp cert --help'.\n", wrong);
         return UVH_EXIT_USAGE;
     }
     command->file = arguments[optind];

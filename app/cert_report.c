@@ -47,16 +47,17 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
     return -1;
 }
 
-/* The library does not read pipes; and this one has been read. */
-static bool is_pipe(const char *path)
+/* Pipes and terminals, which the library does not read. */
+static bool is_stream(const char *path)
 {
     struct stat facts;
-    return path != NULL && stat(path, &facts) == 0 && S_ISFIFO(facts.st_mode);
+    return stat(path, &facts) == 0 && (S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode));
 }
 
-/* Prints the library's error message for a pair of files that it cannot load because of `field`;
- * false if it finds no such error, or one of them is a pipe. */
-static bool print_library_reason(const struct uvh_cert_command *command, const char *field)
+/* Prints the library's error message for a pair of files that it cannot load because of `field`,
+ * the file at `path`; false if it finds no such error, or reads no such file. */
+static bool print_library_reason(const struct uvh_cert_command *command, const char *field,
+                                 const char *path)
 {
     static const char note[] = "(passphrase_file)";
     const uvhttp_tls_certificate_t pair = {.certificate_file = command->file,
@@ -65,7 +66,7 @@ static bool print_library_reason(const struct uvh_cert_command *command, const c
     const uvhttp_tls_options_t config = {.certificates = &pair, .certificate_count = 1};
     uvhttp_error_t error;
     uvhttp_tls_t *tls;
-    if (is_pipe(pair.certificate_file) || is_pipe(pair.key_file) || is_pipe(pair.passphrase_file))
+    if (is_stream(path))
         return false;
     int err = uvhttp_tls_new(&tls, &config, &error);
     uvhttp_tls_free(tls);
@@ -104,7 +105,8 @@ static bool read_chain(const struct uvh_cert_command *command, struct chain *cha
         ERR_clear_error();
         return true;
     }
-    bool reported = ended && print_library_reason(command, "certificates[0].certificate_file");
+    bool reported =
+        ended && print_library_reason(command, "certificates[0].certificate_file", path);
     if (reported)
         ERR_clear_error();
     else if (ended)
@@ -222,7 +224,7 @@ static void print_why_no_key(const struct uvh_cert_command *command,
 {
     char reason[120];
     uvh_certificate_reason(reason, sizeof(reason)); /* the library clears it */
-    if (print_library_reason(command, "certificates[0].key_file"))
+    if (print_library_reason(command, "certificates[0].key_file", command->key_file))
         return;
     fprintf(stderr, "uvhttp cert: the key '%s' cannot be read: %s%s\n", command->key_file, reason,
             !phrase->requested ? ""

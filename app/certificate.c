@@ -124,6 +124,8 @@ const char *uvh_certificate_reason(char *text, size_t size)
 {
     unsigned long code = ERR_peek_last_error();
     const char *reason = ERR_reason_error_string(code);
+    if (ERR_GET_LIB(code) == ERR_LIB_OSSL_DECODER && ERR_GET_REASON(code) == ERR_R_UNSUPPORTED)
+        reason = "it contains no private key in PEM format"; /* OpenSSL's text: unsupported */
     snprintf(text, size, "%s", reason == NULL ? "unknown error" : reason);
     ERR_clear_error();
     return text;

@@ -109,17 +109,17 @@ static int give_passphrase(char *buffer, int size, int writing, void *arg)
     (void)writing;
     if (phrase->text != NULL) {
         size_t length = strcspn(phrase->text, "\r\n");
+        phrase->used = true;
         if (length > (size_t)size)
             return -1;
         memcpy(buffer, phrase->text, length);
-        phrase->used = true;
         return (int)length;
     }
     if (phrase->from->passphrase == NULL)
         return -1;
     int length = phrase->from->passphrase(buffer, (size_t)size, phrase->from->key_file,
                                           phrase->from->passphrase_arg);
-    phrase->used = length >= 0 && length <= size;
+    phrase->used = length >= 0;
     return length > size ? -1 : length;
 }
 

@@ -1344,55 +1344,67 @@ def test_cert_checks_key(pair, tmp_path):
 
 
 def encrypt_key(certificate, passphrase, directory):
-    """The key of a file, encrypted, as openssl does it; and the file of its pass phrase."""
-    key, phrase = directory / "encrypted.key", directory / "phrase"
-    phrase.write_text(f"{passphrase}\n")
+    """The key of a file, encrypted, as openssl does it."""
+    key = directory / "encrypted.key"
     subprocess.run([
-        "openssl", "pkcs8", "-topk8", "-in", certificate, "-out", key, "-passout", f"file:{phrase}"
+        "openssl", "pkcs8", "-topk8", "-in", certificate, "-out", key, "-passout",
+        f"pass:{passphrase}"
     ], check=True, capture_output=True)
-    return key, phrase
+    return key
 
 
 @pytest.mark.parametrize("passphrase, content, opened", [
     ("secret", "secret\nmore\n", True), ("secret", "\nsecret\n", False),
     ("secret", "secret2\n", False), ("secret", "", False), ("", "", True),
-    ("1" * 1023, "1" * 1023 + "\r\n", True), ("1" * 1023, "1" * 1024, False),
-    ("1" * 1023, "1" * 5000, False)
-], ids=("first", "second", "wrong", "none", "empty", "long", "longer", "too_long"))
-def test_cert_takes_the_passphrases_that_the_server_takes(passphrase, content, opened, write,
-                                                         tmp_path):
+    ("1" * 1024, "1" * 1024 + "\r\n", True), ("1" * 1024, "1" * 1025, False),
+    ("1" * 1024, "1" * 5000, False)
+], ids=("first", "second", "wrong", "none", "empty", "longest", "longer", "much_longer"))
+def test_cert_takes_a_passphrase_as_the_server_does(passphrase, content, opened, write, tmp_path):
     certificate = tls.certificate()
-    key, phrase = encrypt_key(certificate, passphrase, tmp_path)
+    key = encrypt_key(certificate, passphrase, tmp_path)
+    phrase = tmp_path / "phrase"
     phrase.write_bytes(content.encode())
     cert = run("uvhttp", "cert", certificate, "-k", key, "--passphrase-file", phrase)
     served = run("uvhttp", "check", write(
         f"tls: {{certificates: [{{certificate: {certificate}, key: {key}, "
         f"passphrase_file: {phrase}}}]}}\n{LOCAL}{RESPOND}"))
     assert (cert.returncode, served.returncode) == (not opened, not opened), (cert, served)
-    assert opened or "(--passphrase-file)" in cert.stderr or "pass phrase is wrong" in cert.stderr
+    for done in (cert, served):
+        assert opened == ("the pass phrase is wrong, or the key is damaged" not in done.stderr)
 
 
 def test_cert_reads_pipes(tmp_path):
     certificate = tls.certificate()
-    key, phrase = encrypt_key(certificate, "secret", tmp_path)
-    command = f"{built('uvhttp')} cert {certificate} --key"
-    asked = f"uvhttp cert: the key '{key}' cannot be read: "
-    piped = "uvhttp cert: the key '/dev/stdin' cannot be read: "
-    for rest, code, begin, end in (
-            (f"{key} --passphrase-file /dev/stdin < <(cat {phrase})", 0, "", ""),
-            (f"/dev/stdin --passphrase-file {phrase} < <(cat {key})", 0, "", ""),
-            (f"/dev/stdin < <(cat {certificate})", 0, "", ""),
-            (f"{key} --passphrase-file /dev/stdin < <(echo secret2)", 1, asked,
+    key = encrypt_key(certificate, "secret", tmp_path)
+    phrase, der = tmp_path / "phrase", tmp_path / "der"
+    phrase.write_text("secret\n")
+    subprocess.run(["openssl", "x509", "-in", certificate, "-outform", "DER", "-out", der],
+                   check=True)
+    why = "uvhttp cert: the key '{}' cannot be read: "
+    for arguments, message, end in (
+            (f"{certificate} -k {key} --passphrase-file /dev/stdin < <(cat {phrase})", "", ""),
+            (f"{certificate} -k /dev/stdin --passphrase-file {phrase} < <(cat {key})", "", ""),
+            (f"{certificate} -k /dev/stdin < <(cat {certificate})", "", ""),
+            (f"/dev/stdin -k {certificate} < <(cat {certificate})", "", ""),
+            (f"{certificate} -k {key} --passphrase-file /dev/stdin < <(echo secret2)",
+             why.format(key), "; is the pass phrase wrong?\n"),
+            (f"{certificate} -k {key} --passphrase-file /dev/null", why.format(key),
              "; is the pass phrase wrong?\n"),
-            (f"/dev/stdin < <(cat {key})", 1, piped,
+            (f"{certificate} -k /dev/stdin < <(cat {key})", why.format("/dev/stdin"),
              " (for a key with a pass phrase use --passphrase-file)\n"),
-            (f"/dev/stdin --passphrase-file {phrase} < <(echo text)", 1, piped, "")):
-        done = subprocess.run(["bash", "-c", f"{command} {rest}"], capture_output=True, text=True,
-                              env=clean_environment(None), timeout=SAFETY_TIMEOUT)
-        assert done.returncode == code and done.stderr.startswith(begin), done
-        reason = done.stderr[len(begin):]
-        assert reason.endswith(end) and "unknown error" not in reason, done
-        assert code == 0 or end or "pass" not in reason, done
+            (f"{certificate} -k /dev/stdin --passphrase-file {phrase} < <(echo text)",
+             why.format("/dev/stdin"), "it contains no private key in PEM format\n"),
+            (f"/dev/stdin < <(cat {key})", "uvhttp cert: no certificate in '/dev/stdin'; the "
+             "format must be PEM (BEGIN CERTIFICATE)\n", ""),
+            (f"{der} -k /dev/stdin < <(cat {key})", "uvhttp cert: the certificate of "
+             f"{der} cannot be read: it is in DER format; ", "")):
+        done = subprocess.run(["bash", "-c", f"{built('uvhttp')} cert {arguments}"], text=True,
+                              capture_output=True, env=clean_environment(None),
+                              timeout=SAFETY_TIMEOUT)
+        assert done.returncode == (message != ""), done
+        assert done.stderr.startswith(message) and done.stderr.endswith(end), done
+        assert "unknown error" not in done.stderr
+        assert message or (done.stderr == "" and "key: belongs to" in done.stdout), done
 
 
 def test_cert_says_that_it_reads_a_hundred_certificates(tmp_path):
@@ -1462,6 +1474,7 @@ def test_cert_escapes_control_characters(tmp_path):
     [([], 2, "uvhttp cert: missing FILE\nTry 'uvhttp cert --help'.\n"),
      (["a", "b"], 2, "uvhttp cert: only one FILE is allowed\nTry 'uvhttp cert --help'.\n"),
      (["--what", "a"], 2, "Try 'uvhttp cert --help'.\n"),
+     (["a", "--passphrase-file", "b"], 2, "uvhttp cert: --passphrase-file requires --key\n"),
      (["{directory}/none"
        ], 1, "uvhttp cert: '{directory}/none' cannot be read: No such file or directory\n"),
      (["{directory}/text"], 1,
